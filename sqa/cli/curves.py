@@ -27,14 +27,8 @@ def curve_fit(
     ] = "refuse",
     repeated: Annotated[
         Literal["refuse", "keep"],
-        typer.Option("--repeated", help="What is done with a row that is there again."),
+        typer.Option("--repeated", help="What is done with a row that occurs twice."),
     ] = "refuse",
-    first_of_game: Annotated[
-        bool, typer.Option("--first-of-game", help="Take only the first buzz of each game on a question.")
-    ] = False,
-    unit: Annotated[
-        Literal["questions", "games"], typer.Option("--unit", help="What the band resamples.")
-    ] = "questions",
     resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the band.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the band.")] = 0,
 ) -> None:
@@ -42,7 +36,7 @@ def curve_fit(
     from sqa.metrics.curve_fit import FitConfig
     from sqa.report import curves as curve_commands
 
-    config = FitConfig(method, beyond_end, first_of_game, unit, resamples, seed, repeated)
+    config = FitConfig(method, beyond_end, resamples, seed, repeated)
     curve_commands.main(buzzes, output, config)
 
 

@@ -11,7 +11,7 @@ page, tossups and bonus parts together:
     form    a name that is no page's title is a name of this page if at least a third of its lines, and three, take it
     shared  a bare form (`sqa.core.answers.bare`) that two or more pages have: it names none of them
 
-What a line only prompts on is not taken.  The file has three columns: title, form or shared; page; the other name.
+What a line only prompts on does not count.  The file has three columns: title, form or shared; page; the other name.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def build(lines: Iterable[Line]) -> list[Row]:
     exact: dict[str, Counter[str]] = defaultdict(Counter)  # the same with accents, `answers.key`
     titles: dict[str, str] = {}  # spelling -> key
     for page, names in lines:
-        place = spelling(page)
-        titles.setdefault(place, key(page))
-        asked[place] += 1
-        taken[place].update({spelling(name) for name in names} - {"", place})
-        exact[place].update({key(name) for name in names})
+        spelled_page = spelling(page)
+        titles.setdefault(spelled_page, key(page))
+        asked[spelled_page] += 1
+        taken[spelled_page].update({spelling(name) for name in names} - {"", spelled_page})
+        exact[spelled_page].update({key(name) for name in names})
     rows = [("shared", form, "") for form, count in Counter(map(bare, titles)).items() if count > 1]
     for page, names_of in taken.items():
         for name, count in names_of.items():
@@ -103,7 +103,7 @@ def build(lines: Iterable[Line]) -> list[Row]:
 
 
 def main(output: Path = BUNDLED) -> None:
-    """Make the file and say what is in it."""
+    """Make the file and print the number of its rows by kind."""
     rows = build(answer_lines())
     text = "".join("\t".join(row) + "\n" for row in rows)
     with atomic(output) as file:

@@ -1,9 +1,9 @@
-"""Corrupted tossups: what a buzzer, or a fusion of guessers, that reads machine translation must have met before.
+"""Corrupted tossups, on which buzzers and fusions of guessers that read machine translation are trained.
 
 A translation loses words and puts wrong ones in their place, so a guesser's scores grow more slowly and lead by less
 than on the original.  Here every word of a tossup is corrupted with a chance drawn once per tossup, uniformly from
 `least` to `rate`: half of the corrupted words become "the", which tells a guesser nothing, half another tossup's word,
-which misleads it.  The number of words, hence of steps, stays.
+which misleads it.  The number of words, hence of steps, does not change.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def corrupt(tossups: Sequence[Tossup], rate: float, least: float = 0.0) -> list[
 def _corrupted(tossup: Tossup, words: Sequence[str], rate: float, least: float) -> Tossup:
     seed = int.from_bytes(hashlib.sha256(f"spoilt {tossup.id}".encode()).digest()[:8], "big")
     rng = np.random.default_rng(seed)
-    own = tossup.text.split()
+    original = tossup.text.split()
     chance = rng.uniform(least, rate)
-    draw, misled = rng.random(len(own)) < chance, rng.random(len(own)) < 0.5
-    other = rng.integers(0, len(words), len(own))
+    draw, misled = rng.random(len(original)) < chance, rng.random(len(original)) < 0.5
+    drawn = rng.integers(0, len(words), len(original))
     text = " ".join(
-        word if not hit else words[place] if wrong else EMPTY
-        for word, hit, wrong, place in zip(own, draw.tolist(), misled.tolist(), other.tolist(), strict=True)
+        word if not hit else words[index] if wrong else EMPTY
+        for word, hit, wrong, index in zip(original, draw.tolist(), misled.tolist(), drawn.tolist(), strict=True)
     )
     return replace(tossup, text=text)

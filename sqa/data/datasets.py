@@ -33,11 +33,8 @@ OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", *HEA
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
-# --- questions -------------------------------------------------------------------------------------------------------
-
-
 def question_sets() -> tuple[str, ...]:
-    """The names `load_questions` knows."""
+    """The names that `load_questions` takes."""
     return tuple(_SETS)
 
 
@@ -50,22 +47,22 @@ def load_questions(name: str, limit: int | None = None) -> list[Question]:
     """The questions of a set in the order of its file; at most the first `limit` (>= 1).
 
     Raises ConfigError for an unknown name, DataError naming file and record for a question without sentences, without
-    a page, or with an id that was there before.
+    a page, or with an id that an earlier one has.
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"dataset.limit: must be >= 1 or null, got {limit}")
-    found: list[Question] = []
+    questions: list[Question] = []
     seen: set[str] = set()
     for question in _question_set(name).load():
-        if limit is not None and len(found) == limit:
+        if limit is not None and len(questions) == limit:
             break
         if question.id in seen:
-            raise DataError(f"{name}: record {len(found)} has the id {question.id!r}, which an earlier record has")
+            raise DataError(f"{name}: record {len(questions)} has the id {question.id!r}, which an earlier record has")
         seen.add(question.id)
-        found.append(question)
-    if not found:
+        questions.append(question)
+    if not questions:
         raise DataError(f"{name}: no questions in it")
-    return found
+    return questions
 
 
 class _QuestionSet(NamedTuple):
@@ -77,7 +74,7 @@ def _question_set(name: str) -> _QuestionSet:
     if name in _SETS:
         return _SETS[name]
     path, shown = Path(name), name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
-    if len(name) <= LONGEST_NAME and path.is_file():  # it raises for a name that no system takes
+    if len(name) <= LONGEST_NAME and path.is_file():  # `is_file` raises for longer names
         return _QuestionSet(lambda: _own_questions(path), (path,))
     if path.name.endswith((".json", ".jsonl", ".jsonl.zst")):
         raise DataError(f"{shown}: there is no such file of questions")
@@ -170,10 +167,10 @@ def _own_questions(path: Path) -> Iterator[Question]:
     """A user's file: JSON (a list, or a mapping with a list "questions") or JSON lines, .zst or not.
 
     Each record has `source` and `reference` (a text, or a list of sentences), `page` (or `target_page`), `language`
-    (ISO 639-1) and, if it likes, `id`; ids are <file name>-<record number> otherwise.  With `word_times` (the second at
+    (ISO 639-1) and optionally `id`; ids are <file name>-<record number> otherwise.  With `word_times` (the second at
     which each word has been said, in the file `recording`, else the id) one text is not cut into sentences; `question`
-    and `answers` take the place of the page: sqa/data/listening.py.  What else
-    you keep there lies under `meta`, or under keys that begin with an underscore; any other key is refused.
+    and `answers` replace the page: sqa/data/listening.py.  Other data goes under `meta` or keys that begin with an
+    underscore; any other key is refused.
     """
     stem = path.name.split(".")[0]
     listed: Iterable[tuple[str, dict[str, Any]]] = (
@@ -208,13 +205,13 @@ def _own_questions(path: Path) -> Iterator[Question]:
 
 
 def _check_keys(where: str, record: Mapping[str, Any]) -> None:
-    """DataError for a key that means nothing here: it may be one that was misspelt."""
+    """DataError for an unknown key, which may be misspelt."""
     for key in record:
         if key not in OWN_KEYS and not key.startswith("_"):
-            near, known = did_you_mean(key, OWN_KEYS), ", ".join(OWN_KEYS)
+            near, allowed = did_you_mean(key, OWN_KEYS), ", ".join(OWN_KEYS)
             raise DataError(
-                f"{where}: unknown key {key[:60]!r}{near}; there are {known}; what else you keep goes under `meta` or "
-                "begins with an underscore"
+                f"{where}: unknown key {key[:60]!r}{near}; there are {allowed}; what else you keep goes under "
+                "`meta` or begins with an underscore"
             )
     if "page" in record and "target_page" in record:
         raise DataError(f"{where}: has page and target_page, which mean the same; give one")
@@ -238,10 +235,10 @@ def _question(
     """A validated question; `where` names file and record in the error."""
     split = isinstance(source, list)
     if not isinstance(language, str) or not (language in sentences.LANGUAGES or (split and _CODE.fullmatch(language))):
-        known = " ".join(sorted(sentences.LANGUAGES))
-        problem = "expected a code of two or three letters" if split else f"expected one of {known}"
-        other = "" if split else "; in any other language give `source` as a list of sentences"
-        raise DataError(f"{where}.language: {problem}, got {language!r}{other}")
+        allowed = " ".join(sorted(sentences.LANGUAGES))
+        problem = "expected a code of two or three letters" if split else f"expected one of {allowed}"
+        hint = "" if split else "; in any other language give `source` as a list of sentences"
+        raise DataError(f"{where}.language: {problem}, got {language!r}{hint}")
     title = answers.canonical(records.text_of(where, "page", page))
     if wrong := answers.unwritable(title):
         raise DataError(f"{where}.page: holds {wrong}; a page title has no control characters")

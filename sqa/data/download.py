@@ -1,9 +1,8 @@
 """Data files: what they are (data/manifest.yaml), where a copy is, and how to get one.
 
 A file is taken from the folder $SQA_MIRROR, else from the cache (`sqa.core.paths.cache_dir()`/data), else downloaded
-from its public home into the cache.  Its size and sha256 are those of the manifest or it is not used.  A hash once
-computed is remembered with the file's path, size and modification time, so that large files are not read again on each
-run.
+from its public home into the cache.  A file whose size or sha256 differs from the manifest's is not used.  A computed
+hash is stored with the file's path, size and modification time, so that large files are not read again on each run.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from typing import IO, Any, Literal
 
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.paths import DATA, cache_dir
+from sqa.core.progress import bar
 from sqa.files.atomic import atomic, file_digest
 from sqa.files.records import parse_json
 from sqa.files.yaml_reader import parse_yaml
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What `verify` found: `ok`, `missing` (no copy) or `wrong` (a copy with other bytes)."""
+    """The result of `verify`: `ok`, `missing` (no copy) or `wrong` (a copy with other bytes)."""
 
     entry: Entry
     state: Literal["ok", "missing", "wrong"]
@@ -77,12 +77,12 @@ def read_manifest(path: Path) -> tuple[Entry, ...]:
     if not isinstance(raw, dict) or not isinstance(raw.get("files"), list):
         raise DataError(f"{path}: expected a mapping with a list `files`")
     wanted = {field.name for field in fields(Entry)}
-    found: list[Entry] = []
+    entries_read: list[Entry] = []
     for i, item in enumerate(raw["files"]):
         if not isinstance(item, dict) or set(item) != wanted:
             raise DataError(f"{path}: files[{i}] must have the keys {sorted(wanted)}, has {item}")
-        found.append(Entry(**item))
-    return tuple(found)
+        entries_read.append(Entry(**item))
+    return tuple(entries_read)
 
 
 def entry(name: str) -> Entry:
@@ -120,33 +120,28 @@ def where(name: str) -> Path | None:
     return _cached(item) if _cached(item).is_file() else None
 
 
-def path_of(name: str, *, progress: bool = True) -> Path:
+def path_of(name: str) -> Path:
     """A verified copy of the file: the mirror's, else the cache's, else a new download.
 
-    Raises ChecksumError if the copy is not what the manifest says, DataError if there is none to be had.
+    Raises ChecksumError if the copy differs from the manifest, DataError if there is none and none can be downloaded.
     """
-    found = where(name)
-    if found is None:
-        return fetch(name, progress=progress)
-    item = entry(name)
-    check(found, item, remembered=True)
-    return found
+    path = where(name)
+    if path is None:
+        return fetch(name)
+    check(path, entry(name), remembered=True)
+    return path
 
 
-def fetch(name: str, *, progress: bool = True) -> Path:
+def fetch(name: str) -> Path:
     """Like `path_of`, but replaces a wrong copy in the cache by a download."""
     item = entry(name)
-    folder = mirror()
-    if folder is not None and (folder / item.path).is_file():
-        check(folder / item.path, item, remembered=True)
-        return folder / item.path
-    target = _cached(item)
-    if target.is_file():
+    copy, target = where(name), _cached(item)
+    if copy is not None:
         try:
-            check(target, item, remembered=True)
-            return target
+            check(copy, item, remembered=True)
+            return copy
         except ChecksumError:
-            if item.home is None:
+            if copy != target or item.home is None:
                 raise
             target.unlink(missing_ok=True)  # another process may replace it too
     if item.home is None:
@@ -155,7 +150,7 @@ def fetch(name: str, *, progress: bool = True) -> Path:
             f"folder that holds {item.path} ({item.how})"
         )
     try:
-        return _download(item, item.home, target, progress)
+        return _download(item, item.home, target)
     except OSError as error:
         raise DataError(f"{target}: cannot be written ({error}); set SQA_CACHE to a folder with room") from error
 
@@ -167,15 +162,15 @@ def verify(names: list[str] | None = None) -> list[Status]:
 
 
 def _status(item: Entry) -> Status:
-    found = where(item.name)
-    if found is None:
+    path = where(item.name)
+    if path is None:
         hint = "sqa data fetch gets it" if item.home else "it can only come from a mirror (SQA_MIRROR)"
         return Status(item, "missing", None, f"no copy; {hint}")
     try:
-        check(found, item, remembered=False)
+        check(path, item, remembered=False)
     except ChecksumError as error:
-        return Status(item, "wrong", found, str(error))
-    return Status(item, "ok", found, "")
+        return Status(item, "wrong", path, str(error))
+    return Status(item, "ok", path, "")
 
 
 # --- checksums -------------------------------------------------------------------------------------------------------
@@ -236,7 +231,7 @@ def _locked(part: Path) -> Iterator[IO[bytes]]:
                 return  # else the one before has finished it or thrown it away: begin with a new one
 
 
-def _download(item: Entry, url: str, target: Path, progress: bool) -> Path:
+def _download(item: Entry, url: str, target: Path) -> Path:
     """Get `url` into `target` by way of `target`.part, continuing a part that is there."""
     part = target.with_name(target.name + ".part")
     with _locked(part) as file:
@@ -244,12 +239,12 @@ def _download(item: Entry, url: str, target: Path, progress: bool) -> Path:
             check(target, item, remembered=True)
             return target
         for attempt in range(1, ATTEMPTS + 1):
-            trouble = _receive(file, item, url, progress)
+            trouble = _receive(file, item, url)
             if trouble is None:
                 break
             if attempt == ATTEMPTS:
                 raise DataError(
-                    f"{item.name}: {url} could not be had after {ATTEMPTS} tries ({trouble}); "
+                    f"{item.name}: {url} could not be downloaded in {ATTEMPTS} tries ({trouble}); "
                     f"run again to continue, or set SQA_MIRROR to a folder that holds {item.path}"
                 )
             time.sleep(WAIT * 2 ** (attempt - 1))
@@ -266,10 +261,9 @@ def _download(item: Entry, url: str, target: Path, progress: bool) -> Path:
     return target
 
 
-def _receive(file: IO[bytes], item: Entry, url: str, progress: bool) -> str | None:
-    """One try. Returns None when the server has sent all it has, else what went wrong (worth another try)."""
+def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
+    """One try.  None when the file is complete, else the reason why not (worth another try)."""
     import requests
-    from tqdm import tqdm
 
     from sqa.net.client import Failed, Http
 
@@ -293,20 +287,18 @@ def _receive(file: IO[bytes], item: Entry, url: str, progress: bool) -> str | No
                 have = file.truncate(0)
                 if response.status_code == 206:
                     return f"the server sent {response.headers.get('Content-Range')!r} instead of bytes {have}-"
-            with tqdm(
-                total=item.size, initial=have, unit="B", unit_scale=True, desc=item.name, disable=not progress
-            ) as bar:
+            with bar(item.name, item.size, have, "B", unit_scale=True) as shown:
                 for chunk in response.iter_content(_CHUNK):
                     file.write(chunk)
-                    bar.update(len(chunk))
-                    if bar.n > item.size:
+                    shown.update(len(chunk))
+                    if shown.n > item.size:
                         break  # more than the manifest says: the checksum will refuse it
             file.flush()
     except Failed as error:
         raise DataError(f"{item.name}: {url}: {error}; use a mirror (SQA_MIRROR)") from error
     except requests.RequestException as error:
         file.flush()
-        cause = str(error).rsplit(": ", 1)[-1].strip("'\")(")  # urllib3 nests the whole story; its end says why
+        cause = str(error).rsplit(": ", 1)[-1].strip("'\")(")  # urllib3 nests messages; the last one is the cause
         return f"{type(error).__name__}: {cause}"
     have = file.seek(0, os.SEEK_END)
     return None if have >= item.size else f"only {have} of {item.size} bytes came"

@@ -16,8 +16,8 @@ Half = Literal["first", "second"]
 
 def fold_of(tossup_id: str) -> Fold:
     """The fold of a tossup."""
-    place = int.from_bytes(hashlib.sha256(tossup_id.encode()).digest()[:4], "big") / 2**32  # uniform in [0, 1)
-    return "guesser" if place < 0.85 else "buzzer" if place < 0.95 else "dev"
+    share = int.from_bytes(hashlib.sha256(tossup_id.encode()).digest()[:4], "big") / 2**32  # uniform in [0, 1)
+    return "guesser" if share < 0.85 else "buzzer" if share < 0.95 else "dev"
 
 
 def half_of(tossup_id: str) -> Half:

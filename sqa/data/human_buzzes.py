@@ -9,22 +9,22 @@ A file of buzzes is JSON lines (.jsonl, .jsonl.zst) or CSV (.csv, with a header)
     tournament, game      optional: buzzes of the same game (two teams) on the same question belong together
     player                optional: who buzzed
 
-A row that is there again, the same in all its columns, is refused unless it is said that it is another person's; in the
-manifest's own file, whose players have no names, 1,185 of 71,360 are.
+A row that repeats an earlier one in all columns is refused (`repeated` = "keep" takes it); in the manifest's own file,
+whose players have no names, 1,185 of 71,360 rows repeat another.
 
-`human-buzzes` is the name of the file that `sqa data list` knows.
+`human-buzzes` is the name of the file in the manifest (`sqa data list`).
 """
 
 from __future__ import annotations
 
 import csv
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import misspelt
@@ -34,12 +34,26 @@ from sqa.files.atomic import file_digest
 
 IN_MANIFEST = "human-buzzes"
 COLUMNS = ("qid", "correct", "rel_pos", "word_index", "n_words", "tournament", "game", "player")
-BeyondEnd = Literal["refuse", "keep", "clip", "drop"]  # what becomes of positions above 1
+BeyondEnd = Literal["refuse", "keep", "clip", "drop"]  # how positions above 1 are treated
 MOST_WORDS = 10**9  # of a question
-Repeated = Literal["refuse", "keep"]  # what becomes of a row that is there again
+Repeated = Literal["refuse", "keep"]  # how a row that occurs twice is treated
 REPEATED = ("refuse", "keep")
 BEYOND_END = ("refuse", "keep", "clip", "drop")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False, "prompt": False}
+Name = str | int | float | None
+
+
+class Row(Struct):
+    """The columns of a record that are read."""
+
+    qid: Annotated[str, Meta(pattern=r"\S")] | int
+    correct: Any
+    rel_pos: Annotated[float, Meta(ge=0, le=MOST_WORDS)] = 0.0
+    word_index: Annotated[int, Meta(ge=0, le=MOST_WORDS)] = 0
+    n_words: Annotated[int, Meta(ge=1, le=MOST_WORDS)] = 1
+    tournament: Name = None
+    game: Name = None
+    player: Name = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,7 @@ class Buzzes:
     game: np.ndarray | None  # int64, buzzes with equal numbers are of one game; None: the file does not say
     player: np.ndarray | None  # str; None: the file does not say
     beyond_end: int = 0  # records whose position was above 1
-    treatment: BeyondEnd = "refuse"  # what became of those
+    treatment: BeyondEnd = "refuse"  # of those
 
     def __len__(self) -> int:
         return len(self.position)
@@ -71,8 +85,8 @@ class Buzzes:
 def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse", repeated: Repeated = "refuse") -> Buzzes:
     """The buzzes in a file, or of a name of the manifest.
 
-    `beyond_end` is for positions above 1 (somebody buzzed after the last word of a longer version of the text).  An
-    empty file, a missing column, a value that is none: DataError with file and record.
+    `beyond_end` is for positions above 1 (a buzz after the last word of a longer version of the text).  An
+    empty file, a missing column, an invalid value: DataError with file and record.
     """
     if beyond_end not in BEYOND_END:
         raise ConfigError(f"beyond_end: must be one of {', '.join(BEYOND_END)}, got {beyond_end!r}")
@@ -81,26 +95,34 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse", repeated: Repeate
     if not numbered:
         raise DataError(f"{path}: no buzzes in it")
     listed = [record for _, record in numbered]
-    places = [f"{path}:{line}: record {i}" for i, (line, _) in enumerate(numbered)]
+    origins = [f"{path}:{line}: record {i}" for i, (line, _) in enumerate(numbered)]
     sha256 = file_digest(path)
     if repeated == "refuse" and sha256 not in {entry.sha256 for entry in download.entries()}:
         _refuse_repeated(path, numbered)
-    _require_columns(path, places, listed)
-    position = np.array([_position(*each) for each in zip(places, listed, strict=True)])
-    found = Buzzes(
+    _require_columns(path, origins, listed)
+    # the numbers of CSV are texts
+    rows = [records.converted(*each, Row, strict=False) for each in zip(origins, listed, strict=True)]
+    indices = {key: index for index, key in enumerate(dict.fromkeys((row.tournament, row.game) for row in rows))}
+    has_position = "rel_pos" in listed[0]
+    position = np.array([row.rel_pos if has_position else row.word_index / row.n_words for row in rows])
+
+    def optional(column: str, values: Iterable[Any], kind: type) -> np.ndarray | None:
+        return np.array(list(values), dtype=kind) if column in listed[0] else None
+
+    buzzes = Buzzes(
         name=path.name,
         sha256=sha256,
-        question=np.array([_id(*each) for each in zip(places, listed, strict=True)]),
+        question=np.array([str(row.qid) for row in rows]),
         position=position,
-        correct=np.array([_truth(where, record["correct"]) for where, record in zip(places, listed, strict=True)]),
-        word=_optional_integers(places, listed, "word_index"),
-        words=_optional_integers(places, listed, "n_words"),
-        game=_groups(places, listed, ("tournament", "game")) if "game" in listed[0] else None,
-        player=np.array([str(record["player"]) for record in listed]) if "player" in listed[0] else None,
+        correct=np.array([_truth(where, row.correct) for where, row in zip(origins, rows, strict=True)]),
+        word=optional("word_index", (row.word_index for row in rows), np.int64),
+        words=optional("n_words", (row.n_words for row in rows), np.int64),
+        game=optional("game", (indices[row.tournament, row.game] for row in rows), np.int64),
+        player=optional("player", (str(row.player) for row in rows), str),
         beyond_end=int((position > 1).sum()),
         treatment=beyond_end,
     )
-    return _treat(path, places, found)
+    return _treat(path, origins, buzzes)
 
 
 def first_of_game(buzzes: Buzzes) -> Buzzes:
@@ -109,7 +131,7 @@ def first_of_game(buzzes: Buzzes) -> Buzzes:
         raise DataError(f"{buzzes.name}: has no column 'game', so the first buzz of a game is not known")
     order = np.argsort(buzzes.position, kind="stable")
     pairs = list(zip(buzzes.game[order].tolist(), buzzes.question[order].tolist(), strict=True))
-    return buzzes.take(np.sort(order[_first_places(pairs)]))
+    return buzzes.take(np.sort(order[_first_indices(pairs)]))
 
 
 def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
@@ -120,9 +142,9 @@ def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
     if buzzes.player is None:
         return buzzes
     pairs = list(zip(buzzes.player.tolist(), buzzes.question.tolist(), strict=True))
-    places = _first_places(pairs)
-    first = buzzes.take(places)
-    names, at, counts = np.unique(buzzes.player[places], return_inverse=True, return_counts=True)
+    indices = _first_indices(pairs)
+    first = buzzes.take(indices)
+    names, at, counts = np.unique(buzzes.player[indices], return_inverse=True, return_counts=True)
     kept = first.take(counts[at] >= questions)
     if not len(kept):
         raise DataError(
@@ -132,11 +154,11 @@ def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
     return kept
 
 
-def _first_places(keys: Sequence[Any]) -> np.ndarray:
-    """Where each distinct key occurs first, ascending."""
+def _first_indices(keys: Sequence[Any]) -> np.ndarray:
+    """The index of the first occurrence of each distinct key, ascending."""
     seen: dict[Any, int] = {}
-    for place, key in enumerate(keys):
-        seen.setdefault(key, place)
+    for index, key in enumerate(keys):
+        seen.setdefault(key, index)
     return np.array(list(seen.values()), dtype=np.int64)
 
 
@@ -178,86 +200,33 @@ def _refuse_repeated(path: Path, numbered: Sequence[tuple[int, dict[str, Any]]])
             )
 
 
-def _require_columns(path: Path, places: Sequence[str], listed: Sequence[dict[str, Any]]) -> None:
-    """The needed columns are there, and every record has a value in each column of ours that the first one has."""
+def _require_columns(path: Path, origins: Sequence[str], listed: Sequence[dict[str, Any]]) -> None:
+    """The required columns exist, and every record has a value in each of COLUMNS that the first record has."""
     if wrong := misspelt(map(str, listed[0]), COLUMNS):
-        raise DataError(f"{places[0]}: unknown column {wrong}")
-    there = [name for name in COLUMNS if name in listed[0]]
-    missing = [name for name in ("qid", "correct") if name not in there]
-    if "rel_pos" not in there and not {"word_index", "n_words"} <= set(there):
+        raise DataError(f"{origins[0]}: unknown column {wrong}")
+    present = [name for name in COLUMNS if name in listed[0]]
+    missing = [name for name in ("qid", "correct") if name not in present]
+    if "rel_pos" not in present and not {"word_index", "n_words"} <= set(present):
         missing.append("rel_pos (or word_index and n_words)")
     if missing:
         raise DataError(f"{path}: missing columns: {', '.join(missing)}; it has {', '.join(map(str, listed[0]))}")
-    for where, record in zip(places, listed, strict=True):
-        lacking = [name for name in there if record.get(name) is None]
+    for where, record in zip(origins, listed, strict=True):
+        if None in record:
+            raise DataError(f"{where}: has more cells than the header")
+        lacking = [name for name in present if record.get(name) is None]
         if lacking:
             raise DataError(f"{where}: no value for {', '.join(lacking)}")
 
 
-def _position(where: str, record: dict[str, Any]) -> float:
-    if "rel_pos" in record:
-        value = _number(where, "rel_pos", record["rel_pos"])
-    else:
-        words = _number(where, "n_words", record["n_words"])
-        if words < 1:
-            raise DataError(f"{where}: n_words: must be >= 1, got {record['n_words']}")
-        value = _number(where, "word_index", record["word_index"]) / words
-    if value < 0:
-        raise DataError(f"{where}: position {value:g} is outside 0 to 1")
-    return value
-
-
-def _number(where: str, column: str, value: Any) -> float:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise DataError(f"{where}: {column}: expected a number, got {value!r}")
-    return number
-
-
 def _truth(where: str, value: Any) -> bool:
-    found = value if isinstance(value, bool) else _TRUTH.get(str(value).strip().lower())
-    if found is None:
+    correct = value if isinstance(value, bool) else _TRUTH.get(str(value).strip().lower())
+    if correct is None:
         raise DataError(f"{where}: correct: expected true, false or prompt, got {value!r}")
-    return found
+    return correct
 
 
-def _id(where: str, record: dict[str, Any]) -> str:
-    if not str(record["qid"]).strip():
-        raise DataError(f"{where}: qid: is empty")
-    return str(record["qid"])
-
-
-def _optional_integers(places: Sequence[str], listed: Sequence[dict[str, Any]], column: str) -> np.ndarray | None:
-    if column not in listed[0]:
-        return None
-    found = []
-    for where, record in zip(places, listed, strict=True):
-        number = _number(where, column, record[column])
-        if not number.is_integer() or abs(number) > MOST_WORDS:
-            problem = f"expected a whole number of words up to {MOST_WORDS}, got {record[column]!r}"
-            raise DataError(f"{where}: {column}: {problem}")
-        found.append(int(number))
-    return np.array(found, dtype=np.int64)
-
-
-def _groups(places: Sequence[str], listed: Sequence[dict[str, Any]], columns: Sequence[str]) -> np.ndarray:
-    """(n,) int64: equal where the columns are."""
-    numbers: dict[tuple[Any, ...], int] = {}
-    found = []
-    for where, record in zip(places, listed, strict=True):
-        key = tuple(record.get(column) for column in columns)
-        for column, value in zip(columns, key, strict=True):
-            if isinstance(value, (list, dict)):
-                raise DataError(f"{where}: {column}: expected a text or a number, got {value!r}")
-        found.append(numbers.setdefault(key, len(numbers)))
-    return np.array(found, dtype=np.int64)
-
-
-def _treat(path: Path, places: Sequence[str], buzzes: Buzzes) -> Buzzes:
-    """Do with positions above 1 what the caller wants."""
+def _treat(path: Path, origins: Sequence[str], buzzes: Buzzes) -> Buzzes:
+    """The buzzes with positions above 1 kept, clipped or dropped, as `treatment` says."""
     beyond = buzzes.position > 1
     if not beyond.any() or buzzes.treatment == "keep":
         return buzzes
@@ -269,6 +238,6 @@ def _treat(path: Path, places: Sequence[str], buzzes: Buzzes) -> Buzzes:
         return buzzes.take(~beyond)
     first = int(np.flatnonzero(beyond)[0])
     raise DataError(
-        f"{places[first]}: position {buzzes.position[first]:g} is outside 0 to 1, as are {beyond.sum() - 1} "
+        f"{origins[first]}: position {buzzes.position[first]:g} is outside 0 to 1, as are {beyond.sum() - 1} "
         f"more of {len(buzzes)}; say what to do with those above 1: --beyond-end keep, clip or drop"
     )

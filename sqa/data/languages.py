@@ -55,9 +55,9 @@ def pair_of(about: object) -> Pair | None:
     `about` decides nothing else and comes from converters and other people, so whatever else stands there is no error.
     """
     for keys in (("training", "corpus", "pair"), ("corpus", "pair"), ("training", "pair"), ("pair",)):
-        found = about
+        value = about
         for key in keys:
-            found = found.get(key) if isinstance(found, dict) else None
-        if isinstance(found, str) and found.count("-") == 1:
-            return certain_pair(*found.split("-"))
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, str) and value.count("-") == 1:
+            return certain_pair(*value.split("-"))
     return None

@@ -47,7 +47,7 @@ HEARD_TYPES = ("A", "AV")  # of MCIF's questions: answered by what is said; V: b
 
 
 def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """The question with what its record says of listening; what does not fit: DataError."""
+    """The question with the keys of its record that concern listening; invalid values: DataError."""
     if {"word_times", "recording"} & record.keys():
         question = _spoken(where, question, record)
     asked = {"question", "answers", "earliest_answerable"} & record.keys()
@@ -72,7 +72,7 @@ def _asked(where: str, question: Question, record: Mapping[str, Any]) -> Questio
 
 
 def _spoken(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """The question with the `word_times` of its record, and its `recording` (else the id).  Neither fits: DataError."""
+    """The question with the `word_times` of its record and its `recording` (else the id).  Invalid: DataError."""
     times, recording, before = record.get("word_times"), record.get("recording", question.id), 0.0
     if not isinstance(times, list) or len(times) != len(question.words):
         got = len(times) if isinstance(times, list) else repr(times)[:40]
@@ -102,7 +102,7 @@ class Item(NamedTuple):
 
 
 def listen(form: str, files: Sequence[Path], language: str) -> None:
-    """`sqa data listen`: records on stdout; on stderr how many questions are left out for want of words."""
+    """`sqa data listen`: records on stdout; on stderr the number of questions without words, which are left out."""
     if form not in _FORMS:
         raise ConfigError(f"{form}: unknown form; known: {', '.join(_FORMS)}")
     read, names = _FORMS[form]
@@ -124,27 +124,27 @@ def _askqe(asked: Path, pairs: Path, language: str) -> Iterator[Item]:
     for number, row in records.numbered_lines(asked):
         where, id = f"{asked}:{number}", row.get("id")
         pair = texts.get(id) if isinstance(id, str) else None
-        others = [key for key in pair or () if key not in ("id", "en")]
-        if pair is None or len(others) != 1 or language not in ("", others[0]):
+        languages = [key for key in pair or () if key not in ("id", "en")]
+        if pair is None or len(languages) != 1 or language not in ("", languages[0]):
             raise DataError(f"{pairs}: id {repr(id)[:60]} of {where}: expected a record of id, en and one language")
-        source, reference = ([records.text_of(f"{pairs}: {id}", key, pair.get(key))] for key in (others[0], "en"))
+        source, reference = ([records.text_of(f"{pairs}: {id}", key, pair.get(key))] for key in (languages[0], "en"))
         if answers.spelling(reference[0]) != answers.spelling(records.text_of(where, "en", row.get("en"))):
             raise DataError(f"{where}: id {id} has another English text in {pairs}")
-        questions, found = (_texts(records.text_of(where, key, row.get(key))) for key in ("questions", "answers"))
+        questions, right = (_texts(records.text_of(where, key, row.get(key))) for key in ("questions", "answers"))
         for n, question in enumerate(questions):
-            answer = found[n] if len(found) == len(questions) else None
-            yield Item(f"{id}#{n}", others[0], source, reference, question, answer)
+            answer = right[n] if len(right) == len(questions) else None
+            yield Item(f"{id}#{n}", languages[0], source, reference, question, answer)
 
 
 def _texts(written: str) -> list[Any]:
-    """The items of a list, in JSON or in Python; of what is neither, one that is none."""
+    """The items of a list written in JSON or Python; [None] for any other text."""
     for parse in (parse_json, ast.literal_eval) if len(written) <= LONGEST_LIST else ():
         try:
-            found = parse(written)
+            texts = parse(written)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        if isinstance(found, list):
-            return found
+        if isinstance(texts, list):
+            return texts
     return [None]
 
 
@@ -161,27 +161,28 @@ def _treqa(asked: Path, source: Path, reference: Path, language: str) -> Iterato
             raise DataError(f"{asked}:{number}: {error}") from error
         if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
             raise DataError(f"{asked}:{number}: expected a list of objects with question and answer, got {line[:60]}")
+        sentence, translation = ([text] for text in texts)
         for n, pair in enumerate(pairs):
-            here, there = ([text] for text in texts)
-            yield Item(f"{number}#{n}", language, here, there, pair.get("question"), pair.get("answer"))
+            yield Item(f"{number}#{n}", language, sentence, translation, pair.get("question"), pair.get("answer"))
 
 
-def _mcif(prompts: Path, english: Path, other: Path, language: str) -> Iterator[Item]:
+def _mcif(prompts: Path, english: Path, translated: Path, language: str) -> Iterator[Item]:
     asked = _prompts(prompts)
-    _, here = _talks(english, "en")
-    code, there = _talks(other, language)
+    _, english_talks = _talks(english, "en")
+    code, talks = _talks(translated, language)
     texts: dict[str, tuple[list[str], list[str]]] = {}
-    for sample in there:
+    for sample in talks:
         if sample.get("task") == "TRANS":
-            said, written = ((sample.findtext(path) or "").split("\n") for path in ("metadata/transcript", "reference"))
-            if len(said) != len(written) or not all(line.strip() for line in (*said, *written)):
-                raise DataError(f"{other}: {sample.get('iid')}: transcript and reference are not line for line")
-            texts[_talk(other, sample)] = written, said
-    for sample in here:
+            paths = ("metadata/transcript", "reference")
+            spoken, written = ((sample.findtext(path) or "").split("\n") for path in paths)
+            if len(spoken) != len(written) or not all(line.strip() for line in (*spoken, *written)):
+                raise DataError(f"{translated}: {sample.get('iid')}: transcript and reference are not line for line")
+            texts[_talk(translated, sample)] = written, spoken
+    for sample in english_talks:
         if sample.get("task") == "QA" and sample.get("qa_type") in HEARD_TYPES:
             id, talk = sample.get("id", ""), _talk(english, sample)
             if talk not in texts:
-                raise DataError(f"{other}: no translation of {talk}, which question {id} of {english} is about")
+                raise DataError(f"{translated}: no translation of {talk}, which question {id} of {english} is about")
             if not asked.get(id, "").startswith(PROMPT):
                 raise DataError(f"{prompts}: {id}: expected a prompt that begins {PROMPT!r}, got {asked.get(id)!r:.60}")
             question = asked[id].removeprefix(PROMPT)

@@ -11,7 +11,7 @@
                    reordering       the sentences in another order
 
 A copy has the id <id>_<name>, the same answer page and the same reference; reordered sentences take their reference
-sentences with them where both have the same number.  A question that would stay as it is has no copy.  No word that
+sentences with them where both have the same number.  A question that would not change has no copy.  No word that
 occurs in the answer is changed by the fairness perturbations.
 
 Your own is "module:build" or "file.py:build", a function without parameters that returns a `Perturbation`.
@@ -73,43 +73,43 @@ def perturb(question: Question, kind: Perturbation, seed: int) -> Question | Non
 
 
 def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
-    """The perturbations of these names and places, each given once; ConfigError lists all problems."""
+    """The perturbations of these names (or "file.py:build"), each given once; ConfigError lists all problems."""
     wrong: list[str] = []
-    found: list[Perturbation] = []
+    perturbations: list[Perturbation] = []
     for name in names:
         try:
-            found.append(PERTURBATIONS[name] if name in PERTURBATIONS else _own(name))
+            perturbations.append(PERTURBATIONS[name] if name in PERTURBATIONS else _own(name))
         except ConfigError as error:
             wrong += [f"perturbation: {problem}" for problem in error.problems]
-    if len({kind.name for kind in found}) < len(found):
+    if len({kind.name for kind in perturbations}) < len(perturbations):
         wrong.append("perturbation: the same one is named twice")
     if wrong:
         raise ConfigError(wrong)
-    return tuple(found)
+    return tuple(perturbations)
 
 
-def _own(place: str) -> Perturbation:
-    """A perturbation of your own; what is none: ConfigError."""
-    if ":" not in place:
-        known = f"{', '.join(PERTURBATIONS)}, or your own 'module:build' or 'file.py:build'"
-        raise ConfigError(f"unknown {place!r}{did_you_mean(place, PERTURBATIONS)}; known: {known}")
-    code, made = built(place)
-    said = short(place)
-    if not isinstance(made, Perturbation):
-        raise ConfigError(f"{said} made a {type(made).__name__}, expected a Perturbation")
-    if not isinstance(made.name, str) or not callable(made.change):
-        raise ConfigError(f"{said}: a Perturbation's name must be text and its change a function")
-    if made.family not in FAMILIES:
-        raise ConfigError(f"{said}: its family must be one of {', '.join(FAMILIES)}, got {made.family!r}")
-    if not _NAME.fullmatch(made.name) or made.name in PERTURBATIONS:
-        raise ConfigError(f"{said}: its name must be letters, digits and dashes, and not taken; got {made.name!r}")
-    call = Call(f"{said}: the perturbation's change()")
+def _own(target: str) -> Perturbation:
+    """A user's perturbation; anything else: ConfigError."""
+    if ":" not in target:
+        allowed = f"{', '.join(PERTURBATIONS)}, or your own 'module:build' or 'file.py:build'"
+        raise ConfigError(f"unknown {target!r}{did_you_mean(target, PERTURBATIONS)}; known: {allowed}")
+    code, part = built(target)
+    shown = short(target)
+    if not isinstance(part, Perturbation):
+        raise ConfigError(f"{shown} made a {type(part).__name__}, expected a Perturbation")
+    if not isinstance(part.name, str) or not callable(part.change):
+        raise ConfigError(f"{shown}: a Perturbation's name must be text and its change a function")
+    if part.family not in FAMILIES:
+        raise ConfigError(f"{shown}: its family must be one of {', '.join(FAMILIES)}, got {part.family!r}")
+    if not _NAME.fullmatch(part.name) or part.name in PERTURBATIONS:
+        raise ConfigError(f"{shown}: its name must be letters, digits and dashes, and not taken; got {part.name!r}")
+    call = Call(f"{shown}: the perturbation's change()")
 
     def change(question: Question, rng: random.Random) -> Question:
         with code.running():
-            return answers.question(call, made.change(question, rng), question)
+            return answers.question(call, part.change(question, rng), question)
 
-    return replace(made, change=change)
+    return replace(part, change=change)
 
 
 def _each_word(question: Question, change: Callable[[str], str]) -> Question:
@@ -147,20 +147,20 @@ def gender(question: Question, rng: random.Random) -> Question:
     answer = _answer_words(question)
 
     def change(sentence: tuple[str, ...]) -> tuple[str, ...]:
-        found = list(sentence)
-        for place, word in enumerate(sentence):
+        words = list(sentence)
+        for index, word in enumerate(sentence):
             before, core, after = _CORE.match(word).groups()  # type: ignore[union-attr]
-            other = spoken.genders.get(core.casefold())
-            if other is None or core.casefold() in answer:
+            counterpart = spoken.genders.get(core.casefold())
+            if counterpart is None or core.casefold() in answer:
                 continue
-            found[place] = before + _cased(other, core) + after
-            if place and (companion := spoken.agreeing.get(sentence[place - 1].casefold())):
-                short = spoken.contractions.get((sentence[place - 2].casefold(), companion)) if place > 1 else None
+            words[index] = before + _cased(counterpart, core) + after
+            if index and (companion := spoken.agreeing.get(sentence[index - 1].casefold())):
+                short = spoken.contractions.get((sentence[index - 2].casefold(), companion)) if index > 1 else None
                 if short:
-                    found[place - 2 : place] = [_cased(short, sentence[place - 2]), ""]
+                    words[index - 2 : index] = [_cased(short, sentence[index - 2]), ""]
                 else:
-                    found[place - 1] = _cased(companion, sentence[place - 1])
-        return _kept(sentence, found)
+                    words[index - 1] = _cased(companion, sentence[index - 1])
+        return _kept(sentence, words)
 
     return replace(question, sentences=tuple(map(change, question.sentences)))
 
@@ -182,7 +182,7 @@ def typos(question: Question, rng: random.Random) -> Question:
 
 
 def _typo(word: str, rng: random.Random) -> str:
-    letters = [place for place, c in enumerate(word) if c.isalpha()]
+    letters = [index for index, c in enumerate(word) if c.isalpha()]
     if len(letters) < 4:
         return word
     at = rng.choice(letters[1:-1])  # the ends of a word are seldom mistyped
@@ -238,11 +238,11 @@ def asr(question: Question, rng: random.Random) -> Question:
 
 
 def _misheard(word: str, sounds: Sequence[tuple[str, str]], rng: random.Random) -> str:
-    able = [(written, other) for written, other in sounds if written in word]
-    if not able:
+    applicable = [(written, heard) for written, heard in sounds if written in word]
+    if not applicable:
         return word
-    written, other = rng.choice(able)
-    return word.replace(written, other, 1) or word
+    written, heard = rng.choice(applicable)
+    return word.replace(written, heard, 1) or word
 
 
 def disfluencies(question: Question, rng: random.Random) -> Question:
@@ -260,7 +260,7 @@ def disfluencies(question: Question, rng: random.Random) -> Question:
 
 
 def reordering(question: Question, rng: random.Random) -> Question:
-    """The sentences in a random order that is not theirs."""
+    """The sentences in a random order other than the original."""
     size = len(question.sentences)
     if size < 2 or len(set(question.sentences)) == 1:
         return question

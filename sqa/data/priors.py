@@ -67,16 +67,16 @@ def strip_edges(word: str) -> str:
 @cache
 def _stemmer(language: str) -> Any:
     if not language_of(language).stemmer:
-        known = ", ".join(each.code for each in every() if each.stemmer)
-        raise ConfigError(f"no stemmer for the language {language!r}; known: {known}")
+        allowed = ", ".join(each.code for each in every() if each.stemmer)
+        raise ConfigError(f"no stemmer for the language {language!r}; known: {allowed}")
     return snowballstemmer.stemmer(language_of(language).stemmer)
 
 
 @lru_cache(maxsize=1 << 18)
 def form(word: str, language: str) -> str:
-    """What the aligner sees of a word: lower case, no punctuation at the edges, no "'s", stemmed.
+    """A word as the aligner compares it: lower case, no punctuation at the edges, no "'s", stemmed.
 
-    Punctuation alone stays as it is.
+    Punctuation alone does not change.
     """
     plain = unicodedata.normalize("NFC", word).replace("’", "'").lower()
     bare = strip_edges(plain).removesuffix(language_of(language).possessive)
@@ -118,8 +118,8 @@ class Priors:
     def save(self, folder: Path) -> None:
         """Write model.safetensors and config.json."""
         sources, targets = sorted(self.source), sorted(self.target)
-        place = ({w: i for i, w in enumerate(sources)}, {w: i for i, w in enumerate(targets)})
-        rows = sorted((place[0][s], place[1][t], count) for (s, t), count in self.links.items())
+        index = ({w: i for i, w in enumerate(sources)}, {w: i for i, w in enumerate(targets)})
+        rows = sorted((index[0][s], index[1][t], count) for (s, t), count in self.links.items())
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         tensors = {
             "source_words": pack_strings(sources),
@@ -169,9 +169,9 @@ def load_priors(pair: str, folder: str | Path | None = None) -> Priors:
         return priors
     bundled = DATA / "models" / f"{PREFIX}{pair}"
     if not (bundled / CONFIG).is_file():
-        known = sorted(path.parent.name.removeprefix(PREFIX) for path in bundled.parent.glob(f"{PREFIX}*/{CONFIG}"))
+        available = sorted(path.parent.name.removeprefix(PREFIX) for path in bundled.parent.glob(f"{PREFIX}*/{CONFIG}"))
         raise ConfigError(
-            f"no priors for aligning {pair} (bundled: {', '.join(known) or 'none'}); "
+            f"no priors for aligning {pair} (bundled: {', '.join(available) or 'none'}); "
             "give a folder made by `python -m smt.training.alignment_priors`"
         )
     return Priors.load(bundled)

@@ -48,7 +48,7 @@ def load_guessdev() -> list[Tossup]:
 
 
 def _tossups(path: Path, *, page: str, answer: str, tournament: str) -> list[Tossup]:
-    found: list[Tossup] = []
+    tossups: list[Tossup] = []
     seen: dict[str, int] = {}
     for i, record in enumerate(records.json_lines(path)):
         where = f"{path}: record {i}"
@@ -58,7 +58,7 @@ def _tossups(path: Path, *, page: str, answer: str, tournament: str) -> list[Tos
         if not text:
             raise DataError(f"{where}.text: a tossup needs a text, this one has none")
         title = record.get(page)
-        found.append(
+        tossups.append(
             Tossup(
                 id=name if seen[name] == 1 else f"{name}#{seen[name]}",
                 text=text,
@@ -69,11 +69,11 @@ def _tossups(path: Path, *, page: str, answer: str, tournament: str) -> list[Tos
                 year=record.get("year"),
             )
         )
-    return found
+    return tossups
 
 
 def parallel_parts(pair: str) -> tuple[str, ...]:
-    """The parts of a language pair ("es-en", "pl-en") that the manifest knows: "train", "newstest2013", ..."""
+    """The parts of a language pair ("es-en", "pl-en") in the manifest: "train", "newstest2013", ..."""
     start = f"mt-{pair}-"
     return tuple(item.name.removeprefix(start) for item in download.entries() if item.name.startswith(start))
 
@@ -82,8 +82,8 @@ def load_parallel(pair: str, part: str) -> Iterator[Pair]:
     """The sentence pairs of one part. The corpus is column 3 of a training mix, the part's own name elsewhere."""
     parts = parallel_parts(pair)
     if part not in parts:
-        known = ", ".join(parts) or "none for this pair"
-        raise ConfigError(f"parallel text {pair} {part!r} is not in the manifest; known: {known}")
+        available = ", ".join(parts) or "none for this pair"
+        raise ConfigError(f"parallel text {pair} {part!r} is not in the manifest; known: {available}")
     return _pairs(download.path_of(f"mt-{pair}-{part}"), part)
 
 

@@ -14,9 +14,10 @@ question itself; they stay as the annotators left them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
@@ -25,6 +26,24 @@ from sqa.files import records
 
 SPLITS = ("dev-engspan", "train-engspan", "dev-full")
 LANGUAGES = ("fi", "ru")
+
+
+_Text = Annotated[str, Meta(pattern=r"\S")]
+
+
+class _Question(Struct):
+    """The keys that are read of a record of questions."""
+
+    id: _Text
+    question: _Text
+    answers: Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
+class _Translation(Struct):
+    """The keys that are read of a record of translations."""
+
+    source: _Text
+    reference: _Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +75,9 @@ def load_xor_tydi(split: str, language: str, limit: int | None = None) -> list[O
     Raises ConfigError for an unknown split or language, DataError naming file and record for a damaged one.
     """
     wrong = [
-        f"{key}: expected one of {', '.join(known)}, got {value!r}"
-        for key, value, known in (("split", split, SPLITS), ("language", language, LANGUAGES))
-        if value not in known
+        f"{key}: expected one of {', '.join(allowed)}, got {value!r}"
+        for key, value, allowed in (("split", split, SPLITS), ("language", language, LANGUAGES))
+        if value not in allowed
     ]
     if limit is not None and limit < 1:
         wrong.append(f"limit: must be >= 1 or null, got {limit}")
@@ -66,47 +85,30 @@ def load_xor_tydi(split: str, language: str, limit: int | None = None) -> list[O
         raise ConfigError(wrong)
     translations = load_translations(language)
     path = download.path_of("xor-tydi")
-    found: dict[str, OpenQuestion] = {}
-    for where, record in _records(path):
+    questions: dict[str, OpenQuestion] = {}
+    for number, record in enumerate(records.json_lines(path)):
         if (record.get("split"), record.get("lang")) != (split, language):
             continue
-        if limit is not None and len(found) == limit:
+        if limit is not None and len(questions) == limit:
             break
-        question = _question(where, record, translations)
-        if question.id in found:
-            raise DataError(f"{where}: the id {question.id!r} is there twice in {split}")
-        found[question.id] = question
-    if not found:
+        where = f"{path}: record {number}"
+        item = records.converted(where, record, _Question)
+        text = " ".join(item.question.split())
+        question = OpenQuestion(item.id, split, language, text, item.answers, translations.get(text))
+        if question.id in questions:
+            raise DataError(f"{where}: the id {question.id!r} occurs twice in {split}")
+        questions[question.id] = question
+    if not questions:
         raise DataError(f"{path}: no questions of {split} in {language}")
-    return list(found.values())
+    return list(questions.values())
 
 
 def load_translations(language: str) -> dict[str, str]:
     """Question (single blanks) -> human English translation, of one language; the first where there are several."""
     path = download.path_of("xor-translations")
-    found: dict[str, str] = {}
-    for where, record in _records(path):
+    translations: dict[str, str] = {}
+    for number, record in enumerate(records.json_lines(path)):
         if record.get("lang") == language:
-            found.setdefault(_text(where, record, "source"), _text(where, record, "reference"))
-    return found
-
-
-def _records(path: Path) -> Iterator[tuple[str, dict]]:
-    """("FILE: record N", record) for each line."""
-    return ((f"{path}: record {i}", record) for i, record in enumerate(records.json_lines(path)))
-
-
-def _question(where: str, record: dict, translations: dict[str, str]) -> OpenQuestion:
-    text, answers = _text(where, record, "question"), record.get("answers")
-    if not isinstance(answers, list) or not answers or not all(isinstance(answer, str) for answer in answers):
-        raise DataError(f"{where}: expected a list of texts, at least one, as answers, got {answers!r}")
-    return OpenQuestion(
-        _text(where, record, "id"), record["split"], record["lang"], text, tuple(answers), translations.get(text)
-    )
-
-
-def _text(where: str, record: dict, field: str) -> str:
-    value = record.get(field)
-    if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{where}: expected a text as {field}, got {value!r}")
-    return " ".join(value.split())
+            item = records.converted(f"{path}: record {number}", record, _Translation)
+            translations.setdefault(" ".join(item.source.split()), " ".join(item.reference.split()))
+    return translations

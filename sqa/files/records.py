@@ -12,10 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import ValidationError, convert
 
 from sqa.core.errors import DataError, need
 
+T = TypeVar("T")
 MAX_LINE = 1 << 28  # bytes
 MAX_UNPACKED = 1 << 26  # bytes that a .zst of any size may hold; a greater one at most GREATEST_RATIO times its size
 GREATEST_RATIO = 200  # natural text compresses to a tenth
@@ -241,6 +244,14 @@ def fingerprint(path: Path) -> tuple[int, str, str]:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def converted(where: str, record: object, kind: type[T], strict: bool = True) -> T:
+    """A record as a msgspec type; `where` names it in the DataError.  strict=False: numbers and truths may be texts."""
+    try:
+        return convert(record, kind, strict=strict)
+    except ValidationError as error:
+        raise DataError(f"{where}: {error}") from error
 
 
 def text_of(where: str, field: str, value: object) -> str:

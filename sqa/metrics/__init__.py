@@ -96,7 +96,7 @@ FAMILIES: dict[str, Family] = {
     )
 }
 
-# every name that `build` knows, but for those with a file or a number
+# every name without a file or a number that `build` takes
 ALL: tuple[str, ...] = tuple(name for family in FAMILIES.values() for name in family.names())
 ALL += tuple(f"{name}{ALIASES}" for family in FAMILIES.values() if family.kind == "answers" for name in family.names())
 DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metrics; not ter, which is slow on questions
@@ -150,8 +150,8 @@ def located(name: str, folder: Path | None) -> str:
     """A metric's name with the whole path of the file that it is in, if in one."""
     if not is_own(name):
         return name
-    formula, place = _split(name)
-    return f"{formula}{SIGN}{own.located(place, folder)}" if formula else own.located(place, folder)
+    formula, target = _split(name)
+    return f"{formula}{SIGN}{own.located(target, folder)}" if formula else own.located(target, folder)
 
 
 def is_own(name: object) -> bool:
@@ -169,14 +169,14 @@ def _built(name: str) -> BuiltMetric:
         return parse(name).build()
     from sqa.metrics.own_metrics import own_latency, own_metric
 
-    formula, place = _split(name)
-    return own_latency(formula, place) if formula else own_metric(place)
+    formula, target = _split(name)
+    return own_latency(formula, target) if formula else own_metric(target)
 
 
 def _split(name: str) -> tuple[str, str]:
     """("al", "file.py:build") of "al@file.py:build"; ("", name) where no formula comes first."""
-    formula, _, place = name.partition(SIGN)
-    return (formula, place) if formula in FORMULAS else ("", name)
+    formula, _, target = name.partition(SIGN)
+    return (formula, target) if formula in FORMULAS else ("", name)
 
 
 def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:

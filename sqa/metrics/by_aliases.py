@@ -1,7 +1,7 @@
 """The metrics of answers with right answers as Quizbowl matches them: `ew@aliases`, `accuracy@aliases`, ...
 
-Everything else about them is the metric's that they are made of: the buzzer still buzzes where it did.  The rule is
-`sqa.core.answers.Accepted`, its tables are the bundled ones (data/answers).
+All else is as in the strict metric, the positions of buzzes included.  The rule is `sqa.core.answers.Accepted` with
+the bundled tables (data/answers).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class ByAliases(MeanMetric):
         return replace(self.strict.described, aliases=True)
 
     def signature(self) -> str:
-        rest, _, version = self.strict.signature().rpartition("|")
-        return f"{rest}|match:{answer_aliases.bundled().name}|{version}"
+        settings, _, version = self.strict.signature().rpartition("|")
+        return f"{settings}|match:{answer_aliases.bundled().name}|{version}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """(d,): those of the strict metric.  No guesser ran: NotComputable."""
         if trace.guesses is None:
-            return self.strict.stats(trace)  # which says so
+            return self.strict.stats(trace)  # raises
         rule = answer_aliases.bundled()
         return self.strict.stats(trace.judged(rule.name, rule.is_right))

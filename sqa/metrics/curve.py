@@ -106,7 +106,7 @@ def curve_named(name: str, where: str = "curve") -> AnyCurve:
     """A published curve by its name, or the curve in a .json file.
 
     A file's curve is named <method>-<hash of its shape>: files with the same curve have the same name.  An unknown
-    name: ConfigError beginning with `where`; a file that is no curve: DataError.
+    name: ConfigError beginning with `where`; a file without a curve: DataError.
     """
     if name in CURVES:
         return CURVES[name]

@@ -11,8 +11,8 @@ cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py): buzz
 monotone   EW(t) itself at t = 0, .05, ..., 1, joined by scipy's monotone cubic spline (PCHIP).  It is 1 at t = 0 and
            never rises, where a cubic may do both otherwise.
 
-The band is a percentile bootstrap over questions or over games: whole questions (games) are drawn with replacement and
-the curve is fitted anew.
+The band is a percentile bootstrap over questions: whole questions are drawn with replacement and the curve is fitted
+anew.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from sqa.files.atomic import write_text
 from sqa.metrics.curve import KIND, VERSION, AnyCurve, curve_of
 
 Method = Literal["cubic", "monotone"]
-Unit = Literal["questions", "games"]
-METHODS, UNITS = ("cubic", "monotone"), ("questions", "games")
+METHODS = ("cubic", "monotone")
 KNOTS = np.arange(21) / 20  # of the monotone curve
 GRID = np.arange(101) / 100  # where the band is taken
 LEAST_BUZZES = 100  # fewer are refused
@@ -47,22 +46,16 @@ class FitConfig:
 
     method: Method = "cubic"
     beyond_end: BeyondEnd = "refuse"  # positions above 1
-    first_of_game: bool = False  # only the earliest buzz of each game on each question
-    unit: Unit = "questions"  # what the band's bootstrap draws
-    resamples: Count = 1000
+    resamples: Count = 1000  # of the band's bootstrap over questions
     seed: Whole = 0
-    repeated: Repeated = "refuse"  # rows that are there again
+    repeated: Repeated = "refuse"  # rows that occur twice
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Invalid choices; `checked` adds what is out of bounds."""
+        choices = {"method": METHODS, "beyond_end": human_buzzes.BEYOND_END, "repeated": human_buzzes.REPEATED}
         return [
             f"{key}: must be one of {', '.join(allowed)}, got {getattr(self, key)!r}"
-            for key, allowed in (
-                ("method", METHODS),
-                ("unit", UNITS),
-                ("beyond_end", human_buzzes.BEYOND_END),
-                ("repeated", human_buzzes.REPEATED),
-            )
+            for key, allowed in choices.items()
             if getattr(self, key) not in allowed
         ]
 
@@ -83,14 +76,12 @@ def fit(source: str, config: FitConfig) -> Fitted:
     """Fit a curve to a file of buzzes.  Too few of them: DataError."""
     loaded = human_buzzes.load_buzzes(source, config.beyond_end, config.repeated)
     kept = human_buzzes.regular_players(loaded)
-    if config.first_of_game:
-        kept = human_buzzes.first_of_game(kept)
     _check_enough(kept)
     kept = kept.take(np.argsort(kept.position, kind="stable"))
     x, y = points(kept.position, kept.correct)
     shape = _shape(config.method, kept)
     curve = curve_of({"method": config.method, **shape}, Path(source))
-    low, high, drawn = band(kept, config)
+    low, high = band(kept, config)
     residual = np.asarray(curve(x)) - y
     document = {
         "kind": KIND,
@@ -108,13 +99,13 @@ def fit(source: str, config: FitConfig) -> Fitted:
         "filters": {
             "beyond_end": kept.treatment,
             "buzzes_beyond_end": loaded.beyond_end,
-            "first_of_game": config.first_of_game,
+            "first_of_game": False,
             "players": "no identities in the file" if loaded.player is None else "20 questions, first record each",
         },
         "band": {
             "level": LEVEL,
-            "unit": config.unit,
-            "units": drawn,
+            "unit": "questions",
+            "units": len(np.unique(kept.question)),
             "resamples": config.resamples,
             "seed": config.seed,
             "t": GRID.tolist(),
@@ -131,9 +122,9 @@ def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tu
     `position` (n,) ascending, `correct` (n,) bool, `weight` (n,) how often each buzz counts (once when None).
     """
     weight = np.ones(len(position)) if weight is None else weight
-    there = np.flatnonzero(weight > 0)
-    thousandth = (position[there] * 1000).astype(np.int64)  # truncated, as published
-    last = there[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last buzz of each
+    counted = np.flatnonzero(weight > 0)
+    thousandth = (position[counted] * 1000).astype(np.int64)  # truncated, as published
+    last = counted[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last buzz of each
     before = np.cumsum(weight * correct)[last] - correct[last]
     return (position[last] * 1000).astype(np.int64) / 1000, 1 - before / weight.sum()
 
@@ -160,12 +151,9 @@ def _shape(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> dict
     return {"knots": {"t": KNOTS.tolist(), "ew": ew.tolist()}}
 
 
-def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats, int]:
-    """(101,) lower and (101,) upper end of the pointwise band at GRID, and how many units there were to draw from."""
-    units = buzzes.question if config.unit == "questions" else buzzes.game
-    if units is None:
-        raise DataError(f"{buzzes.name}: has no column 'game'; draw questions instead: --unit questions")
-    names, unit = np.unique(units, return_inverse=True)
+def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
+    """(101,) lower and (101,) upper end of the pointwise band at GRID, by drawing questions."""
+    names, unit = np.unique(buzzes.question, return_inverse=True)
     rng = np.random.default_rng([config.seed, len(names)])
     values = np.empty((config.resamples, len(GRID)))
     for row in values:
@@ -173,7 +161,7 @@ def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats, int]:
         shape = _shape(config.method, buzzes, drawn[unit].astype(np.float64))
         row[:] = curve_of({"method": config.method, **shape}, Path(buzzes.name))(GRID)
     low, high = np.percentile(values, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=0)
-    return low, high, len(names)
+    return low, high
 
 
 def rises(curve: AnyCurve) -> list[list[float]]:
@@ -184,7 +172,7 @@ def rises(curve: AnyCurve) -> list[list[float]]:
 
 
 def _check_enough(buzzes: Buzzes) -> None:
-    questions, places = len(np.unique(buzzes.question)), len(np.unique((buzzes.position * 1000).astype(np.int64)))
+    questions, positions = len(np.unique(buzzes.question)), len(np.unique((buzzes.position * 1000).astype(np.int64)))
     problem = None
     if len(buzzes) < LEAST_BUZZES:
         problem = f"{len(buzzes)} buzzes are too few, {LEAST_BUZZES} are needed"
@@ -192,8 +180,8 @@ def _check_enough(buzzes: Buzzes) -> None:
         problem = "all buzzes are on one question; the band needs several"
     elif not buzzes.correct.any():
         problem = "no buzz is right; then every curve is 1"
-    elif places < 10:
-        problem = f"the buzzes are at {places} different positions (thousandths), 10 are needed"
+    elif positions < 10:
+        problem = f"the buzzes are at {positions} different positions (thousandths), 10 are needed"
     if problem:
         raise DataError(f"{buzzes.name}: {problem}")
 

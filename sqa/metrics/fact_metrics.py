@@ -33,12 +33,12 @@ SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # of a log
 
 
 def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Sequence[float]) -> Floats:
-    """(2,): [facts counted, or the sum of their lags; facts looked at].
+    """(2,): [facts counted, or the sum of their lags; facts considered].
 
     `reads` holds how much source was read before each target word, `positions` when each source word has been read.
     """
     if side == "invented":
-        return np.array([len(judged.invented), len(judged.own)], dtype=np.float64)
+        return np.array([len(judged.invented), len(judged.written)], dtype=np.float64)
     arrived = [(located.target, located.source) for located in judged.expected if located.target is not None]
     if side == "arrived":
         return np.array([len(arrived), len(judged.expected)], dtype=np.float64)
@@ -70,12 +70,12 @@ class Facts(MeanMetric):
             return fact_stats(self.side, judged, reads, range(1, len(question.words) + 1))
         if not question.word_times:
             return np.zeros(2)
-        said = (0.0, *question.word_times)  # s at which each number of words has been said
-        return fact_stats("lag", judged, [said[read] for read in reads], question.word_times)
+        times = (0.0, *question.word_times)  # s at which each number of words has been said
+        return fact_stats("lag", judged, [times[read] for read in reads], question.word_times)
 
 
 def summary_of(trace: QuestionTrace) -> str:
-    """What became of a question's facts, as a sentence for a reader; "" where there are none."""
+    """A question's facts that arrive, are lost or are invented, as a sentence; "" without facts."""
     target, reads = written(trace)
     question = trace.question
     judged = judge(question.words, target, tuple(question.reference_text.split()), question.language)
@@ -83,15 +83,15 @@ def summary_of(trace: QuestionTrace) -> str:
         return ""
     arrived, of = fact_stats("arrived", judged, reads, ()).astype(int).tolist()
     late, timed = fact_stats("lag", judged, reads, range(1, len(question.words) + 1)).tolist()
-    said = [f"Facts: {arrived} of {of} arrive" + (f", {late / timed:.1f} source words late" if timed else "")]
+    clauses = [f"Facts: {arrived} of {of} arrive" + (f", {late / timed:.1f} source words late" if timed else "")]
     lost = [located.fact.text for located in judged.expected if located.target is None]
     for name, facts in (("lost", lost), ("invented", [fact.text for fact in judged.invented])):
-        said += [f"{name}: {', '.join(facts)}"] if facts else []
-    return "; ".join(said) + "."
+        clauses += [f"{name}: {', '.join(facts)}"] if facts else []
+    return "; ".join(clauses) + "."
 
 
 def written(trace: QuestionTrace) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The words of the final translation, and the source words read when each was written to stay."""
+    """The words of the final translation, and the source words read when each was written for good."""
     kept: list[list[tuple[str, int]]] = [[] for _ in trace.question.sentences]
     for emission, read in zip(trace.emissions, trace.source_words.tolist(), strict=True):
         words = kept[emission.sentence]

@@ -41,7 +41,7 @@ class FactOptions:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Of source and translation; what names none: ConfigError."""
+        """Of source and translation; anything but two languages: ConfigError."""
         source, dash, into = self.pair.partition("-")
         if not dash or not certain(into) or (source and not certain(source)):
             raise ConfigError(f"--pair: expected two languages, such as es-en, got {self.pair!r}")
@@ -68,7 +68,7 @@ class JudgedLine:
         return fact_stats(side, self.judged, self.reads, self.positions)
 
     def record(self, index: int) -> dict[str, Any]:
-        """As `--json` prints it; null: the fact does not arrive, or its source word is not known."""
+        """As `--json` prints it; null: the fact does not arrive, or its source word is unknown."""
         facts = [
             {
                 "fact": located.fact.text,
@@ -85,7 +85,7 @@ class JudgedLine:
 
 
 def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
-    """The facts of every line of a log ("-" = standard input).  What is wrong with it: DataError "FILE:LINE: ..."."""
+    """The facts of every line of a log ("-" = standard input).  An invalid line: DataError "FILE:LINE: ..."."""
     rows = read_lines(path, _FactLine)
     references: Sequence[str | None] = [row.reference for row in rows]
     sources = [row.source if isinstance(row.source, str) else "" for row in rows]
@@ -97,12 +97,12 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
     for side, code, texts in (("sources", languages[0], sources), ("references", languages[1], references)):
         _check_language(path, options.pair, side, code, texts)
     speech = any(isinstance(row.source_length, float) for row in rows)
-    found = []
+    lines = []
     for number, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True), start=1):
         if not reference or not reference.strip():
             raise DataError(f"{path}:{number}: no reference to take facts from; give --references FILE")
         if row.prediction is None:
-            raise DataError(f"{path}:{number}: no prediction, of which facts are to be found")
+            raise DataError(f"{path}:{number}: no prediction to look for facts in")
         words = tuple(row.prediction.removesuffix(EOS).split())
         if len(row.delays) not in (len(words), len(words) + 1):
             what = f"{len(words)} words in prediction and {len(row.delays)} delays"
@@ -111,14 +111,17 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
         scale = 1000 if speech else 1
         positions = _heard(read, row.source_length / scale) if speech else tuple(range(1, len(read) + 1))
         judged = judge(read, words, tuple(reference.split()), *languages)
-        found.append(JudgedLine(judged, tuple(delay / scale for delay in row.delays), positions, speech))
-    return found
+        lines.append(JudgedLine(judged, tuple(delay / scale for delay in row.delays), positions, speech))
+    return lines
 
 
 def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[str | None]) -> None:
-    """Say on stderr that texts are not in the language of the pair, by the words that every text of a language has."""
+    """Warn on stderr if the texts have more function words of another language than of the pair's."""
     words = [word.lower() for text in texts for word in (text or "").split()]
-    shares = {known.code: sum(map(known.function_words.__contains__, words)) / max(1, len(words)) for known in every()}
+    shares = {
+        language.code: sum(word in language.function_words for word in words) / max(1, len(words))
+        for language in every()
+    }
     likely = max(shares, key=shares.__getitem__)
     if code and shares[likely] > max(LEAST, 2 * shares.get(code, 0)):
         print(f"sqa: {path}: its {side} read like {likely!r}, not {code!r}; is --pair {pair} meant?", file=sys.stderr)
@@ -146,8 +149,8 @@ def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ..
         try:
             if without_source and side != "arrived":
                 raise NotComputable("no source text")
-            found = bootstrap(stats, metric, resamples)
-            numbers = tuple(f"{value:.4f}" for value in (found.value, found.low, found.high))
+            interval = bootstrap(stats, metric, resamples)
+            numbers = tuple(f"{value:.4f}" for value in (interval.value, interval.low, interval.high))
         except NotComputable:
             numbers = ("n/a",) * 3
         yield metric.name, *numbers, str(n), str(left_out), unit

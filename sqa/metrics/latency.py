@@ -280,7 +280,7 @@ def usual_convention(formula: str) -> str:
 
 
 def scored_by(convention: Convention) -> tuple[str, ...]:
-    """The formulas that a log is scored with: those of the convention, and new ones under their usual convention."""
+    """The formulas that a log is scored with: the convention's, and new ones whose usual convention it is."""
     new = (name for name in FORMULAS if not listing(name) and usual_convention(name) == convention.name)
     return (*convention.formulas, *new)
 
@@ -288,7 +288,7 @@ def scored_by(convention: Convention) -> tuple[str, ...]:
 def family_of(formula: Formula) -> Family:
     """The metrics of runs by a formula: under each convention that knows it, by characters, of whole questions."""
     usual = usual_convention(formula.name)
-    others = {convention.name: convention.name for convention in listing(formula.name) if convention.name != usual}
+    variants = {convention.name: convention.name for convention in listing(formula.name) if convention.name != usual}
     return Family(
         formula.name,
         "sqa.metrics.latency:Latency",
@@ -298,7 +298,7 @@ def family_of(formula: Formula) -> Family:
         formula.digits,
         higher_is_better=False,
         parameters=(
-            Parameter("convention", others),
+            Parameter("convention", variants),
             Parameter("per", {"char": "char"}),
             Parameter("stream", {"question": "question"}),
         ),
@@ -363,8 +363,8 @@ class Latency(MeanMetric):
             wrong.append(f"formula: must be one of {', '.join(FORMULAS)}, got {self.formula!r}")
         if convention is None:
             wrong.append(f"convention: must be one of {', '.join(CONVENTIONS)}, got {self.convention!r}")
-        elif formula and (known := listing(formula.name)) and formula.name not in convention.formulas:
-            has = ", ".join(c.name for c in known)
+        elif formula and (defining := listing(formula.name)) and formula.name not in convention.formulas:
+            has = ", ".join(c.name for c in defining)
             wrong.append(f"convention: {formula.name} is not defined by {convention.name}; use {has}")
         for key, value, choices in (
             ("reference", self.reference or "none", ("none", "question")),

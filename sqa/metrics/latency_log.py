@@ -10,7 +10,7 @@ One JSON object a line, of which these keys are read (SimulEval's `instances.log
     prediction         optional: when it ends with "</s>", the end of the sentence has a delay of its own
     prediction_length  optional: as many words as there are delays, the end counted or not
 
-Odd lines.  What a scorer can compute although no translator does it is computed as SimulEval does, and the line is
+Odd lines.  Values that no translator writes but that have a latency are computed as SimulEval does, and the line is
 marked (`Scored.odd`): delays that fall, delays of a text past its end, delays of a text that are no whole numbers, more
 or fewer of them than the prediction has words.  With `strict` the first such line is refused.
 
@@ -30,10 +30,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
-from msgspec import DecodeError, Struct, ValidationError, field, structs
+from msgspec import DecodeError, Meta, Struct, ValidationError, field, structs
 from msgspec.json import Decoder
 
 from sqa.core.errors import ConfigError, DataError
@@ -46,7 +46,9 @@ from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy, s
 
 EOS = "</s>"
 MAX_BYTES = 1 << 30  # of a log
-GREATEST = 1e100  # delay or length
+# within these bounds sums and quotients stay finite
+Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
+Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Scored:
     references: dict[str, str]  # name -> whose lengths are |y*|: "log", "file", or "none" (of the words written)
     index: tuple[int, ...]  # of each sentence
     whole: dict[str, float]  # what only the whole log has: OmniSTEval's test of degeneracy
-    odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> what no translator does
+    odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> why it is odd
 
     def rows(self) -> Iterator[dict[str, int | float | str | None]]:
         """One JSON object a sentence; null = undefined.  An odd line says why in "odd"."""
@@ -97,19 +99,19 @@ def convention_named(name: str) -> Convention:
         from sqa.metrics.own_metrics import own_convention
 
         return own_convention(name)
-    found = [name] if name in CONVENTIONS else [known for known in CONVENTIONS if known.startswith(name)]
-    if len(found) != 1:
+    matches = [name] if name in CONVENTIONS else [each for each in CONVENTIONS if each.startswith(name)]
+    if len(matches) != 1:
         raise ConfigError(f"--convention: expected one of {', '.join(CONVENTIONS)}, got {name!r}")
-    return CONVENTIONS[found[0]]
+    return CONVENTIONS[matches[0]]
 
 
 class Line(Struct, gc=False):
-    """What is read of a line; the other keys are skipped unread, which takes half the time."""
+    """The keys that are read of a line; skipping all others unread halves the time."""
 
-    delays: list[int | float]
-    source_length: int | float
-    other: list[int | float] | None = field(name="elapsed", default=None)
-    reference_length: int | float | None = None
+    delays: list[Delay]
+    source_length: Length
+    unscored: list[Delay] | None = field(name="elapsed", default=None)
+    reference_length: Length | None = None
     reference: str | None = None
     prediction: str | None = None
     prediction_length: int | float | None = None
@@ -119,12 +121,12 @@ class Line(Struct, gc=False):
 class _TimedLine(Line, gc=False):
     """The same with computing time in the delays."""
 
-    delays: list[int | float] = field(name="elapsed")
-    other: list[int | float] | None = field(name="delays", default=None)
+    delays: list[Delay] = field(name="elapsed")
+    unscored: list[Delay] | None = field(name="delays", default=None)
 
 
 _SIMULSTREAM = "a log of simulstream; `sqa simulstream-score` has its latencies"
-_OTHERS = {  # a key of what is no log of SimulEval -> what it is
+_OTHER_FORMATS = {  # a key of files that are not logs of SimulEval -> what such a file is
     b'"model_loading_time"': _SIMULSTREAM,
     b'"wav_name"': _SIMULSTREAM,
     b'"emission_time"': "a log of SimulStreaming; `sqa run` scores it, as `translator: {name: recorded, file: LOG}`",
@@ -136,7 +138,7 @@ _NAMES = [f'"{name}"'.encode() for name in _KEYS]
 
 
 def score(path: str, options: LogOptions) -> Scored:
-    """Score a log ("-" = standard input).  What is wrong with it: DataError "FILE:LINE: ..."."""
+    """Score a log ("-" = standard input).  An invalid line: DataError "FILE:LINE: ..."."""
     convention = convention_named(options.convention)
     rows = read_lines(path, _TimedLine) if options.computation_aware else read_lines(path, Line)
     delays = _pack(path, rows, options, convention)
@@ -147,8 +149,8 @@ def score(path: str, options: LogOptions) -> Scored:
     suffix = "_CA" if options.computation_aware else ""
     formulas = {FORMULAS[name].label + suffix: FORMULAS[name] for name in scored_by(convention)}
     values = {label: formula(delays, convention) for label, formula in formulas.items()}
-    there = "none" if np.isnan(delays.reference).all() else "log" if options.references is None else "file"
-    used = {label: there if takes_reference(formula, convention) else "none" for label, formula in formulas.items()}
+    origin = "none" if np.isnan(delays.reference).all() else "log" if options.references is None else "file"
+    used = {label: origin if takes_reference(formula, convention) else "none" for label, formula in formulas.items()}
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
     return Scored(convention, values, used, tuple(range(len(rows))), whole, odd)
 
@@ -172,14 +174,14 @@ def read_lines(path: str, kind: type[LineT]) -> list[LineT]:
             if not line.isascii():
                 line.decode()  # the decoder does not look at what it skips
             if b"\\u" in line or any(line.count(name) > 1 for name in _NAMES):
-                parse_json(line)  # the decoder would take the last one of a key that is there twice
+                parse_json(line)  # the decoder would accept a repeated key, whose last value wins
             rows.append(decoder.decode(line))
         except UnicodeDecodeError as error:
             what = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
             raise DataError(f"{path}:{number}: {what}") from error
         except ValidationError as error:
-            other = next((what for key, what in _OTHERS.items() if key in line), None)
-            raise DataError(f"{path}:{number}: {other or error}") from error
+            other_format = next((what for key, what in _OTHER_FORMATS.items() if key in line), None)
+            raise DataError(f"{path}:{number}: {other_format or error}") from error
         except DecodeError as error:
             raise DataError(f"{path}:{number}: not JSON ({error})") from error
         except ValueError as error:
@@ -191,10 +193,8 @@ def read_lines(path: str, kind: type[LineT]) -> list[LineT]:
 
 def _pack(path: str, rows: Sequence[Line], options: LogOptions, convention: Convention) -> Delays:
     """The delays of a log as its convention counts them."""
-    _check_sizes(path, rows)
     delays = [row.delays for row in rows]
     lengths = [row.source_length for row in rows]
-    _check_lengths(path, "source_length", lengths)
     _check_order(path, rows)
     speech = options.source == "speech"
     if options.source == "auto":
@@ -206,35 +206,18 @@ def _pack(path: str, rows: Sequence[Line], options: LogOptions, convention: Conv
         lengths = [length + 1 for length in lengths]
     if counted:
         references = [None if reference is None or not speech else reference + 1 for reference in references]
-    known = [reference for reference in references if reference is not None]
-    if known and len(known) < len(references):
+    given = [reference for reference in references if reference is not None]
+    if given and len(given) < len(references):
         number = references.index(None) + 1
         raise DataError(f"{path}:{number}: no reference_length and no reference, though other lines have one")
     if counted and not speech and not ends:
         delays = [[*row, length] for row, length in zip(delays, lengths, strict=True)]
     _check_keys(path, rows)
-    return pack(delays, lengths, known or None, speech)
-
-
-def _check_sizes(path: str, rows: Sequence[Line]) -> None:
-    """No number so great or small that a sum or a quotient of them is no number any more, no delay below 0."""
-    for line, row in enumerate(rows, start=1):
-        if max(row.delays, default=0) > GREATEST:
-            raise DataError(f"{path}:{line}: a delay is more than {GREATEST:g}; in which unit are they?")
-        least = min(row.delays, default=0)
-        if least < 0:
-            raise DataError(f"{path}:{line}: delay {row.delays.index(least)} is {least}; delays are 0 or more")
-        if row.other and min(row.other) < 0:
-            name = "delays" if isinstance(row, _TimedLine) else "elapsed"
-            raise DataError(f"{path}:{line}: {name} holds {min(row.other)}; a time is 0 or more")
-        for key in ("source_length", "reference_length"):
-            length = getattr(row, key)
-            if length is not None and (length > GREATEST or 0 < length < 1 / GREATEST):
-                raise DataError(f"{path}:{line}: {key} must be {1 / GREATEST:g} to {GREATEST:g}")
+    return pack(delays, lengths, given or None, speech)
 
 
 def _odd(delays: Delays, rows: Sequence[Line]) -> dict[int, str]:
-    """1-based line -> the first thing about its delays that no translator does; ascending."""
+    """1-based line -> what is odd about its delays, the first reason only; ascending."""
     flat, source = delays.flat, delays.source[delays.sentence]  # (N,)
     before = np.concatenate(([0.0], flat[:-1])) * (delays.index > 0)
     kinds = [(flat < before, "{value:g} after {before:g}: a delay falls")]
@@ -243,39 +226,32 @@ def _odd(delays: Delays, rows: Sequence[Line]) -> dict[int, str]:
             (flat > source, "{value:g} of {source:g} words: past the end"),
             (flat != np.floor(flat), "{value:g} is no whole number of words"),
         ]
-    found: dict[int, str] = {}
+    odd: dict[int, str] = {}
     for wrong, what in kinds:
         for n in np.flatnonzero(wrong).tolist():
             problem = what.format(value=flat[n], before=before[n], source=source[n])
-            found.setdefault(int(delays.sentence[n]) + 1, f"delays[{delays.index[n]}]: {problem}")
+            odd.setdefault(int(delays.sentence[n]) + 1, f"delays[{delays.index[n]}]: {problem}")
     for line, row in enumerate(rows, start=1):
         length = row.prediction_length
         if length is not None and not delays.speech and len(row.delays) - 1 not in (length, length - 1):
-            found.setdefault(line, f"prediction_length is {length}, but there are {len(row.delays)} delays")
-    return dict(sorted(found.items()))
+            odd.setdefault(line, f"prediction_length is {length}, but there are {len(row.delays)} delays")
+    return dict(sorted(odd.items()))
 
 
 def _check_keys(path: str, rows: Sequence[Line]) -> None:
-    """What one line has all have: a key that is misspelt in one would leave it to be read by other rules."""
+    """All lines have the same keys: a key misspelt in one line would have that line read by other rules."""
     for key in structs.fields(rows[0]):
-        there = [getattr(row, key.name) is not None for row in rows]
-        if not all(there) and any(there):
-            lacks, has = there.index(False) + 1, there.index(True) + 1
+        has_key = [getattr(row, key.name) is not None for row in rows]
+        if not all(has_key) and any(has_key):
+            lacks, has = has_key.index(False) + 1, has_key.index(True) + 1
             raise DataError(f"{path}:{lacks}: no {key.encode_name}, which line {has} has; all lines have it, or none")
-
-
-def _check_lengths(path: str, key: str, lengths: Sequence[float | None]) -> None:
-    """Lengths, where there are any, are positive."""
-    for number, length in enumerate(lengths, start=1):
-        if length is not None and not 0 < length < math.inf:
-            raise DataError(f"{path}:{number}: {key} must be a number above 0, got {length}")
 
 
 def _check_order(path: str, rows: Sequence[Line]) -> None:
     """The indices, where there are any, count the lines."""
-    for place, row in enumerate(rows):
-        if row.index is not None and row.index != place:
-            raise DataError(f"{path}:{place + 1}: index {row.index} where {place} is due; is a sentence missing?")
+    for index, row in enumerate(rows):
+        if row.index is not None and row.index != index:
+            raise DataError(f"{path}:{index + 1}: index {row.index} instead of {index}; is a sentence missing?")
 
 
 def _ends(path: str, rows: Sequence[Line]) -> bool:
@@ -295,7 +271,6 @@ def _references(path: str, rows: Sequence[Line], options: LogOptions) -> list[fl
     if options.references is not None:
         return [float(_size(text, options.unit)) for text in lines_beside(path, options.references, len(rows))]
     lengths = [row.reference_length for row in rows]
-    _check_lengths(path, "reference_length", lengths)
     if not any(row.reference for row in rows):  # "" in all of them: there were none
         return lengths
     sizes = [None if row.reference is None else _size(row.reference, options.unit) for row in rows]

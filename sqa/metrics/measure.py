@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SIGN, ALIASES = "@", "@aliases"  # before each variant; answers matched as Quizbowl does (sqa/metrics/by_aliases.py)
 RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> least and greatest value
-# what a metric may need beside a translation -> whether a trace has it, and what is said where it has not
+# what a metric may need beside a translation -> whether a trace has it, and the message where it does not
 NEEDS: dict[str, tuple[Callable[[QuestionTrace], bool], str]] = {
     "guesses": (lambda trace: trace.guesses is not None, "no guesser ran on {id}"),
     "buzzes": (lambda trace: trace.buzzes is not None, "no buzzer ran on {id}"),
@@ -56,8 +56,8 @@ class Parameter:
 
     def text(self, value: Any) -> str:
         """How a value is written."""
-        plain = getattr(value, "name", value)  # of a value of your own
-        return next((text for text, known in self.choices.items() if known == plain), str(plain))
+        plain = getattr(value, "name", value)  # a user's convention has a name
+        return next((text for text, choice in self.choices.items() if choice == plain), str(plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ class Measure:
     @property
     def label(self) -> str:
         """In figures and tables: the family's with the variants behind it, but for those that have their own."""
-        own = [variant for variant in self.variants if "label" not in self.family.shown.get(variant, {})]
-        return SIGN.join((self._shown("label"), *own))
+        unlabelled = [variant for variant in self.variants if "label" not in self.family.shown.get(variant, {})]
+        return SIGN.join((self._shown("label"), *unlabelled))
 
     @property
     def unit(self) -> str:
@@ -162,7 +162,7 @@ class Measure:
 
 
 class MeanMetric(Protocol):
-    """A metric of a family: it says itself what it is called, and its score is a sum of statistics over their number.
+    """A metric of a family, named after its parameters; its score is the first statistic over the second, both summed.
 
     A metric of another score has its own `score` and `score_many`.
     """

@@ -29,7 +29,7 @@ METHODS = ("signature", "stats", "score")
 
 @dataclass(frozen=True, slots=True)
 class OwnMetric:
-    """A metric from elsewhere, its signature with the hash of its code; what it returns is checked."""
+    """A user's metric; its results are checked, and its signature has the hash of its code."""
 
     metric: Any
     own_code: Code
@@ -42,30 +42,30 @@ class OwnMetric:
     _size: list[int] = field(default_factory=list)  # of its statistics: one number, once there are some
 
     def signature(self) -> str:
-        """Its own, with all code that was executed."""
-        return f"{self._said()}|source:{self.own_code.whole[:16]}"
+        """The metric's signature, with all code that was executed."""
+        return f"{self._signature()}|source:{self.own_code.whole[:16]}"
 
     def identity(self) -> str:
-        """Its own, with the code that was executed until it was made."""
-        return f"{self._said()}|source:{self.own_code.digest[:16]}"
+        """The metric's signature, with the code that was executed until it was built."""
+        return f"{self._signature()}|source:{self.own_code.digest[:16]}"
 
     def stats(self, trace: object) -> Floats:
-        found = self._call("stats", answers.statistics, trace)
-        if self._size and self._size[0] != len(found):
+        stats = self._call("stats", answers.statistics, trace)
+        if self._size and self._size[0] != len(stats):
             where = f"{short(self.own_code.target)}: stats()"
-            raise DataError(f"{where} must return as many numbers for each question, got {self._size[0]}, {len(found)}")
-        self._size[:] = [len(found)]
-        return np.array(found, dtype=np.float64)
+            raise DataError(f"{where} must return as many numbers for each question, got {self._size[0]}, {len(stats)}")
+        self._size[:] = [len(stats)]
+        return np.array(stats, dtype=np.float64)
 
     def score(self, stats: Floats) -> float:
-        found: float = self._call("score", answers.finite, stats)
-        return found
+        score: float = self._call("score", answers.finite, stats)
+        return score
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, d) -> (B,): the metric's own fast path, else its `score` of each; nan where it has none."""
         if has(self.metric, "score_many"):
-            found: Floats = self._call("score_many", answers.scores, stats)
-            return found
+            scores: Floats = self._call("score_many", answers.scores, stats)
+            return scores
         return np.array([self._score_or_nan(row) for row in stats], dtype=np.float64)
 
     def _score_or_nan(self, stats: Floats) -> float:
@@ -74,21 +74,21 @@ class OwnMetric:
         except NotComputable:
             return math.nan
 
-    def _said(self) -> str:
-        said: str = self._call("signature", answers.text)
-        return said
+    def _signature(self) -> str:
+        signature: str = self._call("signature", answers.text)
+        return signature
 
     def _call(self, name: str, check: Any, *arguments: Any) -> Any:
         return asked(self.own_code, self.metric, name, check, *arguments)
 
 
-def own_metric(place: str) -> OwnMetric:
-    """The metric that a place builds.  ConfigError says what is wrong with it."""
-    code, made = built(place)
-    metric = Latency(_formula(code, made)) if isinstance(made, Formula) else made
+def own_metric(target: str) -> OwnMetric:
+    """The metric that `target` builds.  An invalid one: ConfigError."""
+    code, part = built(target)
+    metric = Latency(_formula(code, part)) if isinstance(part, Formula) else part
     lacking = [name for name in (*METRIC, *METHODS) if not has(metric, name)]
     if lacking:
-        raise ConfigError(f"{short(place)} made a {type(made).__name__}, which has no {', '.join(lacking)}")
+        raise ConfigError(f"{short(target)} made a {type(part).__name__}, which has no {', '.join(lacking)}")
     return _own(metric, code)
 
 
@@ -111,39 +111,39 @@ def _formula(code: Code, formula: Formula) -> Formula:
     call = Call(f"{short(code.target)}: the formula's compute()")
 
     def compute(delays: Any, convention: Convention) -> Floats:
-        found: Floats = answers.scores(call, formula.compute(delays, convention), delays.source)
-        return found
+        values: Floats = answers.scores(call, formula.compute(delays, convention), delays.source)
+        return values
 
     return replace(formula, compute=compute)
 
 
-def own_latency(formula: str, place: str) -> OwnMetric:
-    """A formula of FORMULAS under the convention that a place builds.  ConfigError says what is wrong."""
-    code, _ = built(place)
-    return _own(Latency(formula, own_convention(place)), code)
+def own_latency(formula: str, target: str) -> OwnMetric:
+    """A formula of FORMULAS under the convention that `target` builds.  An invalid one: ConfigError."""
+    code, _ = built(target)
+    return _own(Latency(formula, own_convention(target)), code)
 
 
-def own_convention(place: str) -> Convention:
-    """The convention that a place builds.  ConfigError says what is wrong."""
-    _, made = built(place)
-    if not isinstance(made, Convention):
-        raise ConfigError(f"{short(place)} made a {type(made).__name__}, expected a Convention")
-    _check_types(short(place), made)
-    unknown = [name for name in made.formulas if name not in FORMULAS]
+def own_convention(target: str) -> Convention:
+    """The convention that `target` builds.  An invalid one: ConfigError."""
+    _, convention = built(target)
+    if not isinstance(convention, Convention):
+        raise ConfigError(f"{short(target)} made a {type(convention).__name__}, expected a Convention")
+    _check_types(short(target), convention)
+    unknown = [name for name in convention.formulas if name not in FORMULAS]
     if unknown:
         raise ConfigError(
-            f"{short(place)}: formulas must be among {', '.join(FORMULAS)}, got {answers.shown(unknown[0])}"
+            f"{short(target)}: formulas must be among {', '.join(FORMULAS)}, got {answers.shown(unknown[0])}"
         )
-    return made
+    return convention
 
 
-def _check_types(place: str, made: Formula | Convention) -> None:
+def _check_types(target: str, part: Formula | Convention) -> None:
     """The fields of a value are of their types, else ConfigError."""
-    for each in fields(made):
-        value, wanted = getattr(made, each.name), _TYPES.get(str(each.type), Callable)
+    for each in fields(part):
+        value, wanted = getattr(part, each.name), _TYPES.get(str(each.type), Callable)
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
             what = "a function" if wanted is Callable else f"of type {each.type}"
-            raise ConfigError(f"{place}: {each.name} must be {what}, got {answers.shown(value)}")
+            raise ConfigError(f"{target}: {each.name} must be {what}, got {answers.shown(value)}")
 
 
 _TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int, "tuple[str, ...]": tuple}

@@ -66,12 +66,13 @@ def last_wrong_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools) 
 
 
 def _read_curve(metric: ExpectedWins | OracleExpectedWins | StableExpectedWins) -> None:
-    """Reads the metric's curve and checks its other parameter; ConfigError."""
-    start, (_, other) = f"metrics.{metric.family.base}", metric.family.parameters
+    """Read the metric's curve and check its other parameter; ConfigError."""
+    start, (_, parameter) = f"metrics.{metric.family.base}", metric.family.parameters
     object.__setattr__(metric, "_curve", curve_named(metric.curve, f"{start}.curve"))
-    value, usual = getattr(metric, other.name), next(each.default for each in fields(metric) if each.name == other.name)
-    if value not in (allowed := (usual, *other.choices.values())):
-        raise ConfigError(f"{start}.{other.name}: must be one of {', '.join(allowed)}, got {value!r}")
+    usual = next(each.default for each in fields(metric) if each.name == parameter.name)
+    value = getattr(metric, parameter.name)
+    if value not in (allowed := (usual, *parameter.choices.values())):
+        raise ConfigError(f"{start}.{parameter.name}: must be one of {', '.join(allowed)}, got {value!r}")
 
 
 def _may_answer_at_end(trace: QuestionTrace) -> bool:
@@ -87,8 +88,8 @@ class ExpectedWins(MeanMetric):
     """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions].
 
     A question that ends without a buzz wins nothing, whoever plays (the paper's rule); `end` = "answer" answers it with
-    the top guess of the last step, if there is one and the whole source had been read by then: before, nobody knew that
-    no word would follow.
+    the top guess of the last step, if there is one and the whole source had been read by then: before, it was not known
+    that no word would follow.
     """
 
     family: ClassVar[Family] = FAMILIES["ew"]

@@ -1,4 +1,4 @@
-"""How much of what was shown was taken back: normalized erasure.
+"""The share of shown words that were retracted: normalized erasure.
 
     NE = sum over writes of the words retracted / words of the final translation
 

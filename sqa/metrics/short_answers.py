@@ -42,17 +42,17 @@ def normalise(text: str) -> str:
 def exact_match(answer: str, right: Sequence[str]) -> float:
     """1.0 if the answer is one of the right ones, else 0.0.  No right answer at all: DataError."""
     given = normalise(answer)
-    return float(any(given == normalise(text) for text in _some(right)))
+    return float(any(given == normalise(text) for text in _checked(right)))
 
 
 def f1(answer: str, right: Sequence[str]) -> float:
     """The best F1, 0..1, against one of the right answers.  No right answer at all: DataError."""
     given = normalise(answer).split()
-    return max(word_f1(given, normalise(text).split()) for text in _some(right))
+    return max(word_f1(given, normalise(text).split()) for text in _checked(right))
 
 
 def word_f1(given: Sequence[str], wanted: Sequence[str]) -> float:
-    """F1 of the words of two texts as multisets, 0..1; 0 where none is shared, so also where there is none."""
+    """F1 of the words of two texts as multisets, 0..1; 0 where none is shared, so also where a text is empty."""
     shared = (Counter(given) & Counter(wanted)).total()
     if shared == 0:
         return 0.0
@@ -61,13 +61,13 @@ def word_f1(given: Sequence[str], wanted: Sequence[str]) -> float:
 
 
 def says(text: str, right: Sequence[str]) -> bool:
-    """True if a right answer stands in the text as whole words, both normalised; an empty one stands nowhere."""
+    """True if the text has a right answer as whole words, both normalised; an empty answer does not count."""
     inside = f" {normalise(text)} "
-    wanted = (normalise(answer) for answer in _some(right))
+    wanted = (normalise(answer) for answer in _checked(right))
     return any(answer and f" {answer} " in inside for answer in wanted)
 
 
-def _some(right: Sequence[str]) -> Sequence[str]:
+def _checked(right: Sequence[str]) -> Sequence[str]:
     if not right:
         raise DataError("a question needs at least one right answer")
     return right

@@ -20,22 +20,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import replace
 from itertools import accumulate, groupby, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqa.core.types import Floats
-
-if TYPE_CHECKING:
-    from sqa.metrics.delays import Delays
+from sqa.metrics.delays import Delays, divide, running_maximum
 
 SPEECH_TOKEN = 300.0  # ms
 
 
 def average_token_delay(delays: Delays) -> Floats:
     """ATD of each sentence (S,) in source units; nan for a sentence without words."""
-    from sqa.metrics.delays import running_maximum
-
     risen = running_maximum(delays.flat, delays.index)  # (N,)
     values = _of_rising(replace(delays, flat=risen))
     falls = delays.flat < risen
@@ -50,10 +45,10 @@ def _of_falling(delays: Floats, speech: bool) -> float:
     distinct = list(dict.fromkeys(delays.tolist()))
     counts, times, sizes = [0.0], [0.0], [0.0]  # source tokens and their time so far; tokens that a chunk counts for
     for before, until in pairwise([0.0, *distinct]):
-        whole, rest = divmod(until - before, unit)
+        whole, remainder = divmod(until - before, unit)
         whole = max(whole, 0.0)
-        counts.append(counts[-1] + whole + (rest > 0))
-        times.append(times[-1] + whole * unit + rest)
+        counts.append(counts[-1] + whole + (remainder > 0))
+        times.append(times[-1] + whole * unit + remainder)
         sizes.append(counts[-1] - counts[-2] if speech else until - before)
     sizes += [0.0] * (len(delays) - len(distinct))
     source = list(accumulate(sizes))  # tokens up to the end of each chunk
@@ -71,8 +66,6 @@ def _of_falling(delays: Floats, speech: bool) -> float:
 
 def _of_rising(delays: Delays) -> Floats:
     """ATD of each sentence (S,) whose delays do not fall."""
-    from sqa.metrics.delays import divide, running_maximum
-
     if not len(delays.flat):
         return np.full(len(delays.source), np.nan)
     unit, word = (SPEECH_TOKEN, 0.0) if delays.speech else (1.0, 1.0)

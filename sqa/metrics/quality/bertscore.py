@@ -62,7 +62,7 @@ class BertScore:
             reason = " ".join(str(error).split()).replace(str(self.folder), "it")[:200]
             raise DataError(f"model {self.folder}: not one that BERTScore can use: {reason}") from error
         positions = getattr(scorer._model.config, "max_position_embeddings", 0)
-        if positions > 2:  # a tokenizer that knows no limit would run over the encoder's; RoBERTa's starts at 2
+        if positions > 2:  # some tokenizers have no limit; RoBERTa's positions start at 2
             scorer._tokenizer.model_max_length = min(scorer._tokenizer.model_max_length, positions - 2)
         return scorer
 
@@ -75,13 +75,13 @@ class BertScore:
 
 
 def build(config: BertScoreConfig) -> MeanOfSegments:
-    """The metric of a config; hashes the model's files.  Not to be had: ConfigError or DataError."""
+    """The metric of a config; hashes the model's files.  Missing or invalid: ConfigError or DataError."""
     need("bert_score", "BERTScore")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     _check(folder)
     layer = config.layer or _package().utils.model2layers.get(config.model)
     if layer is None:
-        raise ConfigError(f"bertscore.layer: needed for model {config.model}, the package knows none for it")
+        raise ConfigError(f"bertscore.layer: needed for model {config.model}, the package has no default for it")
     baseline = _baseline(config.model) if config.baseline else None
     weights, package = files_digest(folder, WANTED), version("bert-score")
     settings = f"layer:{layer}|idf:no|rescaled:{'yes' if baseline else 'no'}"
@@ -94,7 +94,7 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
 
 
 def _check(folder: Path) -> None:
-    """DataError for a folder that is no encoder, or that the package would take for another kind than it is."""
+    """DataError for a folder that is not an encoder, or whose path the package would take for a T5 model."""
     try:
         kind = str(parse_json((folder / "config.json").read_bytes())["model_type"])
     except (OSError, ValueError, KeyError, TypeError) as error:

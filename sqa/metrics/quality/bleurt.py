@@ -63,7 +63,7 @@ class Bleurt:
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """A score of each segment, mostly 0 to 1 for BLEURT-20; longer texts are cut as in the original."""
         model, tokenizer = self.loaded
-        found: list[float] = []
+        scores: list[float] = []
         for start in range(0, len(segments), self.config.batch_size):
             batch = segments[start : start + self.config.batch_size]
             inputs = tokenizer(
@@ -74,12 +74,12 @@ class Bleurt:
                 max_length=model.config.max_position_embeddings,
                 return_tensors="pt",
             ).to(model.device)
-            found += model(**inputs).logits.flatten().tolist()
-        return found
+            scores += model(**inputs).logits.flatten().tolist()
+        return scores
 
 
 def build(config: BleurtConfig) -> MeanOfSegments:
-    """The metric of a config; hashes the model's files.  Not to be had: ConfigError or DataError."""
+    """The metric of a config; hashes the model's files.  Missing or invalid: ConfigError or DataError."""
     need("bleurt_pytorch", "BLEURT")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     try:

@@ -60,17 +60,17 @@ class Comet:
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """A score of each segment; mostly 0 to 1 for the newer models, any real number for the older."""
-        found: list[float] = []
+        scores: list[float] = []
         rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in segments]
         for start in range(0, len(rows), self.config.batch_size):
             batch = self.model.prepare_for_inference(rows[start : start + self.config.batch_size])
             batch = self.model.transfer_batch_to_device(batch, self.model.device, 0)
-            found += self.model.predict_step(batch)["scores"].tolist()
-        return found
+            scores += self.model.predict_step(batch)["scores"].tolist()
+        return scores
 
 
 def build(config: CometConfig) -> MeanOfSegments:
-    """The metric of a config; reads and hashes the model's files.  Not to be had: ConfigError or DataError."""
+    """The metric of a config; reads and hashes the model's files.  Missing or invalid: ConfigError or DataError."""
     need("comet", "COMET")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     checkpoint, hparams = _files(folder)
@@ -87,22 +87,22 @@ def build(config: CometConfig) -> MeanOfSegments:
 
 
 def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """(checkpoint, hyperparameters) of a model's folder; DataError where it is no COMET model."""
+    """(checkpoint, hyperparameters) of a model's folder; DataError for anything but a COMET model."""
     try:
         hparams = parse_yaml((folder / "hparams.yaml").read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        other = "; it has a config.json, as models of other kinds do" if (folder / "config.json").is_file() else ""
-        raise DataError(f"model {folder} is not a COMET model: it has no hparams.yaml{other}") from error
+        hint = "; it has a config.json, as models of other kinds do" if (folder / "config.json").is_file() else ""
+        raise DataError(f"model {folder} is not a COMET model: it has no hparams.yaml{hint}") from error
     except ValueError as error:
         raise DataError(f"model {folder}: its hparams.yaml cannot be read") from error
-    known = hparams if isinstance(hparams, dict) else {}
-    missing = [key for key in ("class_identifier", "pretrained_model") if key not in known]
+    keys = hparams if isinstance(hparams, dict) else {}
+    missing = [key for key in ("class_identifier", "pretrained_model") if key not in keys]
     if missing:
         raise DataError(f"model {folder} is not a COMET model: its hparams.yaml names no {' and no '.join(missing)}")
-    found = sorted(folder.glob("checkpoints/*.ckpt"))
-    named = [path for path in found if path.name == "model.ckpt"] or found
+    checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
+    named = [path for path in checkpoints if path.name == "model.ckpt"] or checkpoints
     if len(named) != 1:
-        raise DataError(f"model {folder}: one checkpoints/*.ckpt was expected, there are {len(found)}")
+        raise DataError(f"model {folder}: one checkpoints/*.ckpt was expected, there are {len(checkpoints)}")
     return named[0], hparams
 
 
@@ -112,11 +112,11 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) 
     kind = hparams["class_identifier"]
     if kind not in classes:
         raise DataError(f"model {checkpoint.parents[1]}: COMET has no {kind!r}; it has {', '.join(sorted(classes))}")
-    more = {}
+    changed = {}
     if hparams.get("layer_transformation") == "sparsemax_patch":  # as comet's own loading does since 2.2.4
-        more["layer_transformation"] = "softmax"
+        changed["layer_transformation"] = "softmax"
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             model = classes[kind].load_from_checkpoint(
                 checkpoint,
@@ -126,7 +126,7 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) 
                 load_pretrained_weights=False,
                 local_files_only=True,
                 pretrained_model=str(encoder),
-                **more,
+                **changed,
             )
             model = model.to(device)
     except pickle.UnpicklingError as error:
@@ -136,9 +136,9 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) 
     except (RuntimeError, OSError, KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"model {checkpoint}: COMET cannot load it as {kind} on {device}: {reason}") from error
-    missing = [str(w.message) for w in said if "in the model state dict but not in the checkpoint" in str(w.message)]
+    missing = [str(w.message) for w in warned if "in the model state dict but not in the checkpoint" in str(w.message)]
     if missing:
-        raise DataError(f"model {checkpoint}: weights are missing, it is no {kind}: {missing[0][:200]}")
+        raise DataError(f"model {checkpoint}: weights are missing, it is not a {kind}: {missing[0][:200]}")
     return model.eval().requires_grad_(False)
 
 

@@ -57,7 +57,7 @@ def date_key(word: str, language: str) -> str | None:
 
 @lru_cache(maxsize=1 << 16)
 def readings(word: str) -> frozenset[float]:
-    """What digits can mean: 4.700 is 4700 and 4.7, 4.5 is 4.5; nothing for what is no number."""
+    """The possible values of digits: 4.700 is 4700 and 4.7, 4.5 is 4.5; empty for any other word."""
     match = DIGITS.fullmatch(word)
     if not match:
         return frozenset()
@@ -82,25 +82,25 @@ def roman(word: str) -> int | None:
 def values(words: Sequence[str], language: str, capital: Sequence[bool] = ()) -> list[Value]:
     """The numbers and dates of some words: (what each can be, its first, its last index).
 
-    `capital`, where given, says which words may be dates: "may" is none, "May" is one.
+    `capital`, where given, says which words may be dates: "May", not "may".
     """
-    found: list[Value] = []
+    numbers_and_dates: list[Value] = []
     at = 0
     while at < len(words):
         date = date_key(words[at], language) if not capital or capital[at] else None
         if date:
-            found.append((frozenset({date}), at, at))
+            numbers_and_dates.append((frozenset({date}), at, at))
             at += 1
             continue
         numbers, last = _number(words, at, language)
         if numbers:
-            found.append((frozenset(f"{number:.12g}" for number in numbers), at, last))
+            numbers_and_dates.append((frozenset(f"{number:.12g}" for number in numbers), at, last))
         at = last + 1
-    return found
+    return numbers_and_dates
 
 
 def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[float], int]:
-    """The readings of the number that begins at a word, and its last index; none where no number does."""
+    """The possible values of the number that begins at a word, and its last index; empty where no number begins."""
     digits = readings(words[at])
     sums = [[value] for value in sorted(digits)]
     if not sums:
@@ -123,7 +123,7 @@ def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[flo
 
 
 def _add(parts: list[float], value: int, digits: bool) -> bool:
-    """Continue a number by one more word: by a scale, or by what fills its zeros.  False: the word is another one's."""
+    """Continue a number by a word: a scale, or what fills its zeros.  False: the word begins another number."""
     if value >= 100 and value in (100, 1000, 10**6, 10**9, 10**12):
         smaller = 0.0
         while parts and parts[-1] < value:

@@ -1,4 +1,4 @@
-"""Facts of a text by rule: its names, numbers and dates; which of them another text has, and where.
+"""Facts of a text by rule: its names, numbers and dates; which of them occur in another text, and where.
 
 A *name* is a run of words with capitals (particles between them), without titles before it.  The first word of a
 sentence counts if another one with a capital follows, or if it is neither a function word nor a word of the bundled
@@ -100,7 +100,7 @@ class Text:
         return next((index for part, index in self.indices.items() if same_name(part, word)), None)
 
     def phrase(self, words: Sequence[str]) -> int | None:
-        """The last part of the first place where these words stand together."""
+        """The index of the last part of the first occurrence of these words next to each other."""
         size = len(words)
         if size == 1 and len(words[0]) <= _SHORT:
             return self.index_of(words[0], acronym=True)
@@ -116,7 +116,7 @@ def _cut(word: str) -> Iterator[str]:
 
 
 def _begins(words: Sequence[str], at: Sequence[int]) -> Iterator[bool]:
-    """Of each part whether it begins a sentence or a quotation."""
+    """Whether each part begins a sentence or a quotation."""
     starts, begins, last = [], True, -1
     for word in words:
         starts.append(begins or bool(_QUOTE.match(word) and word[0] not in "(["))
@@ -148,8 +148,8 @@ def facts_in(words: Sequence[str]) -> list[Fact]:
 
 
 def extract(text: Text) -> list[Fact]:
-    """The same of a text that is cut already."""
-    found: list[Fact] = []
+    """The facts of a text that is cut already, in order, repetitions included."""
+    facts: list[Fact] = []
     taken: set[int] = set()
     for number, first, last in text.values:
         if roman(text.parts[first]):
@@ -157,7 +157,7 @@ def extract(text: Text) -> list[Fact]:
         kind: Kind = "date" if next(iter(number)).startswith(("month", "day")) else "number"
         if kind == "date" and not text.written[first][0].isupper():
             continue
-        found.append(Fact(kind, " ".join(text.written[first : last + 1]), (), number, text.at[first], text.at[last]))
+        facts.append(Fact(kind, " ".join(text.written[first : last + 1]), (), number, text.at[first], text.at[last]))
         taken |= set(range(first, last + 1))
     begins = list(_begins(text.words, text.at))
     for run in _runs(text, taken) if not language_of(text.language).capital_nouns else ():
@@ -165,8 +165,8 @@ def extract(text: Text) -> list[Fact]:
         content = tuple(text.parts[index] for index in run if text.written[index][0].isupper() or _coded(text, index))
         if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in NO_NAMES)):
             written = " ".join(text.written[index] for index in run)
-            found.append(Fact("name", written, content, frozenset(), text.at[run[0]], text.at[run[-1]]))
-    return sorted(found, key=lambda fact: (fact.first, fact.last))
+            facts.append(Fact("name", written, content, frozenset(), text.at[run[0]], text.at[run[-1]]))
+    return sorted(facts, key=lambda fact: (fact.first, fact.last))
 
 
 def _coded(text: Text, index: int) -> bool:
@@ -201,7 +201,7 @@ def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
 
 
 def _ended(text: Text, last: int, index: int) -> bool:
-    """Whether punctuation stands between two parts; that of an abbreviation (St., J.) is none."""
+    """Whether punctuation stands between two parts; that of an abbreviation (St., J.) does not count."""
     word = text.words[text.at[last]]
     if text.at[last] == text.at[index]:
         return False
@@ -217,7 +217,7 @@ def _continues(text: Text, index: int, taken: set[int]) -> bool:
 
 
 def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int]:
-    """A run without what only begins a sentence, and without titles and function words before it."""
+    """A run without leading titles, function words and words that have a capital only because they begin a sentence."""
     run = list(run)
     while run:
         part = text.parts[run[0]]
@@ -236,7 +236,7 @@ def _adverb(part: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _common(part: str) -> bool:
-    """Whether parallel texts have the word."""
+    """Whether the word occurs in the parallel texts of the priors."""
     return any(form(part, "en") in priors.target for priors in map(_priors, TARGETS) if priors)
 
 
@@ -245,20 +245,20 @@ def _common(part: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A fact of a human translation, and where the translation and the source have it."""
+    """A fact of a human translation, and its positions in the translation and the source."""
 
     fact: Fact
     target: int | None  # word of the translation; None: it does not arrive
-    source: int | None  # word of the source; None: not known which
+    source: int | None  # word of the source; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of the facts of one text; a repeated fact counts once, where it stands first."""
+    """The facts of one text and of its translation; a repeated fact counts once, at its first occurrence."""
 
     expected: tuple[Located, ...]  # the human translation's
-    own: tuple[Fact, ...]  # the translation's
-    invented: tuple[Fact, ...]  # those of them that neither the human translation nor the source has
+    written: tuple[Fact, ...]  # the translation's
+    invented: tuple[Fact, ...]  # those of the translation's that neither the human translation nor the source has
 
 
 @lru_cache(maxsize=2048)
@@ -268,8 +268,8 @@ def judge(
     """The facts of a translation and of its human translation; `language` is the source's, `into` is theirs."""
     read, written, human = Text.of(source, language), Text.of(target, into), Text.of(reference, into)
     expected = tuple(Located(fact, find(fact, written), counterpart(fact, read)) for fact in _once(extract(human)))
-    own = _once(extract(written))
-    return Judged(expected, own, tuple(fact for fact in own if not _supported(fact, human, read)))
+    facts = _once(extract(written))
+    return Judged(expected, facts, tuple(fact for fact in facts if not _supported(fact, human, read)))
 
 
 def _once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -303,24 +303,24 @@ def _priors(pair: str) -> Priors | None:
 @cache
 def lexicon_digest() -> str:
     """Of the priors and aliases that decide what is a counterpart."""
-    found = [priors.digest[:8] for priors in map(_priors, TARGETS) if priors]
-    return "+".join([*found, bundled().name.removeprefix("aliases-")])
+    digests = [priors.digest[:8] for priors in map(_priors, TARGETS) if priors]
+    return "+".join([*digests, bundled().name.removeprefix("aliases-")])
 
 
 @cache
-def _others() -> dict[str, frozenset[str]]:
+def _alternatives() -> dict[str, frozenset[str]]:
     """Name -> other names of it."""
-    found: dict[str, set[str]] = {}
+    names_of: dict[str, set[str]] = {}
     groups = [line.split("/") for line in OTHER_NAMES]
     groups += [[page, *names] for page, names in (*bundled().forms.items(), *bundled().titles.items())]
     for group in groups:
         for name in group:
-            found.setdefault(name, set()).update(other for other in group if other != name)
-    return {name: frozenset(others) for name, others in found.items()}
+            names_of.setdefault(name, set()).update(alternative for alternative in group if alternative != name)
+    return {name: frozenset(alternatives) for name, alternatives in names_of.items()}
 
 
 def find(fact: Fact, text: Text) -> int | None:
-    """The word of a text with which it has a fact; None: it does not have it."""
+    """The index of the word that completes a fact in a text; None: the fact is not in it."""
     index = _value_index(fact, text) if fact.values else _name_index(fact, text)
     return None if index is None else text.at[index]
 
@@ -342,8 +342,8 @@ def _name_index(fact: Fact, text: Text) -> int | None:
     indices = [text.index_of(word, _needs_capitals(fact)) for word in fact.words]
     if None not in indices:
         return max(index for index in indices if index is not None)
-    for other in sorted(_others().get(" ".join(fact.words), ())):
-        index = text.phrase(other.split())
+    for alternative in sorted(_alternatives().get(" ".join(fact.words), ())):
+        index = text.phrase(alternative.split())
         if index is not None:
             return index
     return _initials_index(fact, text)
@@ -373,8 +373,8 @@ def counterpart(fact: Fact, source: Text) -> int | None:
     if _acronym(fact):
         return None
     indices = [linked(word, source) if (same := source.index_of(word)) is None else same for word in fact.words]
-    there = [index for index in indices if index is not None]
-    return source.at[max(there)] if 2 * len(there) >= max(len(indices), 1) and there else None
+    matched = [index for index in indices if index is not None]
+    return source.at[max(matched)] if matched and 2 * len(matched) >= len(indices) else None
 
 
 def linked(word: str, source: Text) -> int | None:

@@ -1,8 +1,8 @@
 """Names and numbers: which of them reach the translation, and which of its own it invents.
 
 A name or number is a word with a digit, or one with a capital that does not begin a sentence; compared without case,
-accents, punctuation and the English genitive.  A question that is answered from its names can fail with a fluent
-translation and a high BLEU: this is where to look.
+accents, punctuation and the English genitive.  Where answers depend on names, a fluent translation with a high BLEU
+can still lose the question; this metric shows it.
 
     names            share of the human translation's names that the output has (each as often as it occurs there)
     names@copied     the same for those that the source spells as the human translation does: nothing to translate
@@ -49,28 +49,28 @@ def ends_sentence(word: str) -> bool:
 
 def names_in(text: str) -> list[str]:
     """The names and numbers of a text, in order, as they are compared."""
-    found, begins = [], True
+    names, begins = [], True
     for word in text.split():
         bare = _OUTSIDE.sub("", word)
         number = any(c.isdigit() for c in bare)
         if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in PRONOUNS:
-            found.append(spelled(word))
+            names.append(spelled(word))
         if bare or _ENDS_SENTENCE.search(word):  # a lone opening quote leaves a beginning a beginning
             begins = ends_sentence(word)
-    return found
+    return names
 
 
 def lost_and_invented(source: str, hypothesis: str, reference: str) -> tuple[Counter[str], Counter[str]]:
     """The human translation's names that the output lacks; the output's that neither other text has as a word."""
-    wanted, own = Counter(names_in(reference)), Counter(names_in(hypothesis))
+    wanted, written_names = Counter(names_in(reference)), Counter(names_in(hypothesis))
     written = Counter(map(spelled, hypothesis.split()))
-    known = {spelled(word) for word in (*source.split(), *reference.split())}
-    return wanted - written, Counter({name: n for name, n in own.items() if name not in known})
+    supported = {spelled(word) for word in (*source.split(), *reference.split())}
+    return wanted - written, Counter({name: n for name, n in written_names.items() if name not in supported})
 
 
 @dataclass(frozen=True, slots=True)
 class Names(MeanMetric):
-    """See the module.  stats = [names counted as kept or invented, names looked at], (2,)."""
+    """See the module.  stats = [names counted as kept or invented, names considered], (2,)."""
 
     family: ClassVar[Family] = FAMILIES["names"]
 

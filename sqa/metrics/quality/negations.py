@@ -1,11 +1,11 @@
 """Negations of the human translation that the translation has, and no others.
 
 A negation is not, -n't, cannot, never, no, none, nobody, nothing, nowhere, neither, nor, without; "not only", "no
-doubt", "no matter", "nothing but" and "No. 5" are none.  Which clause it stands in does not count, so it is no fact of
-`facts`: of negated clauses, one in five has a name, a number or a date.  "Unable", "few" or "refuse" in its place is a
-negation lost.
+doubt", "no matter", "nothing but" and "No. 5" do not count.  The clause is not compared, so a negation is not a fact of
+`facts`: of negated clauses, one in five has a name, a number or a date.  "Unable", "few" or "refuse" in place of a
+negation is a negation lost.
 
-Read by hand on 40 sentences of newstest2013 with such words: 37 of 39 right, 37 of 41 found.
+Checked by hand on 40 sentences of newstest2013 with such words: precision 37 of 39, recall 37 of 41.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def build(config: ScoreFileConfig) -> MeanOfSegments:
 
 
 def read(path: Path, segments: Sequence[Segment]) -> list[float]:
-    """The score of each segment.  Missing, repeated or further rows, or what is no number: DataError."""
+    """The score of each segment.  Missing, repeated or additional rows, or invalid numbers: DataError."""
     try:
         rows = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -57,21 +57,21 @@ def read(path: Path, segments: Sequence[Segment]) -> list[float]:
 
 def _table(path: Path, rows: Sequence[str], segments: Sequence[Segment]) -> list[float]:
     by_id = {segment.id: segment for segment in segments}
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for line, row in enumerate(csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
         id = row["question"]
         if id not in by_id:
             raise DataError(f"{path} line {line}: {id!r} is not a question of this run")
-        if id in found:
+        if id in scores:
             raise DataError(f"{path} line {line}: {id!r} has a score already")
         hypothesis = row.get("hypothesis")
         if hypothesis is not None and hypothesis != by_id[id].hypothesis:
             raise DataError(f"{path} line {line}: made from another translation of {id!r} than this run's")
-        found[id] = _number(path, line, row["score"] or "")
-    lacking = [segment.id for segment in segments if segment.id not in found]
+        scores[id] = _number(path, line, row["score"] or "")
+    lacking = [segment.id for segment in segments if segment.id not in scores]
     if lacking:
-        raise DataError(f"{path}: {len(found)} scores for {len(segments)} questions; none for {lacking[0]!r}")
-    return [found[segment.id] for segment in segments]
+        raise DataError(f"{path}: {len(scores)} scores for {len(segments)} questions; none for {lacking[0]!r}")
+    return [scores[segment.id] for segment in segments]
 
 
 def _number(path: Path, line: int, text: str) -> float:

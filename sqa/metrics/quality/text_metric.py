@@ -1,4 +1,4 @@
-"""Quality metrics that look at texts only: a score per question, remembered by its texts, and their mean.
+"""Quality metrics of texts alone: a score per question, stored by its texts, and their mean.
 
     quality:
       - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true with a revision fetches it
@@ -62,7 +62,7 @@ Device = Literal["cpu", "cuda"]
 
 @runtime_checkable
 class TextMetric(Protocol):
-    """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are then kept."""
+    """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are stored."""
 
     name: str
     unit: str
@@ -74,7 +74,7 @@ class TextMetric(Protocol):
     def signature(self) -> str: ...
 
     def fingerprint(self) -> str | None:
-        """Everything but the texts that the statistics depend on; None: they are not to be kept."""
+        """Everything but the texts that the statistics depend on; None: they must not be stored."""
         ...
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
@@ -91,7 +91,7 @@ class MeanOfSegments:
     """The mean of a score per question.  stats = [score, 1], (2,)."""
 
     name: str
-    said: str  # its signature
+    signature_text: str
     identity: str | None  # its fingerprint
     scores: Callable[[Sequence[Segment]], Sequence[float]]  # a finite score of each segment
     higher_is_better: bool = True
@@ -104,25 +104,25 @@ class MeanOfSegments:
         return _MEANS.get(self.name) or self.name
 
     def signature(self) -> str:
-        return self.said
+        return self.signature_text
 
     def fingerprint(self) -> str | None:
         return self.identity
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        """A model that fails, or a score that is no number: DataError."""
+        """A model that fails, or a score that is not finite: DataError."""
         try:
-            found = [float(score) for score in self.scores(segments)]
+            scores = [float(score) for score in self.scores(segments)]
         except (RuntimeError, IndexError, ValueError, TypeError) as error:  # weights that do not fit the tokenizer, ...
             raise DataError(
                 f"{self.name}: its model fails on these texts: {' '.join(str(error).split())[:200]}"
             ) from error
-        if len(found) != len(segments):
-            raise DataError(f"{self.name}: {len(found)} scores for {len(segments)} questions")
-        for segment, score in zip(segments, found, strict=True):
+        if len(scores) != len(segments):
+            raise DataError(f"{self.name}: {len(scores)} scores for {len(segments)} questions")
+        for segment, score in zip(segments, scores, strict=True):
             if not math.isfinite(score):
                 raise DataError(f"{self.name}: the score of {segment.id} is {score}, not a number")
-        return [(score, 1.0) for score in found]
+        return [(score, 1.0) for score in scores]
 
     def stats(self, trace: QuestionTrace) -> Floats:
         return np.array(self.measure([segment_of(trace)])[0])
@@ -137,7 +137,7 @@ class MeanOfSegments:
 
 @dataclass(frozen=True, slots=True)
 class NotComputed:
-    """Stands for a metric that could not be had: it says why, and has no number."""
+    """Stands for a metric that is not available: its signature gives the reason, and it has no value."""
 
     name: str
     reason: str
@@ -164,12 +164,12 @@ class NotComputed:
 
 
 def saved(name: str, signature: str, kind: str) -> MeanOfSegments | None:
-    """The metric that adds up a finished run's statistics; None where only the metric itself can (`external`)."""
+    """A metric that sums a finished run's statistics; None where only the metric itself can (`external`)."""
     if kind not in _MEANS:
         return None
 
     def scores(segments: Sequence[Segment]) -> Sequence[float]:
-        raise NotComputable(f"{name}: only finished statistics can be added up here")
+        raise NotComputable(f"{name}: only stored statistics can be summed here")
 
     return MeanOfSegments(name, signature, None, scores)
 

@@ -22,11 +22,11 @@ def test_a_third_of_the_lines_and_enough_of_them() -> None:
         "3 Vitamin A, retinol, Retinol!; 2 Vitamin A, retinal",
         "9 Cat, cats; 9 Tree, the trees; 1 Spin (physics); 1 Spins",  # the bare form says so already
     ]
-    made = []
+    lines = []
     for times, _, names in (part.partition(" ") for row in table for part in row.split("; ")):
-        page, *others = names.split(", ")
-        made += [(page, (page, *others))] * int(times)
-    assert aliases.build(made) == [
+        page, *names_accepted = names.split(", ")
+        lines += [(page, (page, *names_accepted))] * int(times)
+    assert aliases.build(lines) == [
         ("form", "vitamin a", "retinol"),
         ("shared", "spin", ""),
         ("title", "dawn", "sunrise"),
@@ -41,10 +41,10 @@ def test_notes_to_the_moderator_are_no_names(monkeypatch: pytest.MonkeyPatch, tm
         '{"page": null, "answer": "x", "aliases": []}\n{"page": "Fear", "answer": null, "aliases": []}\n'
     )
     monkeypatch.setattr(download, "path_of", lambda _: path)
-    found = aliases.answer_lines()
-    assert next(found) == ("Fear", ("fear", "terror"))
+    lines = aliases.answer_lines()
+    assert next(lines) == ("Fear", ("fear", "terror"))
     with pytest.raises(DataError, match=r"packets\.jsonl:3: answer and aliases: expected texts, got \[None\]"):
-        next(found)
+        next(lines)
 
 
 def test_a_file_of_tables(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ from collections import Counter
 
 import pytest
 
-from sqa.core import answers
 from sqa.core.types import Question
-from sqa.data import datasets, download, sentences, texts
+from sqa.data import datasets, download, texts
 from sqa.files import records
 
 ENTRIES = {item.name: item for item in download.entries()}
@@ -58,13 +57,6 @@ def test_xqb_sentences(name: str, unequal: int, most: int) -> None:
     assert all("�" not in q.text for q in questions)
 
 
-@pytest.mark.parametrize("language", ["es", "pl"])
-def test_aliases_are_those_of_the_data(language: str) -> None:
-    need(f"xqb-aliases-{language}", f"xqb-{language}")
-    table = records.json_document(download.path_of(f"xqb-aliases-{language}"))
-    assert table.items() <= datasets.XQB_ALIASES.items()
-
-
 def test_tossups() -> None:
     need("tossups")
     tossups = texts.load_tossups()
@@ -85,21 +77,6 @@ def test_guessdev() -> None:
     assert all(q.reference_text == q.text for q in questions)
 
 
-@pytest.mark.parametrize(("name", "known"), [("xqb-es", 84), ("xqb-pl", 352), ("guessdev", 762)])
-def test_questions_whose_page_has_a_tossup(name: str, known: int) -> None:
-    """An upper bound on any guesser trained on the tossups alone."""
-    need("tossups", name)
-    pages = {answers.key(t.page) for t in texts.load_tossups() if t.page}
-    assert sum(answers.key(q.page) in pages for q in datasets.load_questions(name)) == known
-
-
-def test_page_titles_do_not_clash_without_letter_case() -> None:
-    """Ignoring case makes no two of the tossups' pages the same answer."""
-    need("tossups")
-    pages = {t.page for t in texts.load_tossups() if t.page}
-    assert len({answers.key(page) for page in pages}) == len(pages)
-
-
 @pytest.mark.parametrize(
     ("pair", "part", "count", "corpora"),
     [
@@ -118,9 +95,3 @@ def test_parallel(pair: str, part: str, count: int, corpora: int) -> None:
 def test_bom_of_a_parallel_file_is_not_text() -> None:
     need("mt-es-en-xquad-sentences")
     assert not next(texts.load_parallel("es-en", "xquad-sentences")).source.startswith("\ufeff")
-
-
-def test_splitting_real_text_keeps_every_word() -> None:
-    need("guessdev")
-    for tossup in texts.load_guessdev():
-        assert [w for part in sentences.split(tossup.text, "en") for w in part] == tossup.text.split()

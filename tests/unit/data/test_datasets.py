@@ -28,7 +28,7 @@ def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
 
 
-def own(tmp_path: Path, *rows: Any, name: str = "mine.json") -> str:
+def own_file(tmp_path: Path, *rows: Any, name: str = "mine.json") -> str:
     path = tmp_path / name
     text = json.dumps(rows) if name.endswith(".json") else "".join(json.dumps(row) + "\n" for row in rows)
     data = text.encode("utf-8")
@@ -39,7 +39,7 @@ def own(tmp_path: Path, *rows: Any, name: str = "mine.json") -> str:
 @pytest.mark.parametrize("name", ["mine.json", "mine.jsonl", "mine.jsonl.zst"])
 def test_own_file(tmp_path: Path, name: str) -> None:
     listed = {"id": 7, "source": ["Uno dos.", "Tres."], "reference": ["One.", "Two three."], "language": "es"}
-    path = own(tmp_path, GOOD, {**listed, "target_page": "Counting_(music)"}, name=name)
+    path = own_file(tmp_path, GOOD, {**listed, "target_page": "Counting_(music)"}, name=name)
     first, second = datasets.load_questions(path)
     assert (first.id, first.dataset, first.language, first.page) == ("mine-0", "mine", "pl", "Vistula")
     assert first.sentences == (("Ta", "rzeka", "płynie", "przez", "Kraków."), ("Nazwij", "tę", "rzekę."))
@@ -75,12 +75,12 @@ def test_own_file(tmp_path: Path, name: str) -> None:
 )
 def test_bad_record_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        datasets.load_questions(own(tmp_path, GOOD, {**GOOD, **change}))
+        datasets.load_questions(own_file(tmp_path, GOOD, {**GOOD, **change}))
 
 
 def test_what_else_is_kept_and_where_a_key_is_wrong(tmp_path: Path) -> None:
     more = {**GOOD, "meta": {"category": "Rivers", "year": 1990}, "_note": "x"}
-    assert datasets.load_questions(own(tmp_path, more)) == datasets.load_questions(own(tmp_path, GOOD))
+    assert datasets.load_questions(own_file(tmp_path, more)) == datasets.load_questions(own_file(tmp_path, GOOD))
     path = tmp_path / "mine.jsonl"
     path.write_text("\n" + json.dumps(GOOD) + "\n\n" + json.dumps({**GOOD, "langauge": "es"}) + "\n")
     with pytest.raises(DataError, match=r"mine\.jsonl:4: record 1: unknown key 'langauge', did you mean 'language'"):
@@ -92,9 +92,9 @@ def test_what_else_is_kept_and_where_a_key_is_wrong(tmp_path: Path) -> None:
 
 def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="record 0: expected an object, got int"):
-        datasets.load_questions(own(tmp_path, 5))
+        datasets.load_questions(own_file(tmp_path, 5))
     with pytest.raises(DataError, match="no questions"):
-        datasets.load_questions(own(tmp_path))
+        datasets.load_questions(own_file(tmp_path))
     with pytest.raises(DataError, match="no such file"):
         datasets.load_questions(str(tmp_path / "none.jsonl"))
     latin = tmp_path / "latin.jsonl"

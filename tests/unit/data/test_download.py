@@ -82,16 +82,16 @@ def cached(tmp_path: Path) -> Path:
 
 def test_download_once(home: Home, item: download.Entry, tmp_path: Path) -> None:
     assert download.where("set") is None
-    path = download.path_of("set", progress=False)
+    path = download.path_of("set")
     assert path == cached(tmp_path) and path.read_bytes() == BODY
-    assert download.path_of("sub/set.bin", progress=False) == path
+    assert download.path_of("sub/set.bin") == path
     assert home.ranges == [None]
     assert [child.name for child in path.parent.iterdir()] == ["set.bin"]
 
 
 def test_broken_connections_are_continued(home: Home, item: download.Entry) -> None:
     home.plan = ["break", "503", "break"]
-    assert download.fetch("set", progress=False).read_bytes() == BODY
+    assert download.fetch("set").read_bytes() == BODY
     assert home.ranges == [None, "bytes=98304-", "bytes=98304-", "bytes=196608-"]
 
 
@@ -104,20 +104,20 @@ def test_what_an_earlier_download_left_is_continued(
     part = cached(tmp_path).with_name("set.bin.part")
     part.parent.mkdir(parents=True)
     part.write_bytes((BODY + b"more")[:size])
-    assert download.fetch("set", progress=False).read_bytes() == BODY
+    assert download.fetch("set").read_bytes() == BODY
     assert home.ranges == ranges and not part.exists()
 
 
 @pytest.mark.parametrize("fault", ["ignore-range", "416", "wrong-range"])
 def test_a_server_that_cannot_continue(home: Home, item: download.Entry, fault: str) -> None:
     home.plan = ["break", fault]
-    assert download.fetch("set", progress=False).read_bytes() == BODY
+    assert download.fetch("set").read_bytes() == BODY
 
 
 def test_giving_up_keeps_what_came(home: Home, item: download.Entry, tmp_path: Path) -> None:
     home.plan = ["break", *["500"] * 10]
-    with pytest.raises(DataError, match=r"could not be had after 4 tries \(HTTP 500\); run again to continue"):
-        download.fetch("set", progress=False)
+    with pytest.raises(DataError, match=r"could not be downloaded in 4 tries \(HTTP 500\); run again to continue"):
+        download.fetch("set")
     assert cached(tmp_path).with_name("set.bin.part").stat().st_size == 98_304
     assert not cached(tmp_path).exists()
 
@@ -125,7 +125,7 @@ def test_giving_up_keeps_what_came(home: Home, item: download.Entry, tmp_path: P
 def test_not_found_is_not_tried_again(home: Home, item: download.Entry) -> None:
     home.plan = ["404"]
     with pytest.raises(DataError, match="answers HTTP 404"):
-        download.fetch("set", progress=False)
+        download.fetch("set")
     assert len(home.ranges) == 1
 
 
@@ -133,22 +133,46 @@ def test_not_found_is_not_tried_again(home: Home, item: download.Entry) -> None:
 def test_wrong_bytes_are_thrown_away(home: Home, item: download.Entry, tmp_path: Path, body: bytes) -> None:
     home.body = body
     with pytest.raises(ChecksumError, match="the manifest says 300000 bytes"):
-        download.fetch("set", progress=False)
+        download.fetch("set")
     assert list(cached(tmp_path).parent.iterdir()) == []
 
 
-def test_no_server(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = replace(item, home="http://127.0.0.1:9/set.bin")
-    monkeypatch.setattr(download, "entries", lambda: (gone,))
-    with pytest.raises(DataError, match="set SQA_MIRROR to a folder that holds sub/set.bin"):
-        download.fetch("set", progress=False)
-
-
-def test_cache_that_cannot_be_written(item: download.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "file"))
-    with pytest.raises(DataError, match="cannot be written"):
-        download.fetch("set", progress=False)
+@pytest.mark.parametrize(
+    ("name", "changes", "environment", "error", "message"),
+    [
+        ("sett", {}, {}, ConfigError, "did you mean 'set'"),
+        (
+            "set",
+            {"home": "http://127.0.0.1:9/set.bin"},
+            {},
+            DataError,
+            "set SQA_MIRROR to a folder that holds sub/set.bin",
+        ),
+        (
+            "set",
+            {"home": None, "how": "made of two files"},
+            {},
+            DataError,
+            r"only come from a mirror.*\(made of two files\)",
+        ),
+        ("set", {}, {"SQA_CACHE": __file__}, DataError, "cannot be written"),
+        ("set", {}, {"SQA_MIRROR": "/no/such/folder"}, ConfigError, "SQA_MIRROR: /no/such/folder is not a folder"),
+    ],
+)
+def test_files_that_are_not_available(
+    item: download.Entry,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    changes: dict[str, str | None],
+    environment: dict[str, str],
+    error: type[Exception],
+    message: str,
+) -> None:
+    monkeypatch.setattr(download, "entries", lambda: (replace(item, **changes),))
+    for key, value in environment.items():
+        monkeypatch.setenv(key, value)
+    with pytest.raises(error, match=message):
+        download.path_of(name)
 
 
 def test_mirror_goes_first_and_is_checked(
@@ -168,12 +192,6 @@ def test_mirror_goes_first_and_is_checked(
     assert home.ranges == []
 
 
-def test_mirror_must_be_a_folder(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SQA_MIRROR", "/no/such/folder")
-    with pytest.raises(ConfigError, match="SQA_MIRROR: /no/such/folder is not a folder"):
-        download.path_of("set")
-
-
 def test_fetch_replaces_a_corrupted_copy_and_path_of_refuses_it(
     home: Home, item: download.Entry, tmp_path: Path
 ) -> None:
@@ -181,19 +199,12 @@ def test_fetch_replaces_a_corrupted_copy_and_path_of_refuses_it(
     target.parent.mkdir(parents=True)
     target.write_bytes(BODY[::-1])
     with pytest.raises(ChecksumError):
-        download.path_of("set", progress=False)
-    assert download.fetch("set", progress=False).read_bytes() == BODY
-
-
-def test_mirror_only_file(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
-    derived = replace(item, home=None, how="made of two files")
-    monkeypatch.setattr(download, "entries", lambda: (derived,))
-    with pytest.raises(DataError, match=r"only come from a mirror.*\(made of two files\)"):
         download.path_of("set")
+    assert download.fetch("set").read_bytes() == BODY
 
 
 def test_hash_is_remembered_until_the_file_changes(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = download.fetch("set", progress=False)
+    path = download.fetch("set")
     hashed: list[Path] = []
     real = download.file_digest
     monkeypatch.setattr(download, "file_digest", lambda p: hashed.append(p) or real(p))
@@ -215,11 +226,6 @@ def test_verify_tells_states_apart(item: download.Entry, tmp_path: Path) -> None
     target.write_bytes(BODY[::-1])
     (wrong,) = download.verify()
     assert wrong.state == "wrong" and wrong.path == target
-
-
-def test_unknown_name_offers_the_nearest(item: download.Entry) -> None:
-    with pytest.raises(ConfigError, match="did you mean 'set'"):
-        download.path_of("sett")
 
 
 def test_manifest_is_complete() -> None:

@@ -115,8 +115,8 @@ def test_shares_are_about_what_they_are_said_to_be() -> None:
 
 def test_disfluencies_only_add() -> None:
     for q in MINI:
-        rest = iter(perturb(q, "disfluencies", 0).words)
-        assert all(word in rest for word in q.words)
+        remaining = iter(perturb(q, "disfluencies", 0).words)
+        assert all(word in remaining for word in q.words)
 
 
 def test_reordering_takes_the_reference_along() -> None:

@@ -54,11 +54,11 @@ def test_as_a_question_for_translators(files):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"answers": []}, "record 1: expected a list of texts"),
-        ({"answers": "x"}, "record 1: expected a list of texts"),
-        ({"question": " "}, "record 1: expected a text as question"),
-        ({"id": None}, "record 1: expected a text as id"),
-        ({"id": "1"}, "record 1: the id '1' is there twice in train-engspan"),
+        ({"answers": []}, r"record 1: Expected `array` of length >= 1 - at `\$\.answers`"),
+        ({"answers": "x"}, "record 1: Expected `array`, got `str`"),
+        ({"question": " "}, r"record 1: Expected `str` .* at `\$\.question`"),
+        ({"id": None}, r"record 1: Expected `str`, got `null` - at `\$\.id`"),
+        ({"id": "1"}, "record 1: the id '1' occurs twice in train-engspan"),
     ],
 )
 def test_damaged_records(files, change, message):

@@ -129,10 +129,10 @@ def test_a_file_made_otherwise_is_refused(tmp_path, what):
     ("text", "message"),
     [
         ("{\n", "noisy.jsonl:1: not JSON"),
-        ('{"id": 3, "sentences": []}\n', "record 1: expected a text 'id'"),
-        ('{"id": "a", "sentences": "Oslo"}\n', "record 1: expected a text 'id'"),
-        ('{"id": "a", "sentences": [1]}\n', "record 1: expected a text 'id'"),
-        ('{"id": "a", "sentences": []}\n{"id": "a", "sentences": []}\n', "record 2: the tossup 'a' is there twice"),
+        ('{"id": 3, "sentences": []}\n', r"record 1: Expected `str`, got `int` - at `\$\.id`"),
+        ('{"id": "a", "sentences": "Oslo"}\n', r"record 1: Expected `array`, got `str` - at `\$\.sentences`"),
+        ('{"id": "a", "sentences": [1]}\n', r"record 1: Expected `str`, got `int` - at `\$\.sentences\[0\]`"),
+        ('{"id": "a", "sentences": []}\n{"id": "a", "sentences": []}\n', "record 2: the tossup 'a' occurs twice"),
     ],
 )
 def test_bad_files_of_texts_are_named(tmp_path, text, message):

@@ -24,12 +24,12 @@ SOURCE = "En noviembre de 1830 el general Bolívar visitó Londres con dos herma
 REFERENCE = "In November 1830 General Bolívar visited London with two brothers from the United States."
 
 
-def told(text: str) -> list[str]:
+def texts_of(text: str) -> list[str]:
     return [fact.text for fact in facts_in(text.split())]
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "facts"),
     [
         ("Recently President Kennedy met Carlos María de la Condamine.", ["Kennedy", "Carlos María de la Condamine"]),
         ("The king may march in May, on Monday.", ["May", "Monday"]),
@@ -46,8 +46,8 @@ def told(text: str) -> list[str]:
         ("", []),
     ],
 )
-def test_what_is_a_fact(text, found):
-    assert told(text) == found
+def test_what_is_a_fact(text, facts):
+    assert texts_of(text) == facts
 
 
 def test_numbers_by_value():
@@ -80,15 +80,15 @@ def test_what_arrives_and_what_is_invented():
     assert arrived("In november of 1830 Bolivar saw the USA and 2 Londons.") == arrived(REFERENCE)
     assert judged("He gave it to us", "He gave it to the US").expected[0].target is None  # a pronoun is no country
     assert arrived("In 1831 he visited Londres") == []
-    found = judged("In December 1831 the Bolívar of Londres visited Paris and then the whole United Kingdom")
-    assert [fact.text for fact in found.invented] == ["December", "1831", "Paris", "United Kingdom"]
+    result = judged("In December 1831 the Bolívar of Londres visited Paris and then the whole United Kingdom")
+    assert [fact.text for fact in result.invented] == ["December", "1831", "Paris", "United Kingdom"]
     assert not judged("He saw London.", "He saw the capital.").invented  # Londres is in the source
     assert not judged(REFERENCE).invented and not judged(SOURCE).invented  # what stays untranslated is not invented
 
 
 def test_a_fact_told_again_counts_once_where_it_is_told_first():
-    found = judged("London, and London again", "He left London. In London he saw London's bridges.")
-    assert [(located.target, located.source) for located in found.expected] == [(0, 8)] and len(found.own) == 1
+    result = judged("London, and London again", "He left London. In London he saw London's bridges.")
+    assert [(located.target, located.source) for located in result.expected] == [(0, 8)] and len(result.written) == 1
 
 
 def test_source_words_of_facts_by_spelling_value_and_the_priors():
@@ -124,7 +124,7 @@ def test_seconds_of_questions_with_word_times():
     [metric] = build(["facts-lag@seconds"])
     trace = trace_of([Emission(0, "1830", 6, False), Emission(0, "London", 10, False)])
     assert metric.stats(trace).tolist() == [0, 0]  # undefined
-    times = tuple(0.5 * place for place in range(1, len(trace.question.words) + 1))
+    times = tuple(0.5 * number for number in range(1, len(trace.question.words) + 1))
     heard = QuestionTrace(replace(trace.question, word_times=times), trace.emissions)
     assert metric.stats(heard).tolist() == [0.5 * 2 + 0.5 * 1, 2]
 
@@ -190,15 +190,15 @@ def test_speech_has_seconds_by_the_transcript(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"reference": " "}, ":1: no reference to take facts from; give --references FILE"),
         ({"prediction": None}, ":1: no prediction"),
         ({"delays": [1, 2]}, ":1: 5 words in prediction and 2 delays; expected a delay for each word"),
     ],
 )
-def test_what_is_wrong_with_a_log(tmp_path, changed, said):
-    with pytest.raises(DataError, match=said):
+def test_what_is_wrong_with_a_log(tmp_path, changed, message):
+    with pytest.raises(DataError, match=message):
         judged_lines(log(tmp_path, **changed), FactOptions())
 
 
@@ -209,5 +209,5 @@ def test_a_pair_that_is_none(tmp_path):
 
 
 def test_of_german_numbers_alone_are_facts():
-    found = judge(("He",), ("Der", "Hund", "hat", "3"), ("Der", "Hund", "hat", "3", "Beine"), "en", "de")
-    assert [located.fact.text for located in found.expected] == ["3"]
+    result = judge(("He",), ("Der", "Hund", "hat", "3"), ("Der", "Hund", "hat", "3", "Beine"), "en", "de")
+    assert [located.fact.text for located in result.expected] == ["3"]

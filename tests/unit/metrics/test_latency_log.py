@@ -5,14 +5,11 @@ from __future__ import annotations
 import io
 import json
 import math
-from pathlib import Path
 
 import pytest
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.metrics.latency_log import LogOptions, convention_named, main, score
-
-VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "vectors" / "latency.json").read_text())
 
 
 def log(folder, *rows):
@@ -25,27 +22,13 @@ def row(delays, source, length=None, **more):
     return {"delays": delays, "source_length": source, "reference_length": length} | more
 
 
-@pytest.mark.parametrize("case", VECTORS["cases"], ids=[case["id"] for case in VECTORS["cases"]])
-def test_lines_of_the_vectors(tmp_path, case):
-    """Conventions that need no end of sentence read a line as it stands."""
-    for run in case["runs"]:
-        if run["convention"] in ("simuleval-1.1", "omnisteval-0.1.10", "iwslt-2020-first"):
-            path = log(tmp_path, row(run["delays"], run["source_length"], run["reference_length"]))
-            [values] = score(path, LogOptions(run["convention"])).rows()
-            expected = {"al": "AL", "laal": "LAAL", "ap": "AP", "dal": "DAL", "atd": "ATD", "yaal": "YAAL"}
-            for name, printed in expected.items():
-                if name in run["values"]:
-                    wanted = run["values"][name]
-                    assert values[printed] == (None if wanted is None else pytest.approx(wanted, rel=1e-6)), printed
-
-
 def test_the_end_of_the_sentence_is_added_where_the_convention_counts_it(tmp_path):
     """The published guide's wait-3 example: AL 3, AP .795918, DAL 3 with seven delays on seven source units."""
     added = log(tmp_path, row([3, 4, 5, 6, 7, 7], 6, prediction="Alice and Bob are good friends."))
     [values] = score(added, LogOptions("iwslt-2020-final")).rows()
     assert values == pytest.approx({"index": 0, "AL": 3.0, "AP": 0.795918, "DAL": 3.0}, rel=1e-6)
-    there = log(tmp_path, row([3, 4, 5, 6, 7, 7, 7], 6, prediction="Alice and Bob are good friends. </s>"))
-    assert list(score(there, LogOptions("iwslt-2020-final")).rows()) == [values]
+    ended = log(tmp_path, row([3, 4, 5, 6, 7, 7, 7], 6, prediction="Alice and Bob are good friends. </s>"))
+    assert list(score(ended, LogOptions("iwslt-2020-final")).rows()) == [values]
     raw = log(tmp_path, row([3, 4, 5, 6, 7, 7, 7], 7))
     assert list(score(raw, LogOptions("iwslt-2020-final", end="log")).rows()) == [values]
 
@@ -106,16 +89,22 @@ def test_computing_time_counts_when_asked(tmp_path):
         (["[1]"], r":1: Expected `object`, got `array`"),
         ([row([1], 3), ""], r":2: not JSON"),
         ([{"source_length": 3}], r":1: Object missing required field `delays`"),
-        ([row([1], 2, elapsed=[1]), row([1], 2, elapsed=[-3.5])], r":2: elapsed holds -3\.5; a time is 0 or more"),
+        (
+            [row([1], 2, elapsed=[1]), row([1], 2, elapsed=[-3.5])],
+            r":2: Expected `float` >= 0\.0 - at `\$\.elapsed\[0\]`",
+        ),
         ([row([1], 2, idnex=0)], r":1: unknown key 'idnex', did you mean 'index'"),
         ([row([1], 2, index=0), row([1], 2, idnex=1)], r":2: no index, which line 1 has; all lines have it, or none"),
         ([row([1, True], 3)], r":1: Expected `int . float`, got `bool`"),
-        ([row([-1], 3)], r":1: delay 0 is -1; delays are 0 or more"),
-        ([row([1], 3), row([2, 3, -1], 3)], r":2: delay 2 is -1; delays are 0 or more"),
+        ([row([1e200], 3)], r":1: Expected `float` <= 1e\+100"),
+        ([row([10**400], 3)], r":1: Expected `int` <= 9007199254740992"),
+        ([row([1], 3, 1e-200)], r":1: Expected `float` >= 1e-100 - at `\$\.reference_length`"),
+        ([row([-1], 3)], r":1: Expected `int` >= 0 - at `\$\.delays\[0\]`"),
+        ([row([1], 3), row([2, 3, -1], 3)], r":2: Expected `int` >= 0 - at `\$\.delays\[2\]`"),
         (['{"delays": [NaN], "source_length": 3}'], r":1: not JSON"),
-        ([row([1], 0)], r":1: source_length must be a number above 0, got 0"),
+        ([row([1], 0)], r":1: Expected `int` >= 1 - at `\$\.source_length`"),
         ([row([1], 3, "4")], r":1: Expected `int . float . null`, got `str` - at `\$.reference_length`"),
-        ([row([1], 3, index=0), row([1], 3, index=2)], r":2: index 2 where 1 is due; is a sentence missing\?"),
+        ([row([1], 3, index=0), row([1], 3, index=2)], r":2: index 2 instead of 1; is a sentence missing\?"),
         ([row([1], 3, 2), row([1], 3)], r":2: no reference_length and no reference, though other lines have one"),
         (
             [row([1, 2], 3, prediction="a </s>"), row([1], 3, prediction="a")],
@@ -136,17 +125,17 @@ ODD = [  # a line, and how it is marked
 ]
 
 
-@pytest.mark.parametrize("line,told", ODD, ids=[told for _, told in ODD])
-def test_odd_lines_are_computed_marked_and_counted_or_refused(tmp_path, capsys, line, told):
+@pytest.mark.parametrize("line,reason", ODD, ids=[reason for _, reason in ODD])
+def test_odd_lines_are_computed_marked_and_counted_or_refused(tmp_path, capsys, line, reason):
     good = row([1, 2], 6, prediction_length=2)
     path = log(tmp_path, good, line, good)
     scored = score(path, LogOptions())
-    assert scored.odd == {2: told} and not any(math.isnan(values[1]) for values in scored.values.values())
-    assert [row.get("odd") for row in scored.rows()] == [None, told, None]
+    assert scored.odd == {2: reason} and not any(math.isnan(values[1]) for values in scored.values.values())
+    assert [row.get("odd") for row in scored.rows()] == [None, reason, None]
     main(path, LogOptions(), as_json=True)
-    said = capsys.readouterr()
-    assert json.loads(said.out.splitlines()[1])["odd"] == told
-    assert f"instances.log:2: 1 of 3 lines are odd, the first: {told}" in said.err
+    captured = capsys.readouterr()
+    assert json.loads(captured.out.splitlines()[1])["odd"] == reason
+    assert f"instances.log:2: 1 of 3 lines are odd, the first: {reason}" in captured.err
     alone = score(log(tmp_path, good, good, good), LogOptions())  # the others' values are as without it
     assert [row for row in scored.rows() if "odd" not in row] == [row for row in alone.rows() if row["index"] != 1]
     path = log(tmp_path, good, line, good)

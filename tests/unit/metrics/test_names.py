@@ -17,7 +17,7 @@ WRONG = "This president of Peru received the Nobel Prize in 2003 and lived in Lo
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "names"),
     [
         ("The Incas met Simón Bolívar.", ["incas", "simon", "bolivar"]),
         ("It fell. Later Rome fell; In 1453, so did I.", ["rome", "1453"]),
@@ -27,8 +27,8 @@ WRONG = "This president of Peru received the Nobel Prize in 2003 and lived in Lo
         ("", []),
     ],
 )
-def test_what_is_a_name_or_number(text, found):
-    assert names_in(text) == found
+def test_what_is_a_name_or_number(text, names):
+    assert names_in(text) == names
 
 
 def test_words_are_compared_without_case_accents_and_genitive():

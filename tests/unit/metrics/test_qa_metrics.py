@@ -16,10 +16,10 @@ EW = qa.CURVES["qanta2018"]
 def trace_of(tops, buzzes, sentences=(WORDS[:2], WORDS[2:])):
     """One target word per source word; `tops` holds the rank of the answer at each step (0: absent)."""
     question = Question("q", "made", "es", sentences, ("a",), "Right")
-    places = [(s, g) for s, words in enumerate(sentences) for g in range(1, len(words) + 1)][: len(tops)]
-    emissions = tuple(Emission(s, "t", g, False) for s, g in places)
+    steps = [(s, g) for s, words in enumerate(sentences) for g in range(1, len(words) + 1)][: len(tops)]
+    emissions = tuple(Emission(s, "t", g, False) for s, g in steps)
     guesses = tuple(
-        tuple(Guess("Right" if place == rank else f"Wrong {place}", -float(place)) for place in range(1, 60))
+        tuple(Guess("Right" if number == rank else f"Wrong {number}", -float(number)) for number in range(1, 60))
         for rank in tops
     )
     return QuestionTrace(question, emissions, guesses, tuple(Buzz(float(b), bool(b)) for b in buzzes))
@@ -30,70 +30,50 @@ def score(name, trace):
     return metric.score(metric.stats(trace))
 
 
-def test_only_the_first_buzz_counts():
-    assert score("ew", trace_of([2, 1, 1, 1], [0, 1, 1, 0])) == pytest.approx(EW(9 / 19))
-    assert score("ew", trace_of([2, 1, 1, 1], [1, 1, 1, 1])) == 0
-    assert score("ew", trace_of([1, 1, 1, 1], [0, 0, 0, 0])) == 0
+NEVER, ALWAYS = [0] * 4, [1] * 4
+CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, accuracy or reciprocal rank
+    ("ew", [2, 1, 1, 1], [0, 1, 1, 0], EW(9 / 19)),  # only the first buzz counts
+    ("ew", [2, 1, 1, 1], ALWAYS, 0),
+    ("ew", ALWAYS, NEVER, 0),
+    ("ew", ALWAYS, [0, 0, 0, 1], 0.3803757071078009),  # a buzz at the very end still wins some
+    ("ew@xqb-interface", ALWAYS, [0, 1, 0, 0], qa.CURVES["xqb-interface"](9 / 19)),
+    ("ew", [2, 2, 2, 1], NEVER, 0),
+    ("ew@answer-at-end", [2, 2, 2, 1], NEVER, EW(1.0)),
+    ("ew@answer-at-end", [1, 1, 1, 2], NEVER, 0),
+    ("ew@answer-at-end", [2, 1, 1, 1], [0, 1, 0, 0], EW(9 / 19)),
+    ("ew@answer-at-end", [1, 1, 1], [0, 0, 0], 0),  # no word follows the last source word: the end was not known
+    ("oracle-ew", [0, 1, 2, 1], NEVER, EW(9 / 19)),
+    ("stable-ew", [0, 1, 2, 1], NEVER, EW(1.0)),
+    ("stable-ew@last-wrong", [0, 1, 2, 1], NEVER, EW(14 / 19)),
+    ("stable-ew", ALWAYS, NEVER, EW(4 / 19)),
+    ("stable-ew@last-wrong", ALWAYS, NEVER, EW(1.0)),
+    ("oracle-ew", [0, 2, 0, 3], ALWAYS, 0),
+    ("oracle-ew@curve-end", [0, 2, 0, 3], ALWAYS, EW(1.0)),
+    ("stable-ew", [0, 2, 0, 3], ALWAYS, 0),
+    *(
+        (name, [1, 1, 1, rank], NEVER, value)
+        for rank, *values in [
+            *[(1, 1, 1, 1), (2, 0, 1, 0.5), (10, 0, 1, 0.1), (11, 0, 0, 1 / 11)],
+            *[(50, 0, 0, 0.02), (51, 0, 0, 0), (0, 0, 0, 0)],
+        ]
+        for name, value in zip(("accuracy", "accuracy@10", "mrr"), values, strict=True)
+    ),
+    # without target words the question is answered wrongly
+    *((name, [], [], 0) for name in ("ew", "ew@answer-at-end", "oracle-ew", "stable-ew", "accuracy", "mrr")),
+    ("oracle-ew@curve-end", [], [], EW(1.0)),
+]
 
 
-def test_a_buzz_at_the_very_end_still_wins_some():
-    assert score("ew", trace_of([1, 1, 1, 1], [0, 0, 0, 1])) == pytest.approx(0.3803757071078009)
+@pytest.mark.parametrize(("name", "ranks", "buzzes", "expected"), CASES, ids=str)
+def test_by_hand(name, ranks, buzzes, expected):
+    assert score(name, trace_of(ranks, buzzes)) == pytest.approx(expected)
 
 
-def test_a_question_that_ends_unanswered_wins_by_the_rule_of_the_metric_alone():
-    unanswered = trace_of([2, 2, 2, 1], [0, 0, 0, 0])
-    assert score("ew", unanswered) == 0 and score("ew@answer-at-end", unanswered) == pytest.approx(EW(1.0))
-    assert score("ew@answer-at-end", trace_of([1, 1, 1, 2], [0, 0, 0, 0])) == 0
-    buzzed = trace_of([2, 1, 1, 1], [0, 1, 0, 0])
-    assert score("ew@answer-at-end", buzzed) == score("ew", buzzed) > 0
-    early = trace_of([1, 1, 1], [0, 0, 0])  # no word is written after the last source word: nobody knew of the end
-    assert score("ew@answer-at-end", early) == 0
-    nothing = QuestionTrace(unanswered.question, unanswered.emissions, ((), (), (), ()), unanswered.buzzes)
-    assert score("ew@answer-at-end", nothing) == score("ew@answer-at-end", trace_of([], [])) == 0
+def test_without_any_guess_the_end_wins_nothing():
+    trace = trace_of(NEVER, NEVER)
+    assert score("ew@answer-at-end", QuestionTrace(trace.question, trace.emissions, ((),) * 4, trace.buzzes)) == 0
     silent, answer = build(["ew", "ew@answer-at-end"])
     assert "|end:silent|" in silent.signature() and "|end:answer|" in answer.signature()
-    with pytest.raises(ConfigError, match=r"metrics.ew.end: must be one of silent, answer, got 'perhaps'"):
-        qa.ExpectedWins(end="perhaps")
-
-
-def test_oracle_and_stable():
-    trace = trace_of([0, 1, 2, 1], [0, 0, 0, 0])
-    assert score("oracle-ew", trace) == pytest.approx(EW(9 / 19))
-    assert score("stable-ew", trace) == pytest.approx(EW(1.0))
-    assert score("stable-ew@last-wrong", trace) == pytest.approx(EW(14 / 19))
-    always = trace_of([1, 1, 1, 1], [0, 0, 0, 0])
-    assert score("stable-ew", always) == pytest.approx(EW(4 / 19))
-    assert score("stable-ew@last-wrong", always) == pytest.approx(EW(1.0))
-
-
-def test_never_right():
-    trace = trace_of([0, 2, 0, 3], [1, 1, 1, 1])
-    assert score("oracle-ew", trace) == 0
-    assert score("oracle-ew@curve-end", trace) == pytest.approx(EW(1.0))
-    assert score("stable-ew", trace) == 0
-
-
-def test_second_curve():
-    trace = trace_of([1, 1, 1, 1], [0, 1, 0, 0])
-    assert score("ew@xqb-interface", trace) == pytest.approx(qa.CURVES["xqb-interface"](9 / 19))
-
-
-@pytest.mark.parametrize(
-    "rank,at1,at10,mrr",
-    [(1, 1, 1, 1), (2, 0, 1, 0.5), (10, 0, 1, 0.1), (11, 0, 0, 1 / 11), (50, 0, 0, 0.02), (51, 0, 0, 0), (0, 0, 0, 0)],
-)
-def test_full_input(rank, at1, at10, mrr):
-    trace = trace_of([1, 1, 1, rank], [0, 0, 0, 0])
-    assert score("accuracy", trace) == at1
-    assert score("accuracy@10", trace) == at10
-    assert score("mrr", trace) == pytest.approx(mrr)
-
-
-def test_a_question_without_target_words_is_wrong():
-    trace = trace_of([], [])
-    for name in ("ew", "oracle-ew", "stable-ew", "accuracy", "accuracy@10", "mrr"):
-        assert score(name, trace) == 0
-    assert score("oracle-ew@curve-end", trace) == pytest.approx(EW(1.0))
 
 
 def test_without_guesser_or_buzzer_there_is_no_number():
@@ -109,8 +89,14 @@ def test_without_guesser_or_buzzer_there_is_no_number():
 
 
 @pytest.mark.parametrize(
-    "build_one", [lambda: qa.ExpectedWins("qanta"), lambda: qa.OracleExpectedWins(never="1"), lambda: qa.Accuracy(0)]
+    ("invalid", "message"),
+    [
+        (lambda: qa.ExpectedWins("qanta"), "must be"),
+        (lambda: qa.ExpectedWins(end="perhaps"), "metrics.ew.end: must be one of silent, answer, got 'perhaps'"),
+        (lambda: qa.OracleExpectedWins(never="1"), "must be"),
+        (lambda: qa.Accuracy(0), "must be"),
+    ],
 )
-def test_bad_settings(build_one):
-    with pytest.raises(ConfigError, match="must be"):
-        build_one()
+def test_invalid_settings(invalid, message):
+    with pytest.raises(ConfigError, match=message):
+        invalid()

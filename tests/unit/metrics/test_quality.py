@@ -165,7 +165,7 @@ def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "quality,said",
+    "quality,reason",
     [
         ([{"comet": "./nowhere"}], "model ./nowhere not found: there is no such folder"),
         ([{"comet": "Unbabel/wmt22-comet-da"}], "model Unbabel/wmt22-comet-da not found: neither a folder nor in"),
@@ -181,17 +181,17 @@ def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_pat
     ],
     ids=str,
 )
-def test_what_cannot_be_computed_is_said_and_is_no_number(tmp_path: Path, quality: Any, said: str) -> None:
+def test_what_cannot_be_computed_is_said_and_is_no_number(tmp_path: Path, quality: Any, reason: str) -> None:
     pytest.importorskip("comet")
     result = done(tmp_path, quality=quality)
     [name] = [entry.name for entry in result.config.quality]
     row = rows_of(result)[name]
     assert (row.value, row.low, row.high) == (None, None, None)
-    assert row.signature.startswith(f"not computed: {said}") and "\n" not in row.signature
-    assert result.refusals[name].startswith(said) and name not in result.stats
+    assert row.signature.startswith(f"not computed: {reason}") and "\n" not in row.signature
+    assert result.refusals[name].startswith(reason) and name not in result.stats
     folder = runs.save(result, tmp_path / "runs")
     [line] = [line for line in (folder / "report.tsv").read_text().splitlines() if line.startswith(f"{name}\t")]
-    assert line.split("\t")[1:4] == ["n/a"] * 3 and line.split("\t")[-1].startswith(f"not computed: {said}")
+    assert line.split("\t")[1:4] == ["n/a"] * 3 and line.split("\t")[-1].startswith(f"not computed: {reason}")
     assert name not in runs.read(folder).stats
     assert rows_of(result)["bleu"].value == pytest.approx(100)  # the others stand
 
@@ -215,12 +215,12 @@ def test_an_external_program_scores_a_run(tmp_path: Path) -> None:
     translators = [{"name": "doubles:build_translator", "k": k} for k in (1, 3)]
     a, b = (done(tmp_path, parts, name=f"r{i}", translator=t, **changes) for i, t in enumerate(translators))
     rows = rows_of(a)
-    own, its = rows["bleu"], rows[f"external:{Path(sys.executable).name}"]
-    assert (its.value, its.low, its.high) == pytest.approx((own.value, own.low, own.high), abs=1e-9)
-    assert its.unit == "score" and "|files:" in its.signature
+    bleu, external = rows["bleu"], rows[f"external:{Path(sys.executable).name}"]
+    assert (external.value, external.low, external.high) == pytest.approx((bleu.value, bleu.low, bleu.high), abs=1e-9)
+    assert external.unit == "score" and "|files:" in external.signature
     compared, notes = paired.compare(*(runs.read(runs.save(r, tmp_path / "runs")) for r in (a, b)), n_resamples=20)
     by_name = {row.metric: row for row in compared}
-    assert not notes and by_name[its.metric].diff == by_name["bleu"].diff
+    assert not notes and by_name[external.metric].diff == by_name["bleu"].diff
 
 
 def program(script: Path, text: str) -> dict[str, object]:
@@ -235,8 +235,8 @@ def test_a_program_that_dies_at_the_scores_has_no_number(tmp_path: Path) -> None
         "for line in sys.stdin:\n    if line.startswith('EVAL'): sys.exit('no more')\n    print(1, 2, flush=True)\n",
     )
     row = rows_of(done(tmp_path, quality=quality))["mine"]
-    said = row.signature
-    assert row.value is None and said.startswith("not computed: external metric") and "no more" in said
+    signature = row.signature
+    assert row.value is None and signature.startswith("not computed: external metric") and "no more" in signature
 
 
 def test_a_program_that_died_is_started_anew_for_the_next_run(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
 
 
 @pytest.mark.parametrize(
-    "text,said",
+    "text,message",
     [
         ("1\n2\n", "2 scores for 3 questions"),
         ("1\n2\n3\n4\n", "4 scores for 3 questions"),
@@ -300,12 +300,12 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
         ("\udcff", "cannot be read as UTF-8"),
     ],
 )
-def test_wrong_files_of_scores(tmp_path: Path, text: str, said: str) -> None:
+def test_wrong_files_of_scores(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.tsv"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(DataError) as caught:
         read(path, SEGMENTS)
-    assert str(caught.value).startswith(str(path)) and said in str(caught.value) and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(path)) and message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path) -> None:

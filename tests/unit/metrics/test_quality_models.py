@@ -50,9 +50,9 @@ def xlmr(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def comets(tmp_path_factory: pytest.TempPathFactory, bert: Path, xlmr: Path) -> dict[str, Path]:
     pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("comet")
-    made = {"regression-bert": ("RegressionMetric", bert), "regression-xlmr": ("RegressionMetric", xlmr)}
-    made["unified-xlmr"] = ("UnifiedMetric", xlmr)
-    return {name: quality_models.save_comet(folder / name, encoder, kind) for name, (kind, encoder) in made.items()}
+    models = {"regression-bert": ("RegressionMetric", bert), "regression-xlmr": ("RegressionMetric", xlmr)}
+    models["unified-xlmr"] = ("UnifiedMetric", xlmr)
+    return {name: quality_models.save_comet(folder / name, encoder, kind) for name, (kind, encoder) in models.items()}
 
 
 # --------------------------------------------------------------------------------------------------------- COMET
@@ -62,8 +62,8 @@ def comets(tmp_path_factory: pytest.TempPathFactory, bert: Path, xlmr: Path) -> 
 @pytest.mark.parametrize("name", ["regression-bert", "regression-xlmr", "unified-xlmr"])
 def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: str) -> None:
     metric = comet.build(CometConfig(str(comets[name]), batch_size=3))
-    found = metric.measure(SEGMENTS)
-    assert len({score for score, _ in found}) == 4 and {count for _, count in found} == {1.0}
+    scores = metric.measure(SEGMENTS)
+    assert len({score for score, _ in scores}) == 4 and {count for _, count in scores} == {1.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from comet import load_from_checkpoint
@@ -71,36 +71,41 @@ def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: st
         model = load_from_checkpoint(str(comets[name] / "checkpoints" / "model.ckpt"), local_files_only=True)
         rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in SEGMENTS]
         expected = model.predict(rows, gpus=0, num_workers=0, progress_bar=False)["scores"]
-    assert [score for score, _ in found] == pytest.approx(expected, abs=1e-5)
+    assert [score for score, _ in scores] == pytest.approx(expected, abs=1e-5)
 
 
 @needs_comet
 def test_comet_looks_at_the_source(comets: dict[str, Path]) -> None:
     metric = comet.build(CometConfig(str(comets["regression-bert"])))
-    [(one, _)], [(other, _)] = metric.measure(SEGMENTS[:1]), metric.measure([Segment("q", "otro texto", *TEXTS[0][1:])])
-    assert one != other
+    [(score, _)], [(of_other_source, _)] = (
+        metric.measure(SEGMENTS[:1]),
+        metric.measure([Segment("q", "otro texto", *TEXTS[0][1:])]),
+    )
+    assert score != of_other_source
 
 
 @needs_comet
 def test_comet_says_which_model_it_was(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
-    one, other = (comet.build(CometConfig(str(comets[name]))) for name in ("regression-bert", "regression-xlmr"))
-    assert one.signature().startswith("comet|segment:question|aggregate:mean|model:regression-bert|weights:")
-    assert "class:regression_metric|version:" in one.signature()
-    assert one.fingerprint() != other.fingerprint() and one.signature() != other.signature()
+    bert_metric, xlmr_metric = (
+        comet.build(CometConfig(str(comets[name]))) for name in ("regression-bert", "regression-xlmr")
+    )
+    assert bert_metric.signature().startswith("comet|segment:question|aggregate:mean|model:regression-bert|weights:")
+    assert "class:regression_metric|version:" in bert_metric.signature()
+    assert bert_metric.fingerprint() != xlmr_metric.fingerprint() and bert_metric.signature() != xlmr_metric.signature()
     # the encoder given in the config takes the place of what hparams.yaml names
     moved = tmp_path / "moved"
     quality_models.save_comet(moved, bert, named="nobody/encoder")
     with pytest.raises(ConfigError, match="model nobody/encoder not found: neither a folder nor"):
         comet.build(CometConfig(str(moved)))
-    assert comet.build(CometConfig(str(moved), encoder=str(bert))).measure(SEGMENTS) == one.measure(SEGMENTS)
+    assert comet.build(CometConfig(str(moved), encoder=str(bert))).measure(SEGMENTS) == bert_metric.measure(SEGMENTS)
 
 
 def rewritten(source: Path, folder: Path, **hparams: object) -> Path:
     """A copy of a COMET model with other entries in its hparams.yaml."""
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "checkpoints" / "model.ckpt").write_bytes((source / "checkpoints" / "model.ckpt").read_bytes())
-    known = yaml.safe_load((source / "hparams.yaml").read_text(encoding="utf-8"))
-    (folder / "hparams.yaml").write_text(yaml.safe_dump(known | hparams), encoding="utf-8")
+    entries = yaml.safe_load((source / "hparams.yaml").read_text(encoding="utf-8"))
+    (folder / "hparams.yaml").write_text(yaml.safe_dump(entries | hparams), encoding="utf-8")
     return folder
 
 
@@ -126,8 +131,8 @@ def test_folders_that_are_no_comet_model(comets: dict[str, Path], bert: Path, xl
     assert "one checkpoints/*.ckpt was expected, there are 0" in wrong(tmp_path / "b")
     # weights of one class under the name of another; the encoder of another model
     assert "COMET cannot load it as" in wrong(good, xlmr)
-    other = rewritten(comets["unified-xlmr"], tmp_path / "c", class_identifier="regression_metric")
-    assert "regression_metric" in wrong(other)
+    renamed = rewritten(comets["unified-xlmr"], tmp_path / "c", class_identifier="regression_metric")
+    assert "regression_metric" in wrong(renamed)
 
 
 @needs_comet
@@ -157,11 +162,11 @@ def test_bertscore_gives_the_package_s_f1(bert: Path, xlmr: Path, capsys: pytest
 
     for folder, layer in ((bert, 2), (xlmr, 3)):
         metric = bertscore.build(BertScoreConfig(str(folder), layer=layer, batch_size=3))
-        found = [score for score, _ in metric.measure(SEGMENTS)]
+        scores = [score for score, _ in metric.measure(SEGMENTS)]
         hypotheses, references = [s.hypothesis for s in SEGMENTS], [s.reference for s in SEGMENTS]
         _, _, expected = bert_score.score(hypotheses, references, model_type=str(folder), num_layers=layer)
-        assert found == pytest.approx(expected.tolist(), abs=1e-5) and len(set(found)) == 4
-        assert found[2] == 0.0  # nothing was written
+        assert scores == pytest.approx(expected.tolist(), abs=1e-5) and len(set(scores)) == 4
+        assert scores[2] == 0.0  # nothing was written
         [(same, _)] = metric.measure([Segment("q", "x", TEXTS[0][2], TEXTS[0][2])])
         assert same == pytest.approx(1.0, abs=1e-5)
         assert f"model:{folder.name}|weights:" in metric.signature() and f"|layer:{layer}|" in metric.signature()
@@ -183,7 +188,7 @@ def test_folders_that_bertscore_cannot_use(bert: Path, tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
-    assert wrong(bert) == f"bertscore.layer: needed for model {bert}, the package knows none for it"
+    assert wrong(bert) == f"bertscore.layer: needed for model {bert}, the package has no default for it"
     assert "num_layers should be between 0 and 3" in wrong(bert, layer=9)
     assert "the package has none for model" in wrong(bert, layer=2, baseline=True)
     assert "model roberta-large not found: neither" in wrong("roberta-large")
@@ -205,13 +210,13 @@ def test_bleurt_gives_the_model_s_logits(bert: Path, tmp_path: Path) -> None:
 
     folder = quality_models.save_bleurt(tmp_path / "bleurt", bert)
     metric = bleurt.build(BleurtConfig(str(folder), batch_size=3))
-    found = [score for score, _ in metric.measure(SEGMENTS)]
+    scores = [score for score, _ in metric.measure(SEGMENTS)]
     model, tokenizer = BleurtForSequenceClassification.from_pretrained(folder), BleurtTokenizer.from_pretrained(folder)
-    for segment, score in zip(SEGMENTS, found, strict=True):
+    for segment, score in zip(SEGMENTS, scores, strict=True):
         inputs = tokenizer([segment.reference], [segment.hypothesis], return_tensors="pt")
         with torch.no_grad():
             assert score == pytest.approx(model.eval()(**inputs).logits.item(), abs=1e-5)
-    assert len(set(found)) == 4
+    assert len(set(scores)) == 4
     long = Segment("q", "x", "city " * 500, "city " * 500)
     assert len(metric.measure([long])) == 1
 
@@ -226,8 +231,12 @@ def test_bleurt_with_sentencepiece_as_in_bleurt_20(tmp_path: Path) -> None:
 
 @needs_bleurt
 def test_folders_that_are_no_bleurt_model(bert: Path, tmp_path: Path) -> None:
-    for folder, said in ((bert, "config.json says 'bert'"), (tmp_path, "no config.json"), ("./no", "no such folder")):
-        with pytest.raises((ConfigError, DataError), match=said):
+    for folder, message in (
+        (bert, "config.json says 'bert'"),
+        (tmp_path, "no config.json"),
+        ("./no", "no such folder"),
+    ):
+        with pytest.raises((ConfigError, DataError), match=message):
             bleurt.build(BleurtConfig(str(folder)))
 
 

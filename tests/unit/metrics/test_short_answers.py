@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import string
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,22 +44,11 @@ def test_equal_to_the_copies_in_transformers(answer, right):
     """Theirs is SQuAD 2.0's, which differs only where both texts are empty once normalised."""
     squad = pytest.importorskip("transformers.data.metrics.squad_metrics")
     assert exact_match(answer, right) == max(squad.compute_exact(gold, answer) for gold in right)
-    rest = [gold for gold in right if normalise(gold) or normalise(answer)]
-    if rest:
-        assert f1(answer, rest) == pytest.approx(max(squad.compute_f1(gold, answer) for gold in rest), abs=1e-12)
-
-
-@given(st.text(max_size=40))
-def test_normalising_is_the_four_steps_one_after_the_other(text):
-    steps = "".join(c for c in text.lower() if c not in set(string.punctuation))
-    assert normalise(text) == " ".join(re.sub(r"\b(a|an|the)\b", " ", steps).split())
-
-
-@given(TEXTS, TEXTS)
-def test_f1_is_symmetric_and_one_for_a_text_with_words_itself(a, b):
-    assert f1(a, [b]) == pytest.approx(f1(b, [a]))
-    assert f1(a, [a]) == bool(normalise(a))
-    assert 0 <= f1(a, [b]) <= 1
+    with_words = [gold for gold in right if normalise(gold) or normalise(answer)]
+    if with_words:
+        assert f1(answer, with_words) == pytest.approx(
+            max(squad.compute_f1(gold, answer) for gold in with_words), abs=1e-12
+        )
 
 
 def test_an_answer_stands_in_a_text_as_whole_words():
@@ -83,14 +69,14 @@ def test_languages_count_once_however_many_questions_they_have():
     assert stats.tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
     rule = LanguageMean("em")
     assert rule.score(stats.sum(axis=0)) == pytest.approx((1 + 1 / 3) / 2)
-    both = np.stack([stats.sum(axis=0), [0, 0, 1, 2]])
-    assert rule.score_many(both) == pytest.approx([2 / 3, np.nan], nan_ok=True)
+    sums = np.stack([stats.sum(axis=0), [0, 0, 1, 2]])
+    assert rule.score_many(sums) == pytest.approx([2 / 3, np.nan], nan_ok=True)
     with pytest.raises(NotComputable, match="a language has no questions"):
-        rule.score(both[1])
+        rule.score(sums[1])
 
 
 def test_the_interval_of_one_language_is_that_of_a_mean():
     values = np.random.default_rng(0).random(40)
-    found = bootstrap(by_language(values.tolist(), ["fi"] * 40), LanguageMean("f1"), 500)
-    assert found.value == pytest.approx(values.mean())
-    assert found.low < found.value < found.high
+    interval = bootstrap(by_language(values.tolist(), ["fi"] * 40), LanguageMean("f1"), 500)
+    assert interval.value == pytest.approx(values.mean())
+    assert interval.low < interval.value < interval.high
