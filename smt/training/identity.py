@@ -40,7 +40,7 @@ def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ON
     """
     file = folder / FILE
     if not file.exists():
-        if Checkpoints(folder).found():
+        if Checkpoints(folder).complete():
             print(
                 f"sqa: {folder}: no {FILE} says what its checkpoints were trained with; taken up as they are",
                 file=sys.stderr,

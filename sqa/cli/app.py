@@ -56,10 +56,10 @@ class Program(TyperGroup):
             print(f"sqa: {error}", file=sys.stderr)
             return
         whole = typer.Typer(**SETTINGS)
-        own = {command.name or command.callback.__name__: command for command in module.registered_commands}
+        commands = {command.name or command.callback.__name__: command for command in module.registered_commands}
         alone = typer.Typer()
-        alone.registered_commands = [own[name]] if name in own else []
-        whole.add_typer(alone if name in own else module, name=None if name in own else name)
+        alone.registered_commands = [commands[name]] if name in commands else []
+        whole.add_typer(alone if name in commands else module, name=None if name in commands else name)
         self.commands.update(equip(get_command(whole)).commands)
 
 
@@ -106,13 +106,13 @@ def _in_a_line(kind: type[BaseException], error: BaseException, traceback: Trace
         *map(Path, {sys.prefix, sys.base_prefix}),
     )
     frames = [frame for frame in extract_tb(traceback) if not frame.filename.startswith("<")]
-    own = [frame for frame in frames if not any(map(Path(frame.filename).resolve().is_relative_to, ours))]
-    if not own or {"-v", "--verbose"} & set(sys.argv):
+    user_frames = [frame for frame in frames if not any(map(Path(frame.filename).resolve().is_relative_to, ours))]
+    if not user_frames or {"-v", "--verbose"} & set(sys.argv):
         return sys.__excepthook__(kind, error, traceback)
-    file, here = Path(own[-1].filename), Path.cwd()
-    where = f"{file.relative_to(here) if file.is_relative_to(here) else file}:{own[-1].lineno}"
+    file, folder = Path(user_frames[-1].filename), Path.cwd()
+    where = f"{file.relative_to(folder) if file.is_relative_to(folder) else file}:{user_frames[-1].lineno}"
     text = " ".join(f"{kind.__name__}: {error}".split())
-    print(on_a_screen(f"sqa: {where}: {own[-1].name}(): {text} (-v shows the traceback)"), file=sys.stderr)
+    print(on_a_screen(f"sqa: {where}: {user_frames[-1].name}(): {text} (-v shows the traceback)"), file=sys.stderr)
 
 
 def _version(wanted: bool) -> None:

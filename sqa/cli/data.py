@@ -36,11 +36,11 @@ def data_fetch(names: Names = None) -> None:
 @data_app.command("verify")
 def data_verify(names: Names = None, as_json: Json = False) -> None:
     """Read every copy in full and compare it with the manifest.  Exit 3 on a wrong file, or a missing named one."""
-    found = download.verify(names or None)
+    statuses = download.verify(names or None)
     header = ("name", "state", "path", "message")
-    rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in found]
+    rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in statuses]
     print_table(header, rows, as_json)
-    bad = [s for s in found if s.state == "wrong" or (names and s.state != "ok")]
+    bad = [s for s in statuses if s.state == "wrong" or (names and s.state != "ok")]
     for status in bad:
         print(f"sqa: {status.entry.name}: {status.message}", file=sys.stderr)
     if bad:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -24,6 +25,7 @@ from sqa.cli.options import (
     SchedulerOption,
     StoreOption,
     call,
+    print_table,
 )
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
@@ -32,7 +34,7 @@ from sqa.core.registry import Registry
 
 evidence_app = typer.Typer(**SETTINGS)
 
-PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
+PAPER = {  # figure or table of the paper -> its function, its config in configs/
     "fig3": ("experiments.ablation.over_k:main", "ablation.yaml"),
     "fig5": ("experiments.paper.examples:figure5", "examples.yaml"),
     "table2": ("experiments.paper.examples:figure5", "examples.yaml"),
@@ -46,7 +48,7 @@ PAPER = {  # figure or table of the paper -> what makes it, and from which of co
     "table3": ("experiments.studies.guesser_report:table3", "table3.yaml"),
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
-OURS = {  # the same of what the paper has not
+OURS = {  # the same for items that are not in the paper
     "errors": ("experiments.stepwise.errors:main", "stepwise.yaml"),
     "correlation": ("experiments.ablation.correlation:main", "correlation.yaml"),
     "models": ("experiments.ablation.models:main", "models.yaml"),
@@ -101,7 +103,7 @@ def reproduce(
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """A figure or table of the paper, or of ours, from our runs; what the runs lack is made first."""
+    """A figure or table of the paper, or of ours, from our runs; missing runs are made first."""
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
@@ -121,7 +123,7 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
             _make(name, Path("configs", file), runs)
         except (SqaError, OSError, ImportError) as error:  # the others can still be made
             missing[name] = " ".join(str(error).split())
-        except typer.Exit as end:  # what it lacks it has said
+        except typer.Exit as end:  # it has printed the reason
             missing[name] = f"ended with exit code {end.exit_code}"
         if name in missing:
             print(f"{name}: not made: {missing[name]}", file=sys.stderr)
@@ -133,7 +135,7 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
 
 
 def _make(item: str, config: Path | None, runs: Path) -> None:
-    """Call an item's `main(config, runs)`; one of your own is looked for beside its config, then here."""
+    """Call an item's `main(config, runs)`; a user's file is searched in its config's folder, then here."""
     registry = Registry("figure or table", {name: target for name, (target, _) in ITEMS.items()})
     registry.target(item)  # refuses an unknown name before a missing config
     if config is None:
@@ -164,10 +166,15 @@ def correlate(
     resamples: Resamples = 10_000,
     as_json: Json = False,
 ) -> None:
-    """Kendall's tau: do two metrics rank the systems alike, with 95% intervals over questions."""
-    from sqa.report.correlation import ANSWERS
+    """Kendall's tau: do two metrics rank the systems in the same order, with 95% intervals over questions."""
+    from sqa.report.correlation import ANSWERS, HEADER, correlate_runs
+    from sqa.run import folder as folders
 
-    call("sqa.report.correlation:main", runs, metrics or (), tuple(against or ANSWERS), resamples, as_json)
+    opened = [folders.read(run) for run in runs]
+    rows, notes = correlate_runs(opened, metrics or (), tuple(against or ANSWERS), resamples)
+    for note in notes:
+        print(f"sqa: {note}", file=sys.stderr)
+    print_table(HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
 
 
 @evidence_app.command()
@@ -239,12 +246,10 @@ def diagnose(
             "none. auto: the strongest there is."
         ),
     ] = "auto",
-    scored: Annotated[bool, typer.Option("--scored", help="The same as --detector transformer.")] = False,
     as_json: Json = False,
 ) -> None:
     """The worst step-wise errors of a run: probability, source span, rank of the answer before and after."""
-    who = "transformer" if scored else detector
-    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, None, as_json, who)
+    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, as_json, detector)
 
 
 @evidence_app.command()
@@ -254,16 +259,13 @@ def view(
         Path | None, typer.Option("--output", metavar="FILE.html", help="Default: view.html in the first RUN.")
     ] = None,
     questions: QuestionIds = None,
-    guesses: Annotated[int, typer.Option("--guesses", metavar="N", help="Guesses shown at each word.")] = 5,
     curve: Annotated[str, typer.Option("--curve", metavar="NAME|FILE", help="Expected-wins curve.")] = "qanta2018",
     priors: Priors = None,
 ) -> None:
     """One HTML page to watch runs word by word, without any network."""
     from sqa.report.viewer_data import ViewConfig
 
-    call(
-        "sqa.report.viewer:main", runs, output, questions or (), ViewConfig(guesses=guesses, curve=curve, priors=priors)
-    )
+    call("sqa.report.viewer:main", runs, output, questions or (), ViewConfig(curve, priors))
 
 
 @evidence_app.command("head-to-head")

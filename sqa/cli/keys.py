@@ -20,7 +20,7 @@ KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "qua
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key as a config's author needs it."""
+    """A key of a config."""
 
     key: str
     type: str
@@ -38,9 +38,9 @@ def keys_of(kind: str, name: str) -> list[Key]:
     if kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}{did_you_mean(kind, KINDS)}; known: {', '.join(KINDS)}")
     cls = KINDS[kind].config_class(name)
-    hints, said = typing.get_type_hints(cls), comments(cls)
-    known = [each for each in fields(cls) if kind != "policy" or ":" in name or each.name in ("k", "n")]
-    return [Key(each.name, describe(hints[each.name]), _default(each), said.get(each.name, "")) for each in known]
+    hints, meanings = typing.get_type_hints(cls), comments(cls)
+    shown = [each for each in fields(cls) if kind != "policy" or ":" in name or each.name in ("k", "n")]
+    return [Key(each.name, describe(hints[each.name]), _default(each), meanings.get(each.name, "")) for each in shown]
 
 
 def _default(field: Any) -> str:
@@ -53,18 +53,18 @@ def _default(field: Any) -> str:
 def comments(cls: type) -> dict[str, str]:
     """key -> the comment at the end of its line."""
     try:
-        with own.around(cls):  # one of your own is found while its code is at home
+        with own.around(cls):  # a user's class: its module can be imported in here only
             source = inspect.getsource(cls)
     except (OSError, TypeError):  # made by a program, not written in a file
         return {}
     names = {field.name for field in fields(cls)}
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     last = ""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME and token.line.lstrip().startswith(f"{token.string}:") and token.string in names:
             last = token.string
         elif token.type == tokenize.COMMENT and last:
-            found.setdefault(last, token.string.lstrip("# "))
+            meanings.setdefault(last, token.string.lstrip("# "))
         elif token.type == tokenize.NEWLINE:
             last = ""
-    return found
+    return meanings

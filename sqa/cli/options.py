@@ -69,8 +69,8 @@ def print_table(
 ) -> None:
     """Data to stdout: TSV with a header, or a JSON list of objects; None: the rows by the names of the header."""
     if as_json:
-        found = [dict(zip(header, row, strict=True)) for row in rows] if objects is None else objects
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        objects = [dict(zip(header, row, strict=True)) for row in rows] if objects is None else objects
+        print(json.dumps(objects, indent=2, ensure_ascii=False))
         return
     for cells in (header, *rows):
         print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))

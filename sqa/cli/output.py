@@ -1,8 +1,8 @@
-"""What every command has: its tables as the reader wants them, and how much it says beside them.
+"""Options of all commands: the format of their tables, and the messages on stderr.
 
 A command writes tab-separated tables with a header to stdout (and, below them, files that it made, one a line).  A
-pipe gets them as they are, line by line; a terminal gets aligned columns; `--json` and `--latex` get those.  What a
-command says on stderr is talk: `-q` leaves it out, errors excepted, and `-v` adds to it.
+pipe gets them unchanged, line by line; a terminal gets aligned columns; `--json` and `--latex` convert them.  Messages
+go to stderr: `-q` suppresses them, errors excepted, and `-v` adds more.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from typer.main import get_command
 from sqa import __version__
 
 Style = Literal["tsv", "aligned", "json", "latex"]
-SPEAKS = {"serve", "client", "scorer"}  # commands that talk to other programs: no tables
+PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout other programs read: no tables
 OWN_TEXT = {
     *((name,) for name in ("export", "questions")),
     *(("board", name) for name in ("export", "register-dataset", "register-model", "register-session")),
     ("config", "schema"),
     ("validate", "vist"),
 }
-_META = "sqa.output"  # of the context: what the options said
+_META = "sqa.output"  # key of the context under which the values of the common options are kept
 _VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 
 
-def equip(group: Any, way: tuple[str, ...] = ()) -> Any:
+def equip(group: Any, parents: tuple[str, ...] = ()) -> Any:
     """Give all commands below a group the options -q and -v, and those that print results --json and --latex."""
     for name, command in group.commands.items():
-        place = (*way, name)
+        full_name = (*parents, name)
         if hasattr(command, "commands"):
-            equip(command, place)
+            equip(command, full_name)
         elif not command.context_settings.get("ignore_unknown_options"):  # their arguments are other programs'
-            _equip(command, tables_too=place[0] not in SPEAKS and place not in OWN_TEXT)
+            _equip(command, tables_too=full_name[0] not in PROTOCOLS and full_name not in OWN_TEXT)
     return group
 
 
@@ -54,20 +54,22 @@ def _equip(command: Any, tables_too: bool) -> None:
     invoke = command.invoke
 
     def shown(context: Any) -> Any:
-        said, own_json = context.meta.get(_META, {}), bool(context.params.get("as_json"))
-        style: Style = "aligned" if sys.stdout.isatty() else "tsv"
-        if own_json or said.get("as_json"):
+        options, own_json = context.meta.get(_META, {}), bool(context.params.get("as_json"))
+        style: Style = "tsv"
+        if own_json or options.get("as_json"):
             style = "json"
-        elif said.get("latex"):
+        elif options.get("latex"):
             style = "latex"
-        with _talk(bool(said.get("quiet")), bool(said.get("loud"))), rendered(style if tables_too else "tsv", own_json):
+        elif tables_too and sys.stdout.isatty():
+            style = "aligned"
+        with _talk(bool(options.get("quiet")), bool(options.get("loud"))), rendered(style, own_json):
             return invoke(context)
 
     command.invoke = shown
 
 
 def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bool:
-    """What an option said, for `_equip`: the command's function is not given it."""
+    """Keep an option's value for `_equip`; the command's function does not get it."""
     if value:
         context.meta.setdefault(_META, {})[param.name] = value
     return value
@@ -95,7 +97,7 @@ def _common() -> list[Any]:
 
 @contextlib.contextmanager
 def rendered(style: Style, own_json: bool = False) -> Iterator[None]:
-    """What is written to stdout meanwhile, in a style; a command that writes JSON itself is let through."""
+    """stdout in a style; the output of a command that writes JSON itself is not changed."""
     if style == "tsv" or own_json:
         yield
         return
@@ -103,14 +105,14 @@ def rendered(style: Style, own_json: bool = False) -> Iterator[None]:
     try:
         with contextlib.redirect_stdout(held):
             yield
-    finally:  # what was written before an error is worth as much as without the option
+    finally:  # also what was written before an error
         sys.stdout.write(restyled(held.getvalue(), style))
 
 
 def restyled(text: str, style: Style) -> str:
     """A command's stdout, its tables in another style.
 
-    JSON is the rows of the one table, or the list of lines where there is none, or {"tables": [...], "lines": [...]}.
+    JSON is the rows of a single table, or the list of lines without a table, else {"tables": [...], "lines": [...]}.
     """
     from sqa.report import tables
 
@@ -118,12 +120,12 @@ def restyled(text: str, style: Style) -> str:
     if style == "json":
         objects = [tables.as_objects(block) for block in blocks if isinstance(block, list)]
         lines = [block for block in blocks if isinstance(block, str)]
-        found: Any = {"tables": objects, "lines": lines}
+        document: Any = {"tables": objects, "lines": lines}
         if len(objects) == 1 and not lines:
-            [found] = objects
+            [document] = objects
         elif not objects:
-            found = lines
-        return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+            document = lines
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     draw = tables.aligned if style == "aligned" else tables.latex
     return "".join(draw(block) if isinstance(block, list) else f"{block}\n" for block in blocks)
 
@@ -146,7 +148,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[list[str]] | str]:
 
 @contextlib.contextmanager
 def _talk(quiet: bool, loud: bool) -> Iterator[None]:
-    """stderr as quiet or as talkative as is wanted."""
+    """Suppress messages on stderr (`quiet`), or add version, time and memory (`loud`)."""
     if quiet:
         with contextlib.redirect_stderr(io.StringIO()):
             yield
@@ -167,6 +169,6 @@ def _talk(quiet: bool, loud: bool) -> Iterator[None]:
 
 
 def verbose(line: str) -> None:
-    """Say a line on stderr if `-v` was given."""
+    """Print a line on stderr with `-v`."""
     if _VERBOSE.get():
         print(f"sqa: {line}", file=sys.stderr)

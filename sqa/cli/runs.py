@@ -51,44 +51,36 @@ Output = Annotated[
 Unit = Annotated[Literal["sentence", "question"], typer.Option("--unit", help="What a line is.")]
 
 
-@runs_app.command()
-def run(
-    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
-) -> None:
-    """Translate, guess, buzz and score; write the run's folder and print its report."""
-    _finish(_run(config, overrides, runs, limit, "score"), runs, as_json)
+STAGES = {  # command -> the last stage that it runs, and its help
+    "run": ("score", "Translate, guess, buzz and score; write the run's folder and print its report."),
+    "translate": ("translate", "Run the first stage only, and print where its rows lie."),
+    "guess": ("guess", "Run the stages up to the guesses; translations that the store has are not made again."),
+    "buzz": ("buzz", "Run the stages up to the buzzes; what the store has is not made again."),
+    "score": (
+        "score",
+        "Run the last stage, and those before it as far as the store lacks them; print the report as `run` does.",
+    ),
+}
 
 
-@runs_app.command()
-def translate(
-    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
-) -> None:
-    """Run the first stage only, and print where its rows lie."""
-    _show_stages(_run(config, overrides, runs, limit, "translate"), as_json)
+def _add_stage(name: str, until: str, about: str) -> None:
+    @runs_app.command(name, help=about)
+    def stage(
+        config: Config,
+        overrides: Overrides = None,
+        runs: Runs = DEFAULT_RUNS,
+        limit: Limit = None,
+        as_json: Json = False,
+    ) -> None:
+        result = _run(config, overrides, runs, limit, until)
+        if until == "score":
+            _finish(result, runs, as_json)
+        else:
+            _show_stages(result, as_json)
 
 
-@runs_app.command()
-def guess(
-    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
-) -> None:
-    """Run the stages up to the guesses; translations that the store has are not made again."""
-    _show_stages(_run(config, overrides, runs, limit, "guess"), as_json)
-
-
-@runs_app.command()
-def buzz(
-    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
-) -> None:
-    """Run the stages up to the buzzes; what the store has is not made again."""
-    _show_stages(_run(config, overrides, runs, limit, "buzz"), as_json)
-
-
-@runs_app.command()
-def score(
-    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
-) -> None:
-    """Run the last stage, and those before it as far as the store lacks them; print the report as `run` does."""
-    _finish(_run(config, overrides, runs, limit, "score"), runs, as_json)
+for _name, (_until, _about) in STAGES.items():
+    _add_stage(_name, _until, _about)
 
 
 @runs_app.command()
@@ -100,7 +92,7 @@ def sweep(
     store: StoreOption = None,
     as_json: Json = False,
 ) -> None:
-    """A run for every combination of the values, each in a folder of its own; print their scores side by side."""
+    """A run for every combination of the values, each in its own folder; print their scores side by side."""
     _set_threads(config, axes)
     from sqa.run import overrides as keys
     from sqa.run import sweep as sweeps
@@ -110,13 +102,17 @@ def sweep(
     print(f"sqa: {len(combinations)} runs", file=sys.stderr)
     with scheduled(scheduler, runs, store):
         swept = list(sweeps.run_all(combinations, runs))
-    for one in swept:
-        for name, reason in one.refusals.items():
-            print(f"sqa: {one.folder}: {name}: no value: {reason}", file=sys.stderr)
+    for result in swept:
+        for name, reason in result.refusals.items():
+            print(f"sqa: {result.folder}: {name}: no value: {reason}", file=sys.stderr)
     header, rows = sweeps.table(swept)
     objects = [
-        {"run": str(one.folder), "keys": {o.key: o.value for o in one.chosen}, "report": [asdict(r) for r in one.rows]}
-        for one in swept
+        {
+            "run": str(result.folder),
+            "keys": {override.key: override.value for override in result.chosen},
+            "report": [asdict(row) for row in result.rows],
+        }
+        for result in swept
     ]
     print_table(header, rows, as_json, objects)
 

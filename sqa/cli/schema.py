@@ -19,7 +19,7 @@ from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, QualityConfig, RunC
 
 Schema = dict[str, Any]
 OWN: Schema = {"type": "string", "pattern": ":"}  # file.py:Name, module:name
-NAMED: Schema = {"type": "object", "properties": {"name": OWN}, "required": ["name"]}  # of one's own: its keys are
+NAMED: Schema = {"type": "object", "properties": {"name": OWN}, "required": ["name"]}  # a user's part with its keys
 PLAIN: dict[Any, Schema] = {
     int: {"type": "integer"},
     float: {"type": "number"},
@@ -33,11 +33,11 @@ OPTIONAL = ("guesser", "buzzer")  # parts that a run may do without
 
 
 def schema() -> Schema:
-    """Of a run's file, or of a file of `entries`.  Parts whose packages are not here may have any keys."""
+    """Of a run's file, or of a file of `entries`.  Parts whose packages are not installed may have any keys."""
     parts = {kind: _part(kind) for kind in ("translator", *OPTIONAL)}
     run = _mapping(RunConfig, _hooks(parts, {}))
     run["required"].remove("name")  # the file's
-    started: Schema = {"type": "object", "not": {"required": ["name"]}}  # in an entry like another: some keys of it
+    started: Schema = {"type": "object", "not": {"required": ["name"]}}  # some keys, in an entry like another
     entry = _mapping(RunConfig, _hooks(parts, started))
     entry["properties"][LIKE] = {"type": "string", "description": "another entry, whose keys this one has, too"}
     entries = {"type": "object", "additionalProperties": {**entry, "required": []}}
@@ -52,13 +52,13 @@ def schema() -> Schema:
     }
 
 
-def _hooks(parts: Mapping[str, Schema], more: Schema) -> dict[str, Schema]:
+def _hooks(parts: Mapping[str, Schema], extra: Schema) -> dict[str, Schema]:
     """Keys of a run whose values the loader reads by their registry."""
-    found: dict[str, Schema] = {}
+    schemas: dict[str, Schema] = {}
     for kind in parts:
-        others = [PLAIN[type(None)]] * (kind in OPTIONAL) + [more] * bool(more)
-        found[kind] = {"anyOf": [_to(kind), *others]} if others else _to(kind)
-    return {**found, "metrics": {"type": "array", "items": {"anyOf": [{"enum": list(ALL)}, {"pattern": "[:@]"}]}}}
+        alternatives = [PLAIN[type(None)]] * (kind in OPTIONAL) + [extra] * bool(extra)
+        schemas[kind] = {"anyOf": [_to(kind), *alternatives]} if alternatives else _to(kind)
+    return {**schemas, "metrics": {"type": "array", "items": {"anyOf": [{"enum": list(ALL)}, {"pattern": "[:@]"}]}}}
 
 
 def _to(kind: str) -> Schema:
@@ -71,19 +71,19 @@ def _part(kind: str) -> Schema:
     names = list(registry.names())
     mappings = []
     for name in names:
-        made = _of_class(lambda name=name: registry.config_class(name))
-        if "properties" in made:
-            of_all = {OTHER_LANGUAGES: PLAIN[bool]} if kind == "translator" else {}
-            made["properties"] = {"name": {"const": name}, **made["properties"], **of_all}
-            made["required"] = ["name", *made["required"]]
+        mapping = _of_class(lambda name=name: registry.config_class(name))
+        if "properties" in mapping:
+            shared = {OTHER_LANGUAGES: PLAIN[bool]} if kind == "translator" else {}
+            mapping["properties"] = {"name": {"const": name}, **mapping["properties"], **shared}
+            mapping["required"] = ["name", *mapping["required"]]
         else:
-            made = {"type": "object", "properties": {"name": {"const": name}}, "required": ["name"]}
-        mappings.append(made)
+            mapping = {"type": "object", "properties": {"name": {"const": name}}, "required": ["name"]}
+        mappings.append(mapping)
     return {"anyOf": [{"enum": names}, OWN, *mappings, NAMED]}
 
 
 def _of_class(find: Any) -> Schema:
-    """The mapping of a part's dataclass; where that cannot be imported here, anything."""
+    """The mapping of a part's dataclass; any keys if it cannot be imported."""
     try:
         return _mapping(find())
     except ConfigError:
@@ -92,20 +92,20 @@ def _of_class(find: Any) -> Schema:
 
 def _mapping(cls: type, hooks: Mapping[str, Schema] | None = None) -> Schema:
     """A mapping with the keys of a dataclass and no others."""
-    hints, said = typing.get_type_hints(cls), comments(cls)
+    hints, meanings = typing.get_type_hints(cls), comments(cls)
     properties, required = {}, []
     for field in fields(cls):
         if field.init:
             of_type = hooks[field.name] if hooks and field.name in hooks else _value(hints[field.name])
-            properties[field.name] = {**of_type, **_beside(field, said)}
+            properties[field.name] = {**of_type, **_beside(field, meanings)}
             if field.default is MISSING and field.default_factory is MISSING:
                 required.append(field.name)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _beside(field: Field[Any], said: Mapping[str, str]) -> Schema:
-    """What an editor shows of a key."""
-    shown: Schema = {"description": said[field.name]} if field.name in said else {}
+def _beside(field: Field[Any], meanings: Mapping[str, str]) -> Schema:
+    """Description and default of a key, which an editor shows."""
+    shown: Schema = {"description": meanings[field.name]} if field.name in meanings else {}
     return shown if field.default is MISSING else {**shown, "default": to_mapping(field.default)}
 
 
@@ -121,7 +121,7 @@ def _value(hint: Any) -> Schema:
     if hint is OwnPart:
         return {"anyOf": [OWN, {"type": "object", "required": ["name"]}]}
     if origin in (Union, types.UnionType):
-        return {"anyOf": [_value(one) for one in inner]}
+        return {"anyOf": [_value(member) for member in inner]}
     if origin is Literal:
         return {"enum": list(inner)}
     if origin is tuple and inner[-1] is Ellipsis:

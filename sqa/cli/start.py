@@ -89,9 +89,9 @@ def init(
     from sqa.files.atomic import write_text
 
     sources = sorted(path for path in (ROOT / "docs" / "example").iterdir() if path.is_file())
-    there = [str(folder / source.name) for source in sources if (folder / source.name).exists()]
-    if there:
-        raise ConfigError(f"{', '.join(there)}: there already; give an empty folder, as in `sqa init start`")
+    existing = [str(folder / source.name) for source in sources if (folder / source.name).exists()]
+    if existing:
+        raise ConfigError(f"{', '.join(existing)}: there already; give an empty folder, as in `sqa init start`")
     commands = ["sqa run mine.yaml"]
     for source in sources:
         text = source.read_text(encoding="utf-8")
@@ -117,10 +117,8 @@ def _machine() -> Iterator[Row]:
     threads = os.environ.get("OMP_NUM_THREADS")
     set_to = f"OMP_NUM_THREADS={threads}" if threads else "set by sqa: 1 for small models, all for large ones"
     yield "processors", str(usable), f"of {os.cpu_count()}; threads {set_to}"
-    flags = _flags()
-    found = next((flag for flag in BFLOAT16 if flag in flags), None)
-    slow = "emulated: float32 is faster on this processor"
-    yield "bfloat16", "yes" if found else "no", found or slow
+    flag = next((name for name in BFLOAT16 if name in _flags()), None)
+    yield "bfloat16", "yes" if flag else "no", flag or "emulated: float32 is faster on this processor"
     gpus = sorted(Path("/dev").glob("nvidia[0-9]*"))
     yield "GPU", str(len(gpus)), ", ".join(gpu.name for gpu in gpus) or "none is needed"
 
@@ -138,19 +136,19 @@ def _data() -> Iterator[Row]:
     from sqa.data import download
 
     entries = download.entries()
-    here = sum(download.where(entry.name) is not None for entry in entries)
+    copies = sum(download.where(entry.name) is not None for entry in entries)
     mirror = os.environ.get("SQA_MIRROR")
-    lacks = "" if mirror is None or Path(mirror).is_dir() else ", which is no folder"
+    remark = "" if mirror is None or Path(mirror).is_dir() else ", which is no folder"
     models = sum(path.is_dir() for path in (DATA / "models").iterdir())
     yield "bundled", f"{models} models", f"{len(list(CONFIGS.glob('*.yaml')))} configs, 45 questions"
-    yield "data files", f"{here} of {len(entries)}", "sqa data list; sqa data fetch"
-    yield "mirror", mirror or "none", f"SQA_MIRROR{lacks}"
+    yield "data files", f"{copies} of {len(entries)}", "sqa data list; sqa data fetch"
+    yield "mirror", mirror or "none", f"SQA_MIRROR{remark}"
     cache = cache_dir()
     size = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) if cache.is_dir() else 0
     yield "cache", f"{size / 1e6:.0f} MB", str(cache)
-    for what, place in (("disk here", Path.cwd()), ("disk of the cache", cache)):
-        there = next(folder for folder in (place, *place.parents) if folder.is_dir())
-        yield what, f"{shutil.disk_usage(there).free / 1e9:.1f} GB free", str(there)
+    for what, folder in (("disk here", Path.cwd()), ("disk of the cache", cache)):
+        existing = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+        yield what, f"{shutil.disk_usage(existing).free / 1e9:.1f} GB free", str(existing)
 
 
 def _programs() -> Iterator[Row]:
@@ -171,7 +169,7 @@ def _packages() -> Iterator[Row]:
     for extra in sorted({extra for *_, extra in wanted}, key=lambda extra: (extra != "", extra)):
         if extra == "all" or EXTRAS.get(extra, "").startswith("tests"):
             continue
-        wrong = [problem for name, pin, here in wanted if here == extra and (problem := _problem(name, pin))]
+        wrong = [problem for name, pin, of in wanted if of == extra and (problem := _problem(name, pin))]
         state = "no" if any("lacks" in problem for problem in wrong) else "yes"
         purpose = f"for {EXTRAS.get(extra, 'what it says')}; " if extra else ""
         yield f"[{extra}]" if extra else "packages", state, purpose + (", ".join(wrong) or "all there")
@@ -182,8 +180,8 @@ def _requirement(text: str) -> tuple[str, str, str]:
     name, marker = re.match(r"[\w.-]+", text), text.partition(";")[2]
     pin, extra = re.search(r"==([\w.+]+)", text.partition(";")[0]), re.search(r"extra == .([\w-]+)", marker)
     bound = re.search(r"python_version (<|>=) .3\.(\d+)", marker)
-    here = bound is None or (sys.version_info[1] < int(bound[2])) == (bound[1] == "<")
-    return name[0] if name and here else "", pin[1] if pin else "", extra[1] if extra else ""
+    applies = bound is None or (sys.version_info[1] < int(bound[2])) == (bound[1] == "<")
+    return name[0] if name and applies else "", pin[1] if pin else "", extra[1] if extra else ""
 
 
 def _problem(name: str, pin: str) -> str:
@@ -191,7 +189,8 @@ def _problem(name: str, pin: str) -> str:
     if not name or name == "sqa":
         return ""
     try:
-        here = version(name)
+        installed = version(name)
     except PackageNotFoundError:
         return f"lacks {name}"
-    return "" if not pin or here.partition("+")[0] == pin.partition("+")[0] else f"{name} is {here}, not {pin}"
+    same = not pin or installed.partition("+")[0] == pin.partition("+")[0]
+    return "" if same else f"{name} is {installed}, not {pin}"

@@ -17,8 +17,8 @@ REASONS = ("stage", "key", "nearest", "part", "now", "there")
 DIGITS = 12  # of a key
 
 
-def _cells(one: Held) -> list[str]:
-    return [one.stage, one.key[:DIGITS], str(one.blocks), f"{one.size / 1e6:.1f}", " ".join(one.runs) or "none"]
+def _cells(held: Held) -> list[str]:
+    return [held.stage, held.key[:DIGITS], str(held.blocks), f"{held.size / 1e6:.1f}", " ".join(held.runs) or "none"]
 
 
 @store_app.command("list")
@@ -26,7 +26,7 @@ def listing(runs: Runs = DEFAULT_RUNS, as_json: Json = False) -> None:
     """Every stored stage: its key, size, and the runs that use it."""
     from sqa.report.stored import holdings
 
-    print_table(COLUMNS, [_cells(one) for one in holdings(runs)], as_json)
+    print_table(COLUMNS, [_cells(stage) for stage in holdings(runs)], as_json)
 
 
 @store_app.command()
@@ -38,13 +38,13 @@ def prune(
     from sqa.report.stored import holdings
     from sqa.report.stored import prune as removed
 
-    unused = list(removed(runs)) if yes else [one for one in holdings(runs) if not one.runs]
-    print_table(COLUMNS, [_cells(one) for one in unused])
+    unused = list(removed(runs)) if yes else [stage for stage in holdings(runs) if not stage.runs]
+    print_table(COLUMNS, [_cells(stage) for stage in unused])
 
 
 @store_app.command()
 def explain(run: RunFolder, as_json: Json = False) -> None:
-    """Which part of each stage's key is other than in the stored stage most like it: why it was made again."""
+    """Which part of each stage's key differs from the most similar stored stage: why the stage was made again."""
     from sqa.report.stored import explain as reasons
 
     rows = [[r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then] for r in reasons(run)]

@@ -27,7 +27,7 @@ def train_smt(
     seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings per k (default 1).")] = None,
     scheduler: SchedulerOption = None,
 ) -> None:
-    """Train a translator, or one per k and seed; goes on from the last checkpoint unless told otherwise."""
+    """Train a translator, or one per k and seed; goes on from the last checkpoint unless --fresh is given."""
     from sqa.run.scheduler import scheduled
 
     if scheduler is not None and sweep is None and seeds is None:
@@ -49,7 +49,7 @@ def train_buzzer(config: Config) -> None:
 
 
 def _print_folder(folder: Path) -> None:
-    """What a config names as `model:` from now on, and its size."""
+    """Print the trained model's folder, which a config names as `model:`, and its size."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print_table(("model", "bytes"), [(folder, size)])
 
@@ -67,11 +67,10 @@ def convert_fairseq(
     moses: Annotated[str, typer.Option("--moses", help="Source language, if a Moses tokeniser came first.")] = "",
 ) -> None:
     """Convert a fairseq Transformer (also wait-k of its example and of attn2d) to a model of this program."""
-    made = import_module("smt.engines.fairseq").convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
-    print_table(
-        ("architecture", "parameters", "k_pieces", "folder"),
-        [(made.architecture, made.parameters, made.k, made.folder)],
-    )
+    convert = import_module("smt.engines.fairseq").convert
+    model = convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
+    header = ("architecture", "parameters", "k_pieces", "folder")
+    print_table(header, [(model.architecture, model.parameters, model.k, model.folder)])
 
 
 @convert_app.command("ctranslate2")

@@ -1,1 +1,1 @@
-"""Which word hurt: word alignment of source and translation, and step-wise errors found with it."""
+"""Word alignment of source and translation, and the step-wise errors it shows."""

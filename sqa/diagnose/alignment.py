@@ -40,7 +40,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the aligner knows of each target word beside its trust; each a number per target word."""
+    """Evidence of the aligner beside the trust: numbers per target word."""
 
     spread: tuple[float, ...]  # standard deviation of its trust over the seeds
     picks: tuple[float, ...]  # probability that it picks some source word, 0-1
@@ -56,11 +56,11 @@ class Alignment:
     links: tuple[tuple[int, int], ...]  # (source word, target word), 0-based, sorted
     source: tuple[float, ...]  # per source word, 0..1: the trust that some target word translates it
     target: tuple[float, ...]  # per target word, 0..1: the trust that it translates some source word
-    evidence: Evidence | None = None  # None: the aligner tells no more
+    evidence: Evidence | None = None  # None: the aligner gives none
 
 
 class Aligner(Protocol):
-    """What sqa/diagnose/step_errors.py asks of a word aligner; any object with these will do."""
+    """The interface of a word aligner, as sqa/diagnose/step_errors.py uses it."""
 
     pair: str  # "es-en": source and target language, ISO 639-1
 
@@ -74,12 +74,12 @@ def load_aligner(
 ) -> Aligner:
     """The default aligner of a pair, with the bundled priors or those of a folder; `cache` is a file it may write.
 
-    A pair without bundled priors is aligned from the texts alone, and a line says so.  With one seed the trust is that
-    of a single alignment.
+    A pair without bundled priors is aligned from the texts alone, with a line on stderr.  With one seed the trust is
+    that of a single alignment.
     """
     if folder is None and not has_priors(pair):
-        said = "aligned from these texts alone; priors make fewer mistakes: python -m smt.training.alignment_priors"
-        print(f"sqa: no priors for {pair}; {said}", file=sys.stderr)
+        hint = "aligned from these texts alone; priors make fewer mistakes: python -m smt.training.alignment_priors"
+        print(f"sqa: no priors for {pair}; {hint}", file=sys.stderr)
         return HmmAligner(Priors(pair, {}, {}, {}, "none"), seeds, cache)
     return HmmAligner(load_priors(pair, folder), seeds, cache)
 
@@ -111,17 +111,17 @@ def _judged(draws: Sequence[Links]) -> Alignment:
     """An alignment from the links of each seed: links that are likelier than not in either direction."""
     forward, reverse = (np.stack([getattr(links, side) for links in draws]) for side in ("forward", "reverse"))
     either = (1 - (1 - forward) * (1 - reverse)).mean(0)  # (J, I)
-    both = forward * reverse
-    target = (both + PICKED * (reverse - both) + PICKS * (forward - both)).max(2)  # (seeds, J)
-    source = (both + PICKED * (forward - both) + PICKS * (reverse - both)).max(1)  # (seeds, I)
+    joint = forward * reverse
+    target = (joint + PICKED * (reverse - joint) + PICKS * (forward - joint)).max(2)  # (seeds, J)
+    source = (joint + PICKED * (forward - joint) + PICKS * (reverse - joint)).max(1)  # (seeds, I)
     picks, picked = forward.mean(0), reverse.mean(0)
     best = picks.argmax(1)
-    others = np.array([np.delete(picked[:, i], j).max(initial=0.0) for j, i in enumerate(best)])
+    rival = np.array([np.delete(picked[:, i], j).max(initial=0.0) for j, i in enumerate(best)])
     evidence = Evidence(
         _rounded(target.std(0)),
         _rounded(picks.sum(1)),
         _rounded(picked.max(1)),
-        _rounded(others),
+        _rounded(rival),
         _rounded(np.mean([links.lift.max(1) for links in draws], axis=0)),
     )
     links = tuple(sorted((int(i), int(j)) for j, i in zip(*np.nonzero(either > 0.5), strict=True)))

@@ -1,4 +1,4 @@
-"""How probable it is that a word of a translation is wrong: a small network over its signals, learnt on planted errors.
+"""The probability that a word of a translation is wrong: a small network over its signals, trained on planted errors.
 
     detector = load_detector("es")                      # from spelling, vocabulary and alignment
     detector = load_detector("es", build("es-en"))      # and from a model's scores of the words
@@ -55,13 +55,13 @@ class Network:
         """(N, F) -> (N,), before the logistic curve is fitted to how often such words are wrong."""
         x = np.clip((signals - self.mean) / self.deviation, -8, 8)
         hidden = np.tanh(np.einsum("nf,mfh->mnh", x, self.inner) + self.inner_bias[:, None])
-        found: Floats = (np.einsum("mnh,mh->mn", hidden, self.outer) + self.outer_bias[:, None]).mean(0)
-        return found + signals @ self.direct
+        logits: Floats = (np.einsum("mnh,mh->mn", hidden, self.outer) + self.outer_bias[:, None]).mean(0)
+        return logits + signals @ self.direct
 
     def probabilities(self, signals: Floats) -> Floats:
         """(N, F) -> (N,), 0-1."""
-        found: Floats = 1 / (1 + np.exp(-np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)))
-        return found
+        probabilities: Floats = 1 / (1 + np.exp(-np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)))
+        return probabilities
 
     def exact(self) -> dict[str, Any]:
         """All its numbers as JSON values, none rounded."""
@@ -75,16 +75,16 @@ class Network:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], signals: int) -> Network:
-        """What `record` made, for so many signals; ValueError, KeyError, TypeError where it is none."""
+        """The network of a `record`, for so many signals; ValueError, KeyError, TypeError for an invalid record."""
         arrays = {name: np.array(value, dtype=np.float64) for name, value in record.items()}
         slope, shift = (float(arrays.pop(name)) for name in ("slope", "shift"))
-        found = cls(**arrays, slope=slope, shift=shift)
-        members, _, hidden = found.inner.shape
+        network = cls(**arrays, slope=slope, shift=shift)
+        members, _, hidden = network.inner.shape
         inner = ((members, signals, hidden), (members, hidden), (members, hidden), (members,))
         shapes = ((signals,), (signals,), *inner, (signals,))
         if tuple(array.shape for array in arrays.values()) != shapes:
             raise ValueError(f"weights for {signals} signals expected")
-        return found
+        return network
 
 
 def _short(array: Floats) -> Any:
@@ -92,7 +92,7 @@ def _short(array: Floats) -> Any:
 
 
 class WordJudge(Protocol):
-    """What sqa/diagnose/step_errors.py asks of a detector; any object with this will do."""
+    """The interface of a detector, as sqa/diagnose/step_errors.py uses it."""
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
         """For each (source words, target words) the probability (J,) of each target word to be wrong, 0-1."""
@@ -100,7 +100,7 @@ class WordJudge(Protocol):
 
 
 class Detector:
-    """Probabilities of words, from a network and what its signals need; `cache` is a file that it may write."""
+    """Probabilities of words from a network and the sources of its signals; `cache`: a file that it may write."""
 
     def __init__(
         self, language: str, network: Network, scorer: WordScorer | None = None, cache: Path | None = None
@@ -128,12 +128,13 @@ class Detector:
 
 
 def _links_digest(alignments: Sequence[Alignment]) -> str:
-    """sha256 of all that alignments tell, without the slow way through JSON."""
+    """sha256 of all numbers of the alignments; faster than by way of JSON."""
     total = hashlib.sha256()
-    for one in alignments:
-        evidence = () if one.evidence is None else (getattr(one.evidence, field.name) for field in fields(Evidence))
-        numbers = [*chain.from_iterable(one.links), *one.source, *one.target, *chain.from_iterable(evidence)]
-        sizes = (len(one.links), len(one.source), len(one.target), one.evidence is not None)
+    for alignment in alignments:
+        links, source, target, evidence = (getattr(alignment, field.name) for field in fields(Alignment))
+        signals = [] if evidence is None else [getattr(evidence, field.name) for field in fields(Evidence)]
+        numbers = [*chain.from_iterable(links), *source, *target, *chain.from_iterable(signals)]
+        sizes = (len(links), len(source), len(target), evidence is not None)
         total.update(np.array([*sizes, *numbers], dtype=np.float64).tobytes())
     return total.hexdigest()
 
@@ -156,10 +157,9 @@ def load_detector(
 ) -> Detector:
     """The bundled detector of a source language, with a model's scores if there is a `scorer`.
 
-    `cache` is a file that it may write: the same words with the same links are judged once.
+    `cache` is a file that it may write: the same words with the same links are scored once.
 
-    A language without weights of its own gets FALLBACK's: its order of words may serve, its probabilities were never
-    compared with anything.
+    A language without weights gets FALLBACK's, whose probabilities are not calibrated for it.
     """
     group = group or ("words" if scorer is None else scorer.group)
     folder = DATA / "models" / f"{PREFIX}{language}-en"

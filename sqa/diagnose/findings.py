@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +15,17 @@ from sqa.core.registry import SCORERS, did_you_mean
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.scores import KeptScorer, WordScorer
-from sqa.diagnose.step_errors import KINDS, TARGET, DiagnoseConfig, Finding, ranked, step_errors
+from sqa.diagnose.step_errors import KINDS, TARGET, Finding, ranked, step_errors
 from sqa.run.folder import FinishedRun, open_run, tsv
 
-HEADER = (
-    "question",
-    "kind",
-    "severity",
-    "loss",
-    "rank_before",
-    "rank_after",
-    "step",
-    "read",
-    "target",
-    "source_at",
-    "source",
-    "probability",
+HEADER = tuple(
+    "question kind severity loss rank_before rank_after step read target source_at source probability".split()
 )
 NONE = "-"  # a cell without a value
-LINKS = "links.json"  # in the run's folder: the word links, so that a second look shows the same findings
-SCORES = "scores.{}.json"  # there, too: what a model said of the words, so that a second look asks it nothing
+LINKS = "links.json"  # in the run's folder: the word links, so that a second diagnosis has the same findings
+SCORES = "scores.{}.json"  # in the run's folder: a model's scores of the words, which are computed once
 STRONGEST = "language-model"  # of SCORERS
-AUTO, UNSCORED = "auto", "words"  # detectors beside those of SCORERS: the strongest that can be had; without a model
+AUTO, UNSCORED = "auto", "words"  # detectors beside those of SCORERS: the strongest one installed; without a model
 
 
 def main(
@@ -45,7 +34,6 @@ def main(
     questions: Collection[str] = (),
     kinds: Collection[str] = (),
     priors: Path | None = None,
-    config: DiagnoseConfig | None = None,
     as_json: bool = False,
     detector: str = UNSCORED,
 ) -> None:
@@ -61,10 +49,10 @@ def main(
         if kind not in KINDS:
             raise ConfigError(f"--kind: {kind!r} is not one of {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
     finished = open_run(run)
-    found = findings_of(finished, questions, kinds, priors, config, detector)
-    for line in summary(finished, found):
+    findings = findings_of(finished, questions, kinds, priors, detector)
+    for line in summary(finished, findings):
         print(f"sqa: {line}", file=sys.stderr)
-    shown = found[:top]
+    shown = findings[:top]
     if as_json:
         print(json.dumps([as_dict(finding) for finding in shown], ensure_ascii=False, indent=1))
     else:
@@ -76,7 +64,6 @@ def findings_of(
     questions: Collection[str] = (),
     kinds: Collection[str] = (),
     priors: Path | None = None,
-    config: DiagnoseConfig | None = None,
     detector: str = UNSCORED,
 ) -> list[Finding]:
     """The findings of a run, worst first.  All its questions are aligned: links depend on the texts beside.
@@ -85,27 +72,31 @@ def findings_of(
     """
     if not run.guessed:
         raise ConfigError(f"{run.folder}: no guesser ran, so no word can have cost a rank; name one and run again")
-    known = [q.id for q in run.questions]
+    ids = [q.id for q in run.questions]
     for id in questions:
-        if id not in known:
-            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, known)}")
+        if id not in ids:
+            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
     languages = sorted({q.language for q in run.questions})
     if len(languages) > 1:
         raise ConfigError(f"{run.folder}: questions in {', '.join(languages)}; one language at a time can be aligned")
     aligner = load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS)
     scorer = _scorer(detector, f"{languages[0]}-{TARGET}", run.folder)
-    errors = step_errors(run.traces, aligner, config, load_detector(languages[0], scorer))
-    wanted = (finding for one in errors if not questions or one.question in questions for finding in one.findings)
-    return ranked(finding for finding in wanted if not kinds or finding.kind in kinds)
+    errors = step_errors(run.traces, aligner, detector=load_detector(languages[0], scorer))
+    return ranked(
+        finding
+        for finding in chain.from_iterable(question.findings for question in errors)
+        if (not questions or finding.question in questions) and (not kinds or finding.kind in kinds)
+    )
 
 
 def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
-    """What scores the words for a detector, None for "words"; `folder` keeps the scores.  Says whom "auto" chose."""
+    """The word scorer of a detector, None for "words"; scores are kept in `folder`, the choice goes to stderr."""
     if detector == UNSCORED:
         return None
     if detector != AUTO and detector not in SCORERS.names():
-        known = (AUTO, UNSCORED, *SCORERS.names())
-        raise ConfigError(f"--detector: {detector!r} is not one of {', '.join(known)}{did_you_mean(detector, known)}")
+        allowed = (AUTO, UNSCORED, *SCORERS.names())
+        near = did_you_mean(detector, allowed)
+        raise ConfigError(f"--detector: {detector!r} is not one of {', '.join(allowed)}{near}")
     name = STRONGEST if detector == AUTO else detector
     try:
         scorer = SCORERS.resolve(name)(pair)
@@ -118,15 +109,15 @@ def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
     return KeptScorer(scorer, folder / SCORES.format(name))
 
 
-def summary(run: FinishedRun, found: Sequence[Finding]) -> list[str]:
+def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
     """One line per kind: how many, in how many questions, and the log MRR lost at them."""
-    counts = Counter(finding.kind for finding in found)
     lines = []
     for kind in KINDS:
-        mine = [finding for finding in found if finding.kind == kind]
-        lost = "" if kind == "omission" else f", {sum(max(f.loss, 0.0) for f in mine):.1f} nats of log MRR lost there"
-        of = len({finding.question for finding in mine})
-        lines.append(f"{kind}: {counts[kind]} in {of} of {len(run.questions)} questions{lost}")
+        of_kind = [finding for finding in findings if finding.kind == kind]
+        loss = sum(max(finding.loss, 0.0) for finding in of_kind)
+        lost = "" if kind == "omission" else f", {loss:.1f} nats of log MRR lost there"
+        of = len({finding.question for finding in of_kind})
+        lines.append(f"{kind}: {len(of_kind)} in {of} of {len(run.questions)} questions{lost}")
     return lines
 
 

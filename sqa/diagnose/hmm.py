@@ -3,7 +3,7 @@
 Vogel, Ney and Tillmann (1996), in the form of Och and Ney (2003), learnt by EM from the texts that are
 to be aligned and from the priors' counts (sqa/data/priors.py).  A seed stands for other texts and other priors
 that could as well have been there: each sentence pair weighs Exp(1), each prior count c becomes Gamma(c) (the Bayesian
-bootstrap, Rubin 1981).  The same texts and seeds give the same links, on every machine that rounds alike.
+bootstrap, Rubin 1981).  The same texts and seeds give the same links, on every machine with the same rounding.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sqa.data.priors import Priors, form, similar
 
 PASSES = (3, 4)  # over the texts: with equal jumps, which makes it IBM model 1; with learnt ones
 SIMILAR = 5.0  # prior links of two words that are similar
-NO_LINK = 0.15  # probability that a word has no counterpart, before its words are looked at
-EMPTY_FLOOR = 0.5  # occurrences of a form that the priors do not know
+NO_LINK = 0.15  # prior probability that a word has no counterpart
+EMPTY_FLOOR = 0.5  # occurrences of a form that is not in the priors
 WIDEST = 10  # as in sqa/diagnose/hmm_kernel.py
 
 Words = Sequence[str]
@@ -52,21 +52,21 @@ def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[i
     """For each seed the links of every sentence pair (no side empty)."""
     languages = priors.pair.split("-")
     sources, targets = ([[form(w, lang) for w in pair[side]] for pair in pairs] for side, lang in enumerate(languages))
-    known = _prior_links(pairs, list(zip(sources, targets, strict=True)), priors.links)
-    keys = sorted(known)
-    place = {key: at for at, key in enumerate(keys)}
+    counts = _prior_links(pairs, list(zip(sources, targets, strict=True)), priors.links)
+    keys = sorted(counts)
+    index = {key: at for at, key in enumerate(keys)}
     forward, forward_keys = _side(targets, sources, priors.source, priors.target)
     back, back_keys = _side(sources, targets, priors.target, priors.source)
-    forward_at = np.array([place[s, t] for s, t in forward_keys], dtype=np.int64)
-    back_at = np.array([place[s, t] for t, s in back_keys], dtype=np.int64)
-    found = []
+    forward_at = np.array([index[s, t] for s, t in forward_keys], dtype=np.int64)
+    back_at = np.array([index[s, t] for t, s in back_keys], dtype=np.int64)
+    links_of_seeds = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         weights = rng.exponential(size=len(pairs))
-        drawn = rng.gamma([known[key] for key in keys])
+        drawn = rng.gamma([counts[key] for key in keys])
         sides = _learn(forward, drawn[forward_at], weights), _learn(back, drawn[back_at], weights)
-        found.append([Links(f, r.T.copy(), lift) for (f, lift), (r, _) in zip(*sides, strict=True)])
-    return found
+        links_of_seeds.append([Links(f, r.T.copy(), lift) for (f, lift), (r, _) in zip(*sides, strict=True)])
+    return links_of_seeds
 
 
 def _prior_links(
@@ -75,15 +75,15 @@ def _prior_links(
     links: Mapping[tuple[str, str], int],
 ) -> dict[tuple[str, str], float]:
     """Prior links of the forms that meet: those counted, and SIMILAR more where the words are similar."""
-    found: dict[tuple[str, str], float] = {}
+    counts: dict[tuple[str, str], float] = {}
     for (x, y), (source, target) in zip(pairs, forms, strict=True):
         for word, s in zip(x, source, strict=True):
-            for other, t in zip(y, target, strict=True):
-                if (s, t) not in found:
-                    found[s, t] = float(links.get((s, t), 0))
-                    if similar(word, other):
-                        found[s, t] += SIMILAR
-    return found
+            for target_word, t in zip(y, target, strict=True):
+                if (s, t) not in counts:
+                    counts[s, t] = float(links.get((s, t), 0))
+                    if similar(word, target_word):
+                        counts[s, t] += SIMILAR
+    return counts
 
 
 def _side(
@@ -98,9 +98,9 @@ def _side(
     pairs: list[int] = []
     for row, column in zip(picking, picked, strict=True):
         for word in row:
-            for other in column:
-                number.setdefault(other, len(number))
-                pairs.append(entry.setdefault((other, word), len(entry)))
+            for picked_word in column:
+                number.setdefault(picked_word, len(number))
+                pairs.append(entry.setdefault((picked_word, word), len(entry)))
     sizes = np.array([[len(row), len(column)] for row, column in zip(picking, picked, strict=True)], dtype=np.int64)
     total = sum(occurrences.values()) + 1.0
     shares = [max(occurrences.get(word, 0), EMPTY_FLOOR) / total for row in picking for word in row]
@@ -109,7 +109,7 @@ def _side(
         np.concatenate([[0], np.cumsum(sizes.prod(1))]),
         sizes[:, 0].copy(),
         sizes[:, 1].copy(),
-        np.array([number[other] for other, _ in entry], dtype=np.int64),
+        np.array([number[picked_word] for picked_word, _ in entry], dtype=np.int64),
         np.array([float(mass.get(word, 0)) for word in number]),
         np.array(shares),
         np.concatenate([[0], np.cumsum(sizes[:, 0])]),
@@ -122,7 +122,7 @@ def _learn(side: _Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Fl
     from sqa.diagnose.hmm_kernel import all_posteriors  # here, since numba takes a while to import
 
     jumps = np.ones(2 * WIDEST + 1)
-    expected, found, logs = np.zeros(len(prior)), np.zeros(len(side.pairs)), np.zeros(len(side.pairs))
+    expected, posteriors, logs = np.zeros(len(prior)), np.zeros(len(side.pairs)), np.zeros(len(side.pairs))
     # what the priors say of a form beyond the words it meets here stays with those other words
     listed = np.bincount(side.given, prior, len(side.mass))
     elsewhere = np.maximum(side.mass - listed, 0.0)
@@ -143,7 +143,7 @@ def _learn(side: _Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Fl
             jumps,
             NO_LINK,
             weights,
-            found,
+            posteriors,
             logs,
             expected,
             jumped,
@@ -152,7 +152,7 @@ def _learn(side: _Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Fl
             jumps = (jumped + 1.0) / (jumped.sum() + len(jumped)) * len(jumped)
     return [
         (
-            found[a : a + r * c].reshape(r, c).copy(),
+            posteriors[a : a + r * c].reshape(r, c).copy(),
             logs[a : a + r * c].reshape(r, c) - np.log(side.empty[e : e + r, None]),
         )
         for a, e, r, c in zip(side.starts[:-1], side.empty_starts[:-1], side.rows, side.columns, strict=True)

@@ -3,7 +3,7 @@
 Forward and backward passes of an HMM over one sentence pair.
 
 States are the words of the side that is picked from, each once as a link and once as "no link" (the picking word has no
-counterpart, and the place stays where it was: Och and Ney 2003).
+counterpart, and the position does not change: Och and Ney 2003).
 """
 
 from __future__ import annotations
@@ -21,53 +21,53 @@ def _posteriors(
     """P(word j of one side is linked to word i of the other), given the sentence: (J, I).
 
     emission (J, I) = probability of word j given word i, empty (J,) given none, jumps (2 WIDEST + 1,) weights of the
-    step from one place to the next, `counts` of the same shape takes the expected jumps.
+    step from one position to the next, `counts` of the same shape takes the expected jumps.
     """
-    words, places = emission.shape
-    move = np.empty((places, places))
-    for a in range(places):
+    words, positions = emission.shape
+    move = np.empty((positions, positions))
+    for a in range(positions):
         total = 0.0
-        for b in range(places):
+        for b in range(positions):
             move[a, b] = jumps[min(max(b - a, -WIDEST), WIDEST) + WIDEST]
             total += move[a, b]
-        for b in range(places):
+        for b in range(positions):
             move[a, b] *= (1.0 - no_link) / total
-    forward = np.zeros((words, 2, places))  # 0: linked there, 1: not linked, last place there
+    forward = np.zeros((words, 2, positions))  # 0: linked there, 1: not linked, last position there
     scale = np.zeros(words)
     for j in range(words):
-        for b in range(places):
+        for b in range(positions):
             if j == 0:
-                # the first word mostly belongs to the first place: a jump from before it
-                first = jumps[min(b + 1, WIDEST) + WIDEST] / places
+                # the first word mostly belongs to the first position: a jump from before it
+                first = jumps[min(b + 1, WIDEST) + WIDEST] / positions
                 forward[0, 0, b] = (1.0 - no_link) * first * emission[0, b]
-                forward[0, 1, b] = no_link / places * empty[0]
+                forward[0, 1, b] = no_link / positions * empty[0]
             else:
                 reached = 0.0
-                for a in range(places):
+                for a in range(positions):
                     reached += (forward[j - 1, 0, a] + forward[j - 1, 1, a]) * move[a, b]
                 forward[j, 0, b] = reached * emission[j, b]
                 forward[j, 1, b] = (forward[j - 1, 0, b] + forward[j - 1, 1, b]) * no_link * empty[j]
             scale[j] += forward[j, 0, b] + forward[j, 1, b]
-        for b in range(places):
+        for b in range(positions):
             forward[j, 0, b] /= scale[j]
             forward[j, 1, b] /= scale[j]
-    backward = np.ones(places)  # the same whether the place is linked or not
-    found = np.zeros((words, places))
+    backward = np.ones(positions)  # the same whether the position is linked or not
+    result = np.zeros((words, positions))
     for j in range(words - 1, -1, -1):
-        for b in range(places):
-            found[j, b] = forward[j, 0, b] * backward[b]
+        for b in range(positions):
+            result[j, b] = forward[j, 0, b] * backward[b]
         if j == 0:
             break
-        before = np.zeros(places)
-        for a in range(places):
+        before = np.zeros(positions)
+        for a in range(positions):
             mass = forward[j - 1, 0, a] + forward[j - 1, 1, a]
-            for b in range(places):
+            for b in range(positions):
                 ahead = move[a, b] * emission[j, b] * backward[b] / scale[j]
                 before[a] += ahead
                 counts[min(max(b - a, -WIDEST), WIDEST) + WIDEST] += mass * ahead
             before[a] += no_link * empty[j] * backward[a] / scale[j]
         backward = before
-    return found
+    return result
 
 
 def _all_posteriors(
@@ -83,7 +83,7 @@ def _all_posteriors(
     jumps: np.ndarray,
     no_link: float,
     weights: np.ndarray,
-    found: np.ndarray,
+    linked: np.ndarray,
     logs: np.ndarray,
     expected: np.ndarray,
     jumped: np.ndarray,
@@ -92,31 +92,31 @@ def _all_posteriors(
 
     `pairs` holds for each sentence pair n, from starts[n] on, the table's numbers of its rows[n] * columns[n] pairs of
     words; `given` for each entry of the table the form that is picked; `counts` and `totals` links of an entry and of a
-    form, `empty` from empty_starts[n] on the shares of the picking words.  A sentence's own links (`found` of the pass
+    form, `empty` from empty_starts[n] on the shares of the picking words.  A sentence's own links (`linked` of the pass
     before, weighed by weights[n]) are taken out of what is known of its words: only OTHER sentences say what they mean.
-    `found` takes the new posteriors, `logs` ln p(picking | picked), `expected` and `jumped` the expected counts.
+    `linked` takes the new posteriors, `logs` ln p(picking | picked), `expected` and `jumped` the expected counts.
     """
     for n in range(len(rows)):
-        first, words, places = starts[n], rows[n], columns[n]
-        emission = np.empty((words, places))
-        for i in range(places):
-            own = 0.0
+        first, words, positions = starts[n], rows[n], columns[n]
+        emission = np.empty((words, positions))
+        for i in range(positions):
+            mass_of_word = 0.0
             for j in range(words):
-                own += found[first + j * places + i]
+                mass_of_word += linked[first + j * positions + i]
             for j in range(words):
-                at = first + j * places + i
+                at = first + j * positions + i
                 entry = pairs[at]
                 share = empty[empty_starts[n] + j]
-                known = max(counts[entry] - weights[n] * found[at], 0.0)
-                total = max(totals[given[entry]] - weights[n] * own, 0.0)
-                emission[j, i] = (known + share) / (max(total, known) + 1.0)
+                count = max(counts[entry] - weights[n] * linked[at], 0.0)
+                total = max(totals[given[entry]] - weights[n] * mass_of_word, 0.0)
+                emission[j, i] = (count + share) / (max(total, count) + 1.0)
                 logs[at] = np.log(emission[j, i])
         steps = np.zeros(len(jumped))
         posterior = posteriors(emission, empty[empty_starts[n] : empty_starts[n] + words], jumps, no_link, steps)
         for j in range(words):
-            for i in range(places):
-                at = first + j * places + i
-                found[at] = posterior[j, i]
+            for i in range(positions):
+                at = first + j * positions + i
+                linked[at] = posterior[j, i]
                 expected[pairs[at]] += weights[n] * posterior[j, i]
         for d in range(len(steps)):
             jumped[d] += weights[n] * steps[d]

@@ -1,4 +1,4 @@
-"""What was computed of the same texts lies in a file of the run's folder: a second look is quick and shows the same."""
+"""Results for the same texts, kept in a file of the run's folder: a second call is quick and returns the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
-    """The `what` of a file, if it is there under this key; else computed, and written where there is a path.
+    """The `what` of a file if the file has this key; else computed, and written if there is a path.
 
     A damaged file: DataError.
     """

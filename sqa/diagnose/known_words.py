@@ -1,4 +1,4 @@
-"""Which words English has: those of the bundled BM25 guesser's questions, by the number of pages they are on."""
+"""The vocabulary of English: the words of the bundled BM25 guesser's questions, by the number of pages they are on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqa.files.model_files import folder_digest, read_tensors, unpack_integers, 
 
 FOLDER = DATA / "models" / "bm25"
 KIND, VERSION = "bm25", 1
-SHARED_PAGES = 100  # a word on so many pages is English, too
+SHARED_PAGES = 100  # a word on at least so many pages is English, too
 EVERYWHERE = 5000  # pages that a function word counts as being on
 _TOKEN = re.compile(r"[a-z0-9]+")
 _stemmer = stemmer("english")
@@ -40,7 +40,7 @@ def _priors(language: str) -> Priors | None:
 
 @cache
 def vocabulary_digest(language: str) -> str:
-    """sha256 of the files that say which words are English, and which are the source language's."""
+    """sha256 of the files of the English vocabulary and of the source language's."""
     folders = [FOLDER, *([DATA / "models" / f"{PREFIX}{language}-en"] if has_priors(f"{language}-en") else [])]
     return " ".join(folder_digest(folder) for folder in folders)
 
@@ -56,18 +56,18 @@ def foreign(word: str, language: str) -> bool:
         return False
     if priors is None or form(bare, "en") in priors.target:
         return pages(bare) == 0
-    known = form(bare, language) in priors.source or bare in language_of(language).function_words
-    return known or pages(bare) == 0
+    in_language = form(bare, language) in priors.source or bare in language_of(language).function_words
+    return in_language or pages(bare) == 0
 
 
 @lru_cache(maxsize=1 << 17)
 def pages(word: str) -> int:
-    """On how many pages a word's rarest part is; 0: English, as far as the questions go, has no such word.
+    """The number of pages with a word's rarest part; 0: the English vocabulary does not have the word.
 
     Parts are what hyphens, apostrophes and dots separate; numbers and single letters are on every page.
     """
     bare = unmarked(word.replace("’", "'").replace("ł", "l").replace("Ł", "L")).lower().removesuffix("'s")
     if bare in language_of("en").function_words:
         return EVERYWHERE
-    found = [part for part in _TOKEN.findall(bare) if len(part) > 1 and not part.isdigit()]
-    return min((_pages().get(str(_stemmer.stemWord(part)), 0) for part in found), default=EVERYWHERE)
+    parts = [part for part in _TOKEN.findall(bare) if len(part) > 1 and not part.isdigit()]
+    return min((_pages().get(str(_stemmer.stemWord(part)), 0) for part in parts), default=EVERYWHERE)

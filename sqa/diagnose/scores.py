@@ -1,4 +1,4 @@
-"""What a model says of the words of a translation that it may not have made itself, and where that is kept."""
+"""A model's scores of the words of any translation, and their storage."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class WordScores(NamedTuple):
 
 
 class WordScorer(Protocol):
-    """What sqa/diagnose/detector.py asks of a model."""
+    """The interface of a scoring model, as sqa/diagnose/detector.py uses it."""
 
-    group: str  # of `sqa.diagnose.signals.GROUPS`: whose weights know its scores
+    group: str  # of `sqa.diagnose.signals.GROUPS`: of which the weights were trained with its scores
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
         """Scores of each (source words, target words)."""
@@ -35,7 +35,7 @@ class WordScorer(Protocol):
 
 
 class KeptScorer:
-    """A scorer whose numbers lie in a file: the same texts are scored once."""
+    """A scorer that keeps its numbers in a file: the same texts are scored once."""
 
     def __init__(self, scorer: WordScorer, path: Path) -> None:
         self.group, self._scorer, self._path = scorer.group, scorer, path
@@ -45,6 +45,6 @@ class KeptScorer:
         return self._scorer.fingerprint()
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Scores of each (source words, target words), read where they are there."""
+        """Scores of each (source words, target words), read from the file if it has them."""
         key = digest([self.fingerprint(), [[list(x), list(y)] for x, y in pairs]])
         return kept(self._path, "scores", key, list[WordScores], lambda: self._scorer.score(pairs))

@@ -1,7 +1,7 @@
-"""What speaks for a target word being wrong: signals of the alignment, of spelling and vocabulary, of a model's scores.
+"""Signals that a target word is wrong: of the alignment, of spelling and vocabulary, of a model's scores.
 
-Each signal is one number per target word.  None of them knows the human translation, the guesses or the other
-questions (but for the aligner, which learns words from all texts).
+Each signal is one number per target word.  None of them uses the human translation, the guesses or other questions
+(except the aligner, which learns words from all texts).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from sqa.diagnose.scores import Words, WordScores
 
 VERSION = 1  # raise when the numbers change
 TARGET = "en"  # every translation here is English
-NEAR = 4  # words: how far around its place a word's source is looked for
+NEAR = 4  # words: how far from its approximate position a word's source is searched
 ALIGNED = tuple(("untrusted spread picks unpicked rival lift before after sentence uncovered beside").split())
 SPELT = tuple(
     ("unknown rare name number copied alike garbled foreign new_name new_number again_source pair_again long").split()
 )
 SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentence")
-# signals of one cause each: they only ever speak for an error, and count by themselves, however often they were seen.
-# The number is the weight they have before anything is learnt, in ln odds
+# signals of one cause each: they only indicate errors, and count by themselves, however rare they are.
+# The number is their weight before training, in ln odds
 DIRECT = {"unknown": 3.0, "garbled": 1.0, "foreign": 5.0, "new_number": 2.0, "again_source": 0.5, "pair_again": 4.0}
-# what may be learnt of the other signals: that they speak for an error (1), against one (-1), either (0).  Signals
-# neither here nor in DIRECT tell what kind of word it is, not whether it is wrong: a network that sees them learns
-# which kinds of words were planted, and errs on the others
+# the sign that training may give the other signals: of an error (1), against one (-1), either (0).  Signals neither
+# here nor in DIRECT describe the kind of word, not whether it is wrong: a network that sees them learns which kinds of
+# words were planted, and errs on the others
 SIGNS = {
     "untrusted": 1, "picks": -1, "unpicked": 1, "rival": 1, "lift": -1, "before": 0, "after": 0, "sentence": 0,
     "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,
@@ -42,7 +42,7 @@ SIGNS = {
 GROUPS: dict[str, tuple[str, ...]] = {"words": ALIGNED + SPELT} | dict.fromkeys(
     ("model", "lm"), ALIGNED + SPELT + SCORED
 )
-LOOP, FAR_LOOP = 4, 12  # words: repetitions so near are counted, where the source says a word twice and where not
+LOOP, FAR_LOOP = 4, 12  # words: the greatest distance of a counted repetition, with and without one in the source
 MOST_LIFT, LEAST_LN = 14.0, -25.0
 
 
@@ -71,10 +71,10 @@ def _aligned(source: Words, target: Words, alignment: Alignment, language: str) 
     for j in range(len(target)):
         before = [trust[i] for i in range(j - 1, -1, -1) if content[i]][:1]
         after = [trust[i] for i in range(j + 1, len(target)) if content[i]][:1]
-        place = _place(alignment, j, len(source), len(target))
-        near = lost[max(0, place - NEAR) : place + NEAR + 1]
+        position = _position(alignment, j, len(source), len(target))
+        near = lost[max(0, position - NEAR) : position + NEAR + 1]
         linked = {s for s, t in alignment.links if t == j}
-        beside = {s for s, t in alignment.links if abs(t - j) == 1}
+        adjacent = {s for s, t in alignment.links if abs(t - j) == 1}
         rows.append(
             [
                 1.0 - trust[j],
@@ -87,21 +87,21 @@ def _aligned(source: Words, target: Words, alignment: Alignment, language: str) 
                 1.0 - (after[0] if after else 1.0),
                 1.0 - float(trust[content].mean()) if content.any() else 0.0,
                 max(near, default=0.0),
-                float(any(abs(a - b) <= 1 for a in linked for b in beside)),
+                float(any(abs(a - b) <= 1 for a in linked for b in adjacent)),
             ]
         )
     return np.array(rows).reshape(-1, len(ALIGNED))
 
 
 def _bare(alignment: Alignment) -> Evidence:
-    """Of an aligner that tells its trust alone."""
+    """Evidence of an aligner that gives its trust only."""
     none = (0.0,) * len(alignment.target)
     lift = tuple(MOST_LIFT * trust for trust in alignment.target)
     return Evidence(none, alignment.target, alignment.target, none, lift)
 
 
-def _place(alignment: Alignment, j: int, sources: int, targets: int) -> int:
-    """About where in the source a target word's counterpart is: beside those of the nearest linked words."""
+def _position(alignment: Alignment, j: int, sources: int, targets: int) -> int:
+    """The approximate source position of a target word: next to those of the nearest linked words."""
     linked = [(abs(t - j), s + (j > t) - (j < t)) for s, t in alignment.links if t != j]
     return min(linked)[1] if linked else round(j * sources / max(targets, 1))
 
@@ -113,7 +113,7 @@ def _place(alignment: Alignment, j: int, sources: int, targets: int) -> int:
 def _spelt(source: tuple[str, ...], target: tuple[str, ...], language: str) -> Floats:
     bare = [strip_edges(word) for word in target]
     forms = [form(word, TARGET) for word in target]
-    there = {folded(word) for word in source}
+    source_words = {folded(word) for word in source}
     numbers = {n for word in source for n in digits(word)}
     meant = [form(word, language) for word in source if is_content(word, language)]
     doubled = len(meant) - len(set(meant))
@@ -122,17 +122,17 @@ def _spelt(source: tuple[str, ...], target: tuple[str, ...], language: str) -> F
     for j, word in enumerate(bare):
         name = word[:1].isupper() and j > 0
         number = any(c.isdigit() for c in word)
-        same = folded(word) in there
+        same = folded(word) in source_words
         near = nearest(word, source) if not same else 1.0
-        known = pages(word)
-        unknown = float(known == 0)
+        page_count = pages(word)
+        unknown = float(page_count == 0)
         odd = unknown * (1.0 - float(same))
         again = [i for i in range(j) if forms[i] == forms[j] and is_content(word, TARGET)]
-        own = digits(word)
+        runs = digits(word)
         rows.append(
             [
                 odd,
-                1.0 / (1.0 + math.log1p(max(known, 1))),
+                1.0 / (1.0 + math.log1p(max(page_count, 1))),
                 float(name),
                 float(number),
                 float(same),
@@ -140,7 +140,7 @@ def _spelt(source: tuple[str, ...], target: tuple[str, ...], language: str) -> F
                 odd * near,
                 float(same and not name and not number and foreign(word, language)),
                 float(name) * (1.0 - near),
-                float(number and not set(own) <= numbers),
+                float(number and not set(runs) <= numbers),
                 float(bool(again)) / (1.0 + doubled),
                 float(_repeated(pairs, j, LOOP if doubled else FAR_LOOP)),
                 min(len(word), 15) / 15,
@@ -150,9 +150,9 @@ def _spelt(source: tuple[str, ...], target: tuple[str, ...], language: str) -> F
 
 
 def _repeated(pairs: Sequence[tuple[str, ...]], j: int, within: int) -> bool:
-    """Whether the word and one beside it stood together before, so few words ago."""
-    own = {i: pairs[i] for i in (j - 1, j) if i >= 0 and len(pairs[i]) == 2}
-    return any(pairs[i] == pair for at, pair in own.items() for i in range(max(0, at - within), at))
+    """Whether the word and a neighbour occurred together at most `within` words before."""
+    bigrams = {i: pairs[i] for i in (j - 1, j) if i >= 0 and len(pairs[i]) == 2}
+    return any(pairs[i] == pair for at, pair in bigrams.items() for i in range(max(0, at - within), at))
 
 
 def digits(word: str) -> tuple[str, ...]:
@@ -169,13 +169,13 @@ def digits(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 18)  # systems that translate the same questions write the same words
 def nearest(word: str, source: tuple[str, ...]) -> float:
-    """How alike the source word is that is spelt most like it: 0-1, 1 = but for case, marks and ending the same."""
-    own = folded(word)
-    return max((1.0 if similar(other, word) else _alike(own, folded(other)) for other in source), default=0.0)
+    """Similarity of the most similarly spelt source word: 0-1, 1 = equal but for case, marks and ending."""
+    bare = folded(word)
+    return max((1.0 if similar(each, word) else _spelling_ratio(bare, folded(each)) for each in source), default=0.0)
 
 
 @lru_cache(maxsize=1 << 18)
-def _alike(a: str, b: str) -> float:
+def _spelling_ratio(a: str, b: str) -> float:
     if min(len(a), len(b)) < 3 or a[0] != b[0]:
         return 0.0
     return SequenceMatcher(None, a, b, autojunk=False).ratio()

@@ -1,22 +1,22 @@
-"""Step-wise errors: which word of a translation hurt the question answering, and what was never translated.
+"""Step-wise errors: which words of a translation hurt question answering, and which source words have no translation.
 
 After Section 7 of Han, Carpuat and Boyd-Graber (2022).  A word aligner (sqa/diagnose/alignment.py) links the words of
-every source sentence with those of its translation, and a detector (sqa/diagnose/detector.py) says how probably each
-word is wrong; from both and the ranks of the answer come three kinds of findings:
+every source sentence with those of its translation, and a detector (sqa/diagnose/detector.py) gives the probability
+that each word is wrong; from both and the ranks of the answer come three kinds of findings:
 
     hallucination  target content words that are probably wrong, side by side in one finding, with the probability
     omission       a stretch of the source whose content words no target word translates (under-translation)
-    drop           a step at which the log reciprocal rank fell, at a word that IS a translation, or carries nothing
+    drop           a step at which the log reciprocal rank fell, at a word that IS a translation, or a function word
 
     from sqa.diagnose.alignment import load_aligner
     from sqa.diagnose.detector import load_detector
-    from sqa.diagnose.step_errors import diagnose, step_errors
+    from sqa.diagnose.step_errors import ranked, step_errors
     from sqa.run.folder import open_run
 
     run = open_run(Path("runs/xqb-es-wait6-bm25"))
     aligner = load_aligner("es-en")
-    worst_first = diagnose(run.traces, aligner, detector=load_detector("es"))
-    for errors in step_errors(run.traces, aligner): ...  # .log_mrr and .unaligned: one entry per step
+    errors = step_errors(run.traces, aligner, detector=load_detector("es"))  # .log_mrr, .unaligned: an entry per step
+    worst_first = ranked(finding for question in errors for finding in question.findings)
 
 Without a detector a content word counts as wrong, with no probability, if it is not aligned.
 
@@ -33,7 +33,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from sqa.core.errors import Bound, ConfigError, Count, Positive, Whole, checked
+from sqa.core.errors import Bound, ConfigError, Count, Positive, checked
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.data.priors import is_content, strip_edges
@@ -59,7 +59,6 @@ class DiagnoseConfig:
     trust: Chance = 0.5  # a word with less trust than this (0..1, see sqa/diagnose/alignment.py) is unaligned
     drop: Positive = HALVED  # nats: a step is a drop when log MRR falls by at least this; ln 2 = from rank 1 to 2
     omission_words: Count = 3  # content words, names counted twice, that make a stretch of lost source an omission
-    window: Whole | None = None  # a translation later than so many source words after its word is none; null = any
     top: int = 50  # guesses searched for the answer
     floor: float = -4.0  # log reciprocal rank of an answer that is not among them
 
@@ -95,9 +94,9 @@ class Finding:
     def severity(self) -> float:
         """What findings are ranked by: the log MRR lost, plus SIZE_WEIGHT per content word wrong or lost.
 
-        Times the probability, where there is one: what the rank did says nothing of whether a word is wrong.
+        Times the probability, where there is one: a fall of the rank does not show that a word is wrong.
 
-        An omission writes nothing: what the rank did meanwhile is the doing of other words, and does not count.
+        An omission writes nothing: ranks meanwhile depend on other words, and do not count.
         """
         lost = 0.0 if self.kind == "omission" else max(self.loss, 0.0)
         return (1.0 if self.probability is None else self.probability) * (lost + SIZE_WEIGHT * self.size)
@@ -119,16 +118,6 @@ class StepErrors:
 # ------------------------------------------------------------------------------------------------------ entry points
 
 
-def diagnose(
-    traces: Iterable[QuestionTrace],
-    aligner: Aligner,
-    config: DiagnoseConfig | None = None,
-    detector: WordJudge | None = None,
-) -> list[Finding]:
-    """All findings of all questions, worst first."""
-    return ranked(finding for errors in step_errors(traces, aligner, config, detector) for finding in errors.findings)
-
-
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Worst first: by severity, then by question and step."""
     return sorted(findings, key=lambda f: (-f.severity, f.question, f.first, f.kind))
@@ -141,22 +130,22 @@ def step_errors(
     detector: WordJudge | None = None,
 ) -> list[StepErrors]:
     """The errors of each question, in the order given.  All sentences are aligned together."""
-    config, held = config or DiagnoseConfig(), list(traces)
-    for language in {trace.question.language for trace in held}:
+    config, listed = config or DiagnoseConfig(), list(traces)
+    for language in {trace.question.language for trace in listed}:
         if aligner.pair != f"{language}-{TARGET}":
             raise ConfigError(f"the aligner is for {aligner.pair}, the questions are for {language}-{TARGET}")
-    texts = [texts_of(trace) for trace in held]
+    texts = [texts_of(trace) for trace in listed]
     pairs = dict.fromkeys(
         (trace.question.sentences[text.sentence], text.words)
-        for trace, found in zip(held, texts, strict=True)
-        for text in found
+        for trace, texts_of_trace in zip(listed, texts, strict=True)
+        for text in texts_of_trace
     )
     aligned = aligner.align(list(pairs))
     judged = [None] * len(aligned) if detector is None else detector.words(list(pairs), aligned)
-    known = dict(zip(pairs, zip(aligned, judged, strict=True), strict=True))
+    results = dict(zip(pairs, zip(aligned, judged, strict=True), strict=True))
     return [
-        _of_question(trace, found, lambda source, target: known[source, target], config)
-        for trace, found in zip(held, texts, strict=True)
+        _of_question(trace, texts_of_trace, lambda source, target: results[source, target], config)
+        for trace, texts_of_trace in zip(listed, texts, strict=True)
     ]
 
 
@@ -166,7 +155,7 @@ def step_errors(
 def _of_question(
     trace: QuestionTrace,
     texts: Sequence[Text],
-    known: Callable[[tuple[str, ...], tuple[str, ...]], tuple[Alignment, Floats | None]],
+    result_of: Callable[[tuple[str, ...], tuple[str, ...]], tuple[Alignment, Floats | None]],
     config: DiagnoseConfig,
 ) -> StepErrors:
     question, n = trace.question, len(trace.emissions)
@@ -178,17 +167,17 @@ def _of_question(
     findings: list[Finding] = []
     judged = True
     for text in texts:
-        alignment, probabilities = known(question.sentences[text.sentence], text.words)
+        alignment, probabilities = result_of(question.sentences[text.sentence], text.words)
         judged = judged and probabilities is not None
         start = int(starts[text.sentence])
         linked: dict[int, list[int]] = {}
         for s, t in alignment.links:
             linked.setdefault(t, []).append(start + s)
-        for place, step in enumerate(text.steps):
+        for index, step in enumerate(text.steps):
             if step in text.judged:
-                unaligned[step] = alignment.target[place] < config.trust
-                wrong[step] = float(unaligned[step] if probabilities is None else probabilities[place])
-                links[step] = tuple(linked.get(place, ()))
+                unaligned[step] = alignment.target[index] < config.trust
+                wrong[step] = float(unaligned[step] if probabilities is None else probabilities[index])
+                links[step] = tuple(linked.get(index, ()))
         if text.final:
             findings += _omissions(trace, text, alignment, start, ranks, config)
     content = [is_content(emission.token, TARGET) for emission in trace.emissions]
@@ -308,8 +297,7 @@ def _omissions(
     question = trace.question
     sentence = question.sentences[text.sentence]
     content = [is_content(word, question.language) for word in sentence]
-    lost = _lost(trace, text, alignment, config)
-    for first, stop in _stretches(content, lost):
+    for first, stop in _stretches(content, [trust < config.trust for trust in alignment.source]):
         words = sentence[first:stop]
         names = [is_name(word, first + i == 0) for i, word in enumerate(words)]
         size = _size(words, content[first:stop], names)
@@ -332,23 +320,13 @@ def _omissions(
         )
 
 
-def _lost(trace: QuestionTrace, text: Text, alignment: Alignment, config: DiagnoseConfig) -> list[bool]:
-    """Whether each source word of a sentence has no translation, or with a window none in time."""
-    lost = [trust < config.trust for trust in alignment.source]
-    if config.window is not None:
-        for source in range(len(lost)):
-            seen = [trace.emissions[text.steps[t]].g for s, t in alignment.links if s == source]
-            lost[source] = lost[source] or not seen or min(seen) > source + 1 + config.window
-    return lost
-
-
 def _stretches(content: Sequence[bool], lost: Sequence[bool]) -> Iterator[tuple[int, int]]:
     """(first, stop) of every run of content words that are all lost, function words between them ignored."""
-    places = [place for place, counts in enumerate(content) if counts]
-    for gone, run in groupby(places, key=lambda place: lost[place]):
+    indices = [index for index, counts in enumerate(content) if counts]
+    for gone, run in groupby(indices, key=lambda index: lost[index]):
         if gone:
-            found = list(run)
-            yield found[0], found[-1] + 1
+            positions = list(run)
+            yield positions[0], positions[-1] + 1
 
 
 def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple[int, int, int]:
@@ -360,8 +338,8 @@ def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple
     end = len(trace.emissions) - 1
     before = int(np.searchsorted(trace.source_words, start, side="right")) - 1
     after = min(int(np.searchsorted(trace.source_words, stop, side="left")), end)
-    mine = [step for step, emission in enumerate(trace.emissions) if emission.sentence <= sentence]
-    return before, after, max(after, mine[-1] if mine else -1)
+    so_far = [step for step, emission in enumerate(trace.emissions) if emission.sentence <= sentence]
+    return before, after, max(after, so_far[-1] if so_far else -1)
 
 
 def is_name(word: str, begins_sentence: bool) -> bool:

@@ -1,4 +1,4 @@
-"""The texts of a question's sentences in which each word that was ever shown is judged."""
+"""The texts of a question's sentences in which every word that was shown is judged once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runs compared, each with each: paired differences corrected for their number, as table, picture and LaTeX.
+"""Several runs compared pairwise: differences corrected for multiple tests, as table, picture and LaTeX.
 
     sqa compare RUN RUN RUN... --metric ew --metric bleu --output compared
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from sqa.core.permutation import holm
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
 from sqa.report.plots import COLOURS, canvas, save, style
+from sqa.report.tables import latex_escaped
 from sqa.run import folder as folders
 from sqa.run import paired
 from sqa.run.folder import RunFolder, tsv
@@ -49,15 +50,15 @@ class Pair:
         return {"run_a": self.a, "run_b": self.b, **asdict(self.row), "p_holm": self.p_holm}
 
 
-def chosen(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
-    """What is wrong with the question: ConfigError."""
+def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
+    """Too few runs, one run twice, unknown metrics, no resamples: ConfigError."""
     problems = [] if len(runs) > 1 else ["RUN: two or more are needed to compare"]
-    known = dict.fromkeys(name for run in runs for name in run.signatures)
-    problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(known))}" for m in metrics if m not in known]
+    measured = dict.fromkeys(name for run in runs for name in run.signatures)
+    problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(measured))}" for m in metrics if m not in measured]
     problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
     names = _names(runs)
     if len(runs) > 2:  # one run may be compared with itself, as a check
-        problems += [f"RUN: {name} is there twice" for name in dict.fromkeys(names) if names.count(name) > 1]
+        problems += [f"RUN: {name} is named twice" for name in dict.fromkeys(names) if names.count(name) > 1]
     if problems:
         raise ConfigError(problems)
 
@@ -69,19 +70,18 @@ def compare_all(
 
     Runs on other questions, one run twice, a metric that none of them has: ConfigError.
     """
-    chosen(runs, metrics, resamples)
-    found: list[tuple[str, str, ComparisonRow]] = []
+    _check(runs, metrics, resamples)
+    by_metric: dict[str, list[tuple[str, str, ComparisonRow]]] = {}
     notes: dict[str, None] = {}
-    names = _names(runs)
-    for i, j in combinations(range(len(runs)), 2):
-        rows, left_out = paired.compare(runs[i], runs[j], resamples, metrics)
-        found += [(names[i], names[j], row) for row in rows]
+    for (a, run_a), (b, run_b) in combinations(zip(_names(runs), runs, strict=True), 2):
+        rows, left_out = paired.compare(run_a, run_b, resamples, metrics)
+        for row in rows:
+            by_metric.setdefault(row.metric, []).append((a, b, row))
         notes |= dict.fromkeys(left_out)
     pairs = []
-    for metric in dict.fromkeys(row.metric for _, _, row in found):
-        mine = [one for one in found if one[2].metric == metric]
-        adjusted = holm([row.p_randomization for _, _, row in mine])
-        pairs += [Pair(a, b, row, p) for (a, b, row), p in zip(mine, adjusted, strict=True)]
+    for compared in by_metric.values():
+        adjusted = holm([row.p_randomization for _, _, row in compared])
+        pairs += [Pair(*item, p_holm) for item, p_holm in zip(compared, adjusted, strict=True)]
     return pairs, list(notes)
 
 
@@ -89,12 +89,9 @@ def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
     """comparisons.tsv, significance.tex, and for each metric significance_<metric>.pdf and .png."""
     table, latex = folder / "comparisons.tsv", folder / "significance.tex"
     write_text(table, tsv(HEADER, [pair.cells() for pair in pairs]))
-    groups = {
-        metric: [pair for pair in pairs if pair.row.metric == metric]
-        for metric in dict.fromkeys(pair.row.metric for pair in pairs)
-    }
-    write_text(latex, "\n".join(line for metric, mine in groups.items() for line in _latex(metric, mine)) + "\n")
-    return [table, latex, *(path for metric, mine in groups.items() for path in draw(metric, mine, folder))]
+    groups = {metric: list(group) for metric, group in groupby(pairs, key=lambda pair: pair.row.metric)}
+    write_text(latex, "\n".join(line for metric, group in groups.items() for line in _latex(metric, group)) + "\n")
+    return [table, latex, *(path for metric, group in groups.items() for path in draw(metric, group, folder))]
 
 
 def _names(runs: Sequence[RunFolder]) -> list[str]:
@@ -117,16 +114,6 @@ def _digits(pairs: Sequence[Pair]) -> int:
 
 # ------------------------------------------------------------------------------------------------- LaTeX and picture
 
-_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-}
-
-
-def _escaped(text: str) -> str:
-    return "".join(_SPECIAL.get(c, c) for c in text)
-
 
 def _latex(metric: str, pairs: Sequence[Pair]) -> list[str]:
     """A table (booktabs) of row minus column; bold where it is significant after Holm."""
@@ -137,11 +124,11 @@ def _latex(metric: str, pairs: Sequence[Pair]) -> list[str]:
         f"{len(pairs)} pairs",
         r"\begin{tabular}{l" + "r" * len(names) + "}",
         r"\toprule",
-        " & ".join([_escaped(metric), *map(_escaped, names)]) + r" \\",
+        " & ".join([latex_escaped(metric), *map(latex_escaped, names)]) + r" \\",
         r"\midrule",
     ]
     for a in names:
-        row = [_escaped(a)]
+        row = [latex_escaped(a)]
         for b in names:
             if a == b:
                 row.append("--")
@@ -166,7 +153,7 @@ def draw(metric: str, pairs: Sequence[Pair], folder: Path) -> list[Path]:
 
 
 def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
-    """A square for each two runs, with their difference."""
+    """A square for each pair of runs, with their difference."""
     names, cells = _matrix(pairs)
     digits = _digits(pairs)
     for y, a in enumerate(names):
@@ -176,15 +163,8 @@ def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
             colour = (COLOURS[0] if diff > 0 else COLOURS[1]) if sure else "white"
             axes.bar(x, 1, 1, y - 0.5, facecolor=colour, edgecolor="#cccccc", linewidth=0.4)
             if a != b:
-                axes.text(
-                    x,
-                    y,
-                    f"{diff:+.{digits}f}",
-                    ha="center",
-                    va="center",
-                    fontsize=6,
-                    color="white" if sure else "black",
-                )
+                text = {"ha": "center", "va": "center", "fontsize": 6, "color": "white" if sure else "black"}
+                axes.text(x, y, f"{diff:+.{digits}f}", text)
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right", rotation_mode="anchor")

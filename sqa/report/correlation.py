@@ -1,4 +1,4 @@
-"""Do two metrics rank the same systems alike?  Kendall's tau over systems, with intervals over questions.
+"""Do two metrics rank systems in the same order?  Kendall's tau over systems, with intervals over questions.
 
     sqa correlate RUN RUN RUN...
 
@@ -6,23 +6,21 @@ Every metric orders the systems from best to worst; tau-b (Kendall 1945) compare
 
     tau = (C - D) / sqrt((P - Ta) (P - Tb))
 
-of P pairs of systems C are ordered alike and D are not, Ta and Tb are ties of the one and of the other metric.  1 = the
-same order, -1 = the reverse, 0 = no relation.  Orders are by GOODNESS: where less is better (lag, TER) the sign is
-turned, so a positive tau with DAL means "the system that answers better also lags less".
+of P pairs of systems C have the same order and D the opposite one, Ta and Tb are ties of the first and of the second
+metric.  1 = the same order, -1 = the reverse, 0 = no relation.  Orders are by GOODNESS: where less is better (lag, TER)
+the sign is turned, so a positive tau with DAL means "the system that answers better also lags less".
 
 The interval says how far the QUESTIONS leave the order open: every resample draws questions with replacement, the same
-ones for all systems and metrics, and scores all of them again (see sqa/core/significance.py).  The systems are taken as
-they are; nothing is said about others.  Few systems have few orders: with 3 of them tau is one of -1, -1/3, 1/3, 1.
+ones for all systems and metrics, and scores all of them again (see sqa/core/significance.py).  The systems are fixed;
+the interval does not cover other systems.  Few systems have few orders: with 3 of them tau is one of -1, -1/3, 1/3, 1.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +28,7 @@ import numpy as np
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import did_you_mean
 from sqa.core.significance import bootstrap_band
+from sqa.report.data import check_distinct
 from sqa.run import folder as folders
 from sqa.run import paired
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 LEAST = 3  # systems; two have an order, but not one that could agree more or less
 RESAMPLES = 10_000
-ANSWERS = ("ew", "oracle-ew", "accuracy", "mrr")  # what the others are compared with
+ANSWERS = ("ew", "oracle-ew", "accuracy", "mrr")  # the metrics of --against
 HEADER = ("metric", "with", "tau", "low", "high", "systems", "questions", "resamples", "undefined", "note")
 _TIE = 1e-9  # scores closer than this, relative to the larger one, are equal
 
@@ -68,23 +67,6 @@ class Correlation:
         return [self.a, self.b, *numbers, *map(str, counts), self.note]
 
 
-def main(
-    runs: Sequence[Path],
-    metrics: Sequence[str] = (),
-    against: Sequence[str] = ANSWERS,
-    resamples: int = RESAMPLES,
-    as_json: bool = False,
-) -> None:
-    """`sqa correlate RUN RUN RUN...`: tau of each metric of `against` with each of `metrics` (none given: all)."""
-    rows, notes = correlate_runs([folders.read(run) for run in runs], metrics, against, resamples)
-    for note in notes:
-        print(f"sqa: {note}", file=sys.stderr)
-    if as_json:
-        print(json.dumps([asdict(row) for row in rows], indent=2, ensure_ascii=False))
-    else:
-        print(folders.tsv(HEADER, (row.cells() for row in rows)), end="")
-
-
 def correlate_runs(
     runs: Sequence[folders.RunFolder],
     wanted: Sequence[str] = (),
@@ -94,15 +76,15 @@ def correlate_runs(
     """The correlations of finished runs, and a note for each metric that is left out.
 
     The runs must be on the same questions, and none twice: ConfigError.  A metric that a run has no value for, or with
-    another signature, is left out; one that was asked for by name and that no run has is a ConfigError.
+    another signature, is left out; a requested metric that no run has is a ConfigError.
     """
     _check_runs(runs)
     names, notes = comparable([(str(run.folder), run.signatures) for run in runs])
-    known = dict.fromkeys(name for run in runs for name in run.signatures)
+    measured = list(dict.fromkeys(name for run in runs for name in run.signatures))
     for option, asked in (("--metric", wanted), ("--against", against if against != ANSWERS else ())):
-        wrong = [name for name in asked if name not in known]
+        wrong = [name for name in asked if name not in measured]
         if wrong:
-            raise ConfigError([f"{option}: no run has {name!r}{did_you_mean(name, list(known))}" for name in wrong])
+            raise ConfigError([f"{option}: no run has {name!r}{did_you_mean(name, measured)}" for name in wrong])
     answers = [name for name in against if name in names]
     pairs = pairs_of(answers, [name for name in names if not wanted or name in wanted])
     if not pairs:
@@ -127,11 +109,11 @@ def comparable(systems: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[s
     names, notes = [], []
     for metric in dict.fromkeys(name for _, signatures in systems for name in signatures):
         lacking = [name for name, signatures in systems if metric not in signatures]
-        found = {signatures[metric] for _, signatures in systems if metric in signatures}
+        distinct = {signatures[metric] for _, signatures in systems if metric in signatures}
         if lacking:
             notes.append(f"{metric}: not computed, {', '.join(lacking)} has no value for it")
-        elif len(found) > 1:
-            notes.append(f"{metric}: not computed, signatures differ: {' and '.join(sorted(found))}")
+        elif len(distinct) > 1:
+            notes.append(f"{metric}: not computed, signatures differ: {' and '.join(sorted(distinct))}")
         else:
             names.append(metric)
     return names, notes
@@ -140,10 +122,7 @@ def comparable(systems: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[s
 def _check_runs(runs: Sequence[folders.RunFolder]) -> None:
     if len(runs) < LEAST:
         raise ConfigError(f"a correlation needs at least {LEAST} runs, got {len(runs)}")
-    places = [run.folder.resolve() for run in runs]
-    twice = sorted({str(place) for place in places if places.count(place) > 1})
-    if twice:
-        raise ConfigError([f"{place}: is there twice" for place in twice])
+    check_distinct([run.folder for run in runs])
     for a, b in pairwise(runs):
         if (a.dataset, a.questions) != (b.dataset, b.questions):
             sizes = f"({a.config.dataset.name}, {len(a.questions)} and {b.config.dataset.name}, {len(b.questions)})"
@@ -159,7 +138,6 @@ def correlate(
     pairs: Sequence[tuple[str, str]],
     n_resamples: int = RESAMPLES,
     seed: int = 0,
-    level: float = 0.95,
 ) -> list[Correlation]:
     """One correlation per pair of metrics' names, in that order, all from the same resamples.
 
@@ -172,30 +150,24 @@ def correlate(
     usable = [metric for metric in metrics if metric.name not in refused]
     todo = [pair for pair in pairs if not refused.keys() & set(pair)]
     n = next((len(table) for stats in systems.values() for table in stats.values()), 0)
-    blank = [Correlation(a, b, None, None, None, len(systems), n, level, n_resamples) for a, b in pairs]
+    estimates: dict[tuple[str, str], tuple[float | None, float | None, float | None, int]] = {}
     if todo:
         tables = [stats[metric.name] for metric in usable for stats in systems.values()]
         agreement = _Agreement(usable, len(systems), [table.shape[1] for table in tables], todo)
-        band = bootstrap_band(np.hstack(tables), agreement, n_resamples, seed, level)
+        band = bootstrap_band(np.hstack(tables), agreement, n_resamples, seed)
         undefined = agreement.undefined - np.isnan(band.value)  # the value itself went through it, too
-        found = {
-            pair: (float(value), float(low), float(high), int(without))
-            for pair, value, low, high, without in zip(todo, band.value, band.low, band.high, undefined, strict=True)
-        }
-    return [_row(row, refused, found[row.a, row.b] if (row.a, row.b) in todo else None) for row in blank]
-
-
-def _row(blank: Correlation, refused: Mapping[str, str], found: tuple[float, float, float, int] | None) -> Correlation:
-    values = asdict(blank)
-    if found is None:
-        values["note"] = "not computed: " + "; ".join(refused[name] for name in (blank.a, blank.b) if name in refused)
-    elif np.isnan(found[0]):
-        values["note"] = "not computed: all systems have the same value"
-    else:
-        tau, low, high, undefined = found
-        values |= {"tau": tau, "low": None if np.isnan(low) else low, "high": None if np.isnan(high) else high}
-        values["undefined"] = undefined
-    return Correlation(**values)
+        columns = ([None if math.isnan(x) else x for x in ends.tolist()] for ends in (band.value, band.low, band.high))
+        estimates = dict(zip(todo, zip(*columns, undefined.tolist(), strict=True), strict=True))
+    rows = []
+    for a, b in pairs:
+        tau, low, high, without = estimates.get((a, b), (None, None, None, 0))
+        reasons = [refused[name] for name in (a, b) if name in refused]
+        if tau is None:
+            without, reasons = 0, reasons or ["all systems have the same value"]
+        note = f"not computed: {'; '.join(reasons)}" if reasons else ""
+        counts = {"resamples": n_resamples, "undefined": without}
+        rows.append(Correlation(a, b, tau, low, high, len(systems), n, note=note, **counts))
+    return rows
 
 
 def _refusal(metric: Metric, systems: Mapping[str, Stats]) -> str:
@@ -223,8 +195,8 @@ class _Agreement:
         self, metrics: Sequence[BuiltMetric], systems: int, widths: Sequence[int], pairs: Sequence[tuple[str, str]]
     ) -> None:
         self._metrics, self._systems, self._cuts = metrics, systems, np.cumsum(widths)[:-1]
-        places = {metric.name: place for place, metric in enumerate(metrics)}
-        self._pairs = [(places[a], places[b]) for a, b in pairs]
+        indices = {metric.name: index for index, metric in enumerate(metrics)}
+        self._pairs = [(indices[a], indices[b]) for a, b in pairs]
         self.undefined = np.zeros(len(pairs), dtype=np.int64)
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
@@ -241,8 +213,8 @@ class _Agreement:
 
 def orders(scores: np.ndarray) -> np.ndarray:
     """Scores (S, B) -> (S (S - 1) / 2, B): 1 the first of two systems is higher, -1 lower, 0 tied, nan undefined."""
-    one, other = np.triu_indices(len(scores), 1)
-    a, b = scores[one], scores[other]
+    first, second = np.triu_indices(len(scores), 1)
+    a, b = scores[first], scores[second]
     tied = np.abs(a - b) <= _TIE * np.maximum(np.abs(a), np.abs(b))
     return np.where(tied, 0.0, np.sign(a - b))
 

@@ -48,8 +48,8 @@ def draw(curves: Sequence[AnyCurve], stem: Path, bands: dict[str, Band], fitted:
         figure, [[axes]] = canvas((COLUMN, 2.6))
         if fitted is not None:
             axes.plot(fitted.x, fitted.y, ".", color=GREY, markersize=1.5, label="buzzes", zorder=1)
-        for known, line in zip(CURVES.values(), _LINES, strict=True):
-            axes.plot(GRID, known(GRID), line, color=COLOURS[-1], linewidth=1.0, label=known.name)
+        for published, line in zip(CURVES.values(), _LINES, strict=True):
+            axes.plot(GRID, published(GRID), line, color=COLOURS[-1], linewidth=1.0, label=published.name)
         for curve, colour in zip(curves, COLOURS, strict=False):
             axes.plot(GRID, curve(GRID), color=colour, label=curve.name)
             if curve.name in bands:

@@ -1,9 +1,10 @@
-"""What the report is made from: finished run folders, read back, grouped by questions, compared; every gap noted."""
+"""The report's data: finished run folders, grouped by questions and compared, and the reasons for missing values."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from sqa.run.config import ComponentConfig, RunConfig, to_mapping
 from sqa.run.folder import ReportRow, RunFolder
 from sqa.run.paired import ComparisonRow
 
-_MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that say enough without their key
+_MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that are shown without their key
 _TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
 _KEY = re.compile(r"[0-9a-f]{64}")
 _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question sets whose file has another name in the manifest
@@ -31,7 +32,7 @@ _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question sets whose 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something the report has no number for."""
+    """A missing number of the report."""
 
     what: str  # a metric or another item
     runs: tuple[str, ...]  # labels of the runs concerned; () = the report as a whole
@@ -40,7 +41,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """What a stage was made by, as the store says."""
+    """The part that made a stage, from the store."""
 
     stage: str
     implementation: str  # "module:attribute"
@@ -51,14 +52,14 @@ class Component:
 class Reported:
     """One finished run, read back.  Nothing is computed and no model is loaded."""
 
-    label: str  # its folder's name, or enough of its path to tell it from the others
+    label: str  # its folder's name, with parents where another run has the same name
     saved: RunFolder
     rows: dict[str, ReportRow]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> why it has no value
     digits: dict[str, int]  # metric -> digits after the point, of those that have a value
     components: tuple[Component, ...]
     seconds: dict[str, float] | None  # wall time by stage
-    gaps: tuple[Gap, ...]  # what its folder lacks
+    gaps: tuple[Gap, ...]  # missing in its folder
 
     @property
     def questions(self) -> tuple[str, tuple[str, ...]]:
@@ -87,23 +88,29 @@ def read_runs(folders: Sequence[Path]) -> list[Reported]:
     No folder, or the same one twice: ConfigError.  An unfinished or damaged run, or one from another schema:
     ConfigError or DataError that names it.
     """
+    check_distinct(folders)
+    return [_read(folder, label) for folder, label in zip(folders, run_names(folders), strict=True)]
+
+
+def check_distinct(folders: Sequence[Path]) -> None:
+    """At least one folder, and none twice: else ConfigError."""
     if not folders:
         raise ConfigError("name at least one run's folder")
-    seen: set[Path] = set()
-    for folder in folders:
-        if folder.resolve() in seen:
+    for folder, count in Counter(folder.resolve() for folder in folders).items():
+        if count > 1:
             raise ConfigError(f"{folder}: the same run is named twice")
-        seen.add(folder.resolve())
-    return [_read(folder, label) for folder, label in zip(folders, labels(folders), strict=True)]
 
 
-def labels(folders: Sequence[Path]) -> list[str]:
-    """The folders' names; with as many parents as it takes to tell them apart."""
-    parts = [folder.resolve().parts for folder in folders]
-    depth = 1
-    while len({p[-depth:] for p in parts}) < len(parts):
-        depth += 1
-    return ["/".join(p[-depth:]) for p in parts]
+def run_names(folders: Sequence[Path]) -> list[str]:
+    """The folders' names, each with as many of its parents as distinguish it from the others."""
+    paths = [folder.resolve().parts for folder in folders]
+    names = []
+    for path in paths:
+        depth = 1
+        while depth < len(path) and sum(other[-depth:] == path[-depth:] for other in paths) > 1:
+            depth += 1
+        names.append("/".join(path[-depth:]))
+    return names
 
 
 def groups_of(reported: Iterable[Reported]) -> list[list[Reported]]:
@@ -115,16 +122,16 @@ def groups_of(reported: Iterable[Reported]) -> list[list[Reported]]:
 
 
 def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[Gap]]:
-    """Paired differences run - first, and what could not be compared."""
+    """Paired differences run - first, and the metrics that cannot be compared."""
     try:
         rows, notes = paired.compare(run.saved, first.saved)
     except SqaError as error:
         rows, notes = [], str(error).splitlines()
-    both = {*run.saved.signatures, *first.saved.signatures}
+    signed = {*run.saved.signatures, *first.saved.signatures}
     gaps = []
     for note in notes:
         name, _, why = note.partition(": ")
-        metric, reason = (name, why) if name in both else ("all metrics", note)
+        metric, reason = (name, why) if name in signed else ("all metrics", note)
         gaps.append(Gap(f"difference of {metric}", (run.label, first.label), one_line(reason)))
     return rows, gaps
 
@@ -144,15 +151,15 @@ def _read(folder: Path, label: str) -> Reported:
 
 
 def _digits(saved: RunFolder) -> dict[str, int]:
-    """Digits after the point, as each metric says; nothing of one that can no longer be had (its program is gone)."""
-    found = {}
+    """Digits after the point by metric; a metric that cannot be built (its program is missing) has no entry."""
+    digits = {}
     for name in saved.signatures:
         try:
             [metric] = paired.metrics_of([name], saved)
         except SqaError:
             continue
-        found[name] = metric.digits
-    return found
+        digits[name] = metric.digits
+    return digits
 
 
 def read_rows(path: Path) -> dict[str, ReportRow]:
@@ -185,14 +192,14 @@ def _number(cell: str) -> float | None:
 
 
 def _reason(row: ReportRow) -> str:
-    """Why a line has no value: what its signature says, else that it is undefined."""
-    said = row.signature.removeprefix("not computed: ")
-    return said if said != row.signature else "undefined on these questions"
+    """Why a line has no value: the reason in its signature, else that it is undefined."""
+    reason = row.signature.removeprefix("not computed: ")
+    return reason if reason != row.signature else "undefined on these questions"
 
 
 def _components(folder: Path, keys: Mapping[str, str], label: str) -> tuple[tuple[Component, ...], list[Gap]]:
-    """What made each stage, from the manifests in the store beside the run."""
-    found, gaps = [], []
+    """The component of each stage, from the manifests in the store beside the run."""
+    components, gaps = [], []
     for stage, key in keys.items():
         if stage == "score":  # made by the metrics, whose signatures are in the report
             continue
@@ -200,13 +207,13 @@ def _components(folder: Path, keys: Mapping[str, str], label: str) -> tuple[tupl
         try:
             if not _KEY.fullmatch(str(key)):
                 raise ValueError("not a key of the store")
-            said = parse_json(manifest.read_bytes())
-            found.append(Component(stage, str(said["implementation"]), str(said["fingerprint"])))
+            content = parse_json(manifest.read_bytes())
+            components.append(Component(stage, str(content["implementation"]), str(content["fingerprint"])))
         except FileNotFoundError:
             gaps.append(Gap(f"fingerprint of {stage}", (label,), "the store beside the run no longer has this stage"))
         except (ValueError, KeyError, TypeError) as error:
             gaps.append(Gap(f"fingerprint of {stage}", (label,), f"its manifest is damaged ({one_line(str(error))})"))
-    return tuple(found), gaps
+    return tuple(components), gaps
 
 
 # ---------------------------------------------------------------------------------------------- data, parts, settings
@@ -224,22 +231,23 @@ class DataFile:
 def data_files(run: Reported) -> tuple[list[DataFile], list[Gap]]:
     """The file of the questions, then every file that the config names."""
     name = run.saved.config.dataset.name
-    found, gaps = [], []
+    files, gaps = [], []
     listed = {entry.name: entry for entry in download.entries()}
     if name.startswith("mini-") and name in datasets.question_sets():
-        found.append(DataFile(name, file_digest(datasets.MINI), "bundled, CC0-1.0"))
-    elif (known := _HUMAN_BUZZES.get(name, name)) in listed:
-        found.append(DataFile(known, listed[known].sha256, f"data manifest, {listed[known].licence}"))
+        files.append(DataFile(name, file_digest(datasets.MINI), "bundled, CC0-1.0"))
+    elif (manifest_name := _HUMAN_BUZZES.get(name, name)) in listed:
+        entry = listed[manifest_name]
+        files.append(DataFile(manifest_name, entry.sha256, f"data manifest, {entry.licence}"))
     elif Path(name).is_file():
-        found.append(DataFile(Path(name).name, file_digest(Path(name)), "the file as it is now"))
+        files.append(DataFile(Path(name).name, file_digest(Path(name)), "the file as it is now"))
     else:
         gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of its questions is not here"))
     config = run.saved.config
     parts = [part for part in (config.translator, config.guesser, config.buzzer, *config.quality) if part is not None]
     for value in dict.fromkeys(text for part in parts for text in _texts(to_mapping(part))):
         if len(value) < 4096 and Path(value).is_file():
-            found.append(DataFile(Path(value).name, file_digest(Path(value)), "the file as it is now"))
-    return found, gaps
+            files.append(DataFile(Path(value).name, file_digest(Path(value)), "the file as it is now"))
+    return files, gaps
 
 
 def _texts(value: Any) -> list[str]:
@@ -251,19 +259,19 @@ def _texts(value: Any) -> list[str]:
 
 
 def changes(first: RunConfig, other: RunConfig) -> list[tuple[str, str]]:
-    """(key, value) of what `other` sets differently, its name left out; a part of another kind is given whole."""
-    one, two = to_mapping(first), to_mapping(other)
-    found = []
-    for key in dict.fromkeys([*one, *two]):
-        mine, theirs = two.get(key), one.get(key)
-        if mine == theirs or key == "name":
+    """(key, value) of the keys in which `other` differs, its name excepted; a part of another kind is given whole."""
+    base, changed = to_mapping(first), to_mapping(other)
+    differences = []
+    for key in dict.fromkeys([*base, *changed]):
+        value, before = changed.get(key), base.get(key)
+        if value == before or key == "name":
             continue
-        if isinstance(mine, dict) and isinstance(theirs, dict) and mine.get("name") == theirs.get("name"):
-            inner = (part for part in dict.fromkeys([*theirs, *mine]) if theirs.get(part) != mine.get(part))
-            found += [(f"{key}.{part}", _yaml(mine.get(part))) for part in inner]
+        if isinstance(value, dict) and isinstance(before, dict) and value.get("name") == before.get("name"):
+            inner = (part for part in dict.fromkeys([*before, *value]) if before.get(part) != value.get(part))
+            differences += [(f"{key}.{part}", _yaml(value.get(part))) for part in inner]
         else:
-            found.append((key, _yaml(mine)))
-    return found
+            differences.append((key, _yaml(value)))
+    return differences
 
 
 def _yaml(value: Any) -> str:
@@ -273,7 +281,7 @@ def _yaml(value: Any) -> str:
 
 
 def described(component: ComponentConfig | None, *without: str) -> str:
-    """A component in a few words: its name, what it is made from and what is not its default; "none" for none."""
+    """A component in a few words: its name, its model or file, and settings other than defaults; "none" for None."""
     if component is None:
         return "none"
     values, defaults = to_mapping(component.options), _defaults(component.options)
@@ -293,7 +301,7 @@ def _short(key: str, value: Any) -> str:
     """A setting: paths by their last part, model names and files without their key."""
     if value is None:
         return ""
-    if isinstance(value, dict):  # a policy of your own
+    if isinstance(value, dict):  # a policy with settings
         settings = (_short(inner, setting) for inner, setting in value.items() if inner != "name")
         return " ".join([f"{key}={short(str(value.get('name', '')))}", *settings])
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)

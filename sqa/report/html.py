@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
-from sqa.report.plots import Drawn
+    from sqa.report.plots import Drawn
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _MARKUP = re.compile(r"([\\`*\[\]<>&~!#$]|(?<![^\W_])_|_(?![^\W_]))")
@@ -50,6 +50,8 @@ def _visible(text: object) -> str:
 
 def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
     """The HTML page of a report in Markdown; an image whose file belongs to a figure becomes that figure."""
+    from markdown_it import MarkdownIt
+
     images = {path.name: figure for figure in figures for path in figure.files if path.suffix == ".png"}
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
@@ -57,20 +59,29 @@ def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
     parser.add_render_rule("image", _image, fmt="html")
     tokens = parser.parse(markdown)
     _mark_numbers(tokens)
-    style = (files("sqa.report") / "report_page" / "page.css").read_text(encoding="utf-8")
-    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    style = page_file("report_page", "page.css")
+    policy = f"default-src 'none'; img-src data:; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
     slots = {
         "title": html.escape(title),
         "policy": policy,
         "style": style,
         "body": parser.renderer.render(tokens, parser.options, {"figures": images}),
     }
-    text = (files("sqa.report") / "report_page" / "page.html").read_text(encoding="utf-8")
-    return _SLOT.sub(lambda slot: slots[slot[1]], text)
+    return filled(page_file("report_page", "page.html"), slots)
+
+
+def page_file(folder: str, name: str) -> str:
+    """The text of a file of a page."""
+    return (files("sqa.report") / folder / name).read_text(encoding="utf-8")
+
+
+def filled(template: str, slots: Mapping[str, str]) -> str:
+    """The template with every {{name}} replaced, once."""
+    return _SLOT.sub(lambda slot: slots[slot[1]], template)
 
 
 def _image(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Mapping[str, Any]) -> str:
-    """A figure in both colours, or the text of an image that is none of the report's."""
+    """A figure in both colours; the alternative text of any other image."""
     source = str(tokens[at].attrs.get("src", ""))
     alt = html.escape(tokens[at].content)
     figure = env["figures"].get(source.rpartition("/")[2])
@@ -91,6 +102,6 @@ def _mark_numbers(tokens: Sequence[Token]) -> None:
             opening.attrSet("class", "number")
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
     """The source expression of a content security policy that allows just this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""`sqa report RUN [RUN...]`: what finished runs found, where every number comes from, and what is not computed and why.
+"""`sqa report RUN [RUN...]`: the results of finished runs, the origin of every number, and what is missing and why.
 
     from sqa.report.report import main
     main([Path("runs/a"), Path("runs/b")], output=Path("report"))
@@ -8,7 +8,7 @@
     report/report.html     the same as one page that needs no network
     report/*.png .pdf .csv the figures, and the numbers drawn in them
 
-Only what the run folders and the store beside them hold is used: no model is loaded, no metric measured anew.  Runs on
+Only the run folders and the store beside them are read: no model is loaded, no metric is computed.  Runs on
 different questions get a table each and no test between them.
 """
 
@@ -76,7 +76,7 @@ def main(runs: Sequence[Path], output: Path | None = None, html: bool = True) ->
 
 
 def title(reported: Sequence[Reported]) -> str:
-    """What the report is called."""
+    """The title of the report."""
     return f"Report: {reported[0].label}" if len(reported) == 1 else f"Report: {len(reported)} runs"
 
 
@@ -117,8 +117,8 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
 def _questions(run: Reported) -> str:
     """A question set as a heading: its name and how many."""
     dataset, n = run.saved.config.dataset, len(run.saved.questions)
-    some = "" if dataset.limit is None else f" (at most the first {dataset.limit})"
-    return f"{plain(Path(dataset.name).name)}, {n} question{'s' * (n != 1)}{some}"
+    limited = "" if dataset.limit is None else f" (at most the first {dataset.limit})"
+    return f"{plain(Path(dataset.name).name)}, {n} question{'s' * (n != 1)}{limited}"
 
 
 def _introduction(reported: Sequence[Reported], groups: Sequence[Sequence[Reported]]) -> list[str]:
@@ -153,10 +153,10 @@ def _scores(group: Sequence[Reported]) -> list[str]:
     names = list(dict.fromkeys(metric for run in group for metric in run.rows))
     rows = []
     for name in names:
-        found = [run.rows.get(name) for run in group]
-        unit = next(row.unit for row in found if row is not None)
+        of_metric = [run.rows.get(name) for run in group]
+        unit = next(row.unit for row in of_metric if row is not None)
         digits = _digits(name, group)
-        cells = ("not asked for" if row is None else _cell(row, digits) for row in found)
+        cells = ("not asked for" if row is None else _cell(row, digits) for row in of_metric)
         rows.append([code(name), plain(unit), *cells])
     head = ("metric", "unit", *(code(run.label) for run in group))
     return ["### Scores", "", *table(head, rows)]
@@ -203,12 +203,12 @@ def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]])
 
 def _difference(row: ComparisonRow, digits: int) -> list[str]:
     value = _rounded(row.diff, digits, signed=True)
-    both = max(row.p_bootstrap, row.p_randomization) < SIGNIFICANT
+    significant = max(row.p_bootstrap, row.p_randomization) < SIGNIFICANT
     if row.low is None or row.high is None:
         interval = "n/a"
     else:
         interval = f"[{_rounded(row.low, digits, signed=True)}, {_rounded(row.high, digits, signed=True)}]"
-    return [f"**{value}**" if both else value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
+    return [f"**{value}**" if significant else value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
 
 
 def _figure(figure: Drawn) -> list[str]:
@@ -227,7 +227,7 @@ def _figure(figure: Drawn) -> list[str]:
 
 
 def _gaps(run: Reported) -> Iterable[Gap]:
-    """What one run has no value for: parts that did not run, metrics that refused, metrics nobody asked for."""
+    """Missing values of a run: parts that did not run, metrics without a value, metrics not requested."""
     config, label = run.saved.config, (run.label,)
     if config.guesser is None:
         yield Gap("all question answering", label, "the config names no guesser")
@@ -269,13 +269,13 @@ def _in_runs(runs: Sequence[str], of: int) -> str:
 
 
 def _signatures(reported: Sequence[Reported]) -> list[str]:
-    """Each signature once; runs are named where they do not agree on it."""
-    found: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
+    """Each signature once; runs are named where their signatures differ."""
+    by_metric: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
     for run in reported:
         for metric, signature in run.saved.signatures.items():
-            found.setdefault(metric, {}).setdefault(signature, []).append(run.label)
+            by_metric.setdefault(metric, {}).setdefault(signature, []).append(run.label)
     lines = []
-    for metric, signatures in found.items():
+    for metric, signatures in by_metric.items():
         for signature, runs in signatures.items():
             which = f" ({', '.join(map(code, runs))})" if len(signatures) > 1 else ""
             lines.append(f"- {code(metric)}: {code(signature)}{which}")
@@ -295,14 +295,14 @@ def _data(groups: Sequence[Sequence[Reported]]) -> tuple[list[str], list[Gap]]:
 
 
 def _fingerprints(reported: Sequence[Reported]) -> list[str]:
-    """What translated, guessed and buzzed: a hash over weights, code version and settings."""
-    made: dict[Component, list[str]] = {}
+    """The components of each stage: a hash over weights, code version and settings."""
+    runs_of: dict[Component, list[str]] = {}
     for run in reported:
         for component in run.components:
-            made.setdefault(component, []).append(run.label)
-    if not made:
+            runs_of.setdefault(component, []).append(run.label)
+    if not runs_of:
         return ["The store beside the runs no longer has their stages."]
-    order = list(dict.fromkeys(c.stage for c in made))
+    order = list(dict.fromkeys(c.stage for c in runs_of))
     rows = [
         [
             plain(c.stage),
@@ -310,7 +310,7 @@ def _fingerprints(reported: Sequence[Reported]) -> list[str]:
             code(c.fingerprint),
             "every run" if len(runs) == len(reported) else ", ".join(map(code, runs)),
         ]
-        for c, runs in sorted(made.items(), key=lambda item: order.index(item[0].stage))
+        for c, runs in sorted(runs_of.items(), key=lambda item: order.index(item[0].stage))
     ]
     note = "A hash over everything that can change what a part writes: its weights, its code's version, its settings."
     return [note, "", *table(("stage", "implementation", "fingerprint", "runs"), rows)]
@@ -318,15 +318,15 @@ def _fingerprints(reported: Sequence[Reported]) -> list[str]:
 
 def _versions() -> list[str]:
     """The program and the packages that wrote this report; those of a run stand in its metrics' signatures."""
-    found = []
+    versions = []
     for package in PACKAGES:
         try:
-            found.append(f"{package} {version(package)}")
+            versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
-            found.append(f"{package} not installed")
-    said = f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})"
+            versions.append(f"{package} not installed")
+    program = f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})"
     note = "Of the program that wrote this report; what a score was computed with stands in its signature."
-    return [note, "", f"- {plain(said)}", *(f"- {plain(line)}" for line in found)]
+    return [note, "", f"- {plain(program)}", *(f"- {plain(line)}" for line in versions)]
 
 
 def _times(reported: Sequence[Reported]) -> list[str]:
@@ -349,12 +349,12 @@ def _times(reported: Sequence[Reported]) -> list[str]:
 
 
 def _configs(reported: Sequence[Reported]) -> list[str]:
-    """The first config in full, then of each other run what differs from it."""
+    """The first config in full, then the differences of each other run."""
     first = reported[0]
     text = yaml.safe_dump(to_mapping(first.saved.config), sort_keys=False, allow_unicode=False)
     fence = "`" * max(3, 1 + max((len(list(run)) for mark, run in groupby(text) if mark == "`"), default=0))
     lines = [f"{code(first.label)}, defaults included:", "", f"{fence}yaml", text.rstrip("\n"), fence]
     for run in reported[1:]:
-        found = [f"{code(key)}: {code(value)}" for key, value in changes(first.saved.config, run.saved.config)]
-        lines += ["", f"{code(run.label)} differs in {'; '.join(found) or 'its name only'}."]
+        differences = [f"{code(key)}: {code(value)}" for key, value in changes(first.saved.config, run.saved.config)]
+        lines += ["", f"{code(run.label)} differs in {'; '.join(differences) or 'its name only'}."]
     return lines

@@ -1,4 +1,4 @@
-"""What a store holds, who uses it, and why a stage of a run was made again."""
+"""The stages in a store, the runs that use them, and why a stage of a run was made again."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ PARTS = {  # of a stage's key -> what a reader calls it
     "block_size": "questions per block",
     "schema_version": "version of the traces",
 }
-
-
 MOST = 50  # stored stages that are compared with
 
 
@@ -55,55 +53,59 @@ def holdings(runs: Path) -> list[Held]:
     for name, summary in summaries(runs).items():
         for key in (*summary["stages"].values(), summary.get("dataset")):
             users.setdefault(key, []).append(name)
-    found = []
+    stages = []
     for folder in sorted(path for path in (runs / "store").glob("*/*") if path.is_dir()):
         files = [path for path in folder.iterdir() if path.is_file()]
         if files:
             blocks = sum(path.suffix in (".npz", OLDER) for path in files)
             size = sum(path.stat().st_size for path in files)
-            found.append(Held(folder.parent.name, folder.name, blocks, size, tuple(users.get(folder.name, ())), folder))
-    return found
+            stages.append(
+                Held(folder.parent.name, folder.name, blocks, size, tuple(users.get(folder.name, ())), folder)
+            )
+    return stages
 
 
 def summaries(runs: Path) -> dict[str, Mapping[str, Any]]:
-    """Folder name -> run.json of every finished run; one that is damaged: DataError."""
-    found = {}
+    """Folder name -> run.json of every finished run.  A damaged one: DataError."""
+    summaries_by_name = {}
     for path in sorted(runs.glob(f"*/{folders.SUMMARY}")):
         try:
             summary = parse_json(path.read_bytes())
             dict(summary["stages"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path}: damaged ({error}); run its config again") from error
-        found[path.parent.name] = summary
-    return found
+        summaries_by_name[path.parent.name] = summary
+    return summaries_by_name
 
 
 def prune(runs: Path) -> Iterator[Held]:
     """Remove the stages that no finished run of the folder uses; each as it is removed."""
-    for one in holdings(runs):
-        if not one.runs:
-            with locked(one.folder):
-                shutil.rmtree(one.folder)
-            yield one
+    for held in holdings(runs):
+        if not held.runs:
+            with locked(held.folder):
+                shutil.rmtree(held.folder)
+            yield held
 
 
 def explain(run: Path) -> Iterator[Reason]:
-    """For each stage of a finished run, what is other than in the stored stage that is most like it."""
+    """For each stage of a finished run, what differs from the most similar stored stage."""
     this = folders.read(run)
-    store, all_held = Store(run.parent), holdings(run.parent)
+    store, stored = Store(run.parent), holdings(run.parent)
     for name, key in this.stages.items():
-        mine = store.stage(name, key).inputs()
-        others = [
-            (one, store.stage(name, one.key).inputs()) for one in all_held if one.stage == name and one.key != key
+        inputs = store.stage(name, key).inputs()
+        candidates = [
+            (held, _differing(inputs, store.stage(name, held.key).inputs()))
+            for held in stored
+            if held.stage == name and held.key != key
         ]
-        if not others:
+        if not candidates:
             yield Reason(name, key, "", "nothing to compare with", "", "")
             continue
-        others.sort(key=lambda pair: (len(_differing(mine, pair[1])), -pair[0].folder.stat().st_mtime))
-        fewest = len(_differing(mine, others[0][1]))
-        like = [pair for pair in others if len(_differing(mine, pair[1])) == fewest][:MOST]
-        found = [(nearest, list(_reasons(run, this, name, nearest, _differing(mine, its)))) for nearest, its in like]
-        nearest, reasons = min(found, key=lambda pair: len(pair[1]))
+        candidates.sort(key=lambda candidate: (len(candidate[1]), -candidate[0].folder.stat().st_mtime))
+        fewest = len(candidates[0][1])
+        most_similar = [candidate for candidate in candidates if len(candidate[1]) == fewest][:MOST]
+        explained = [(held, list(_reasons(run, this, name, held, differing))) for held, differing in most_similar]
+        nearest, reasons = min(explained, key=lambda pair: len(pair[1]))
         yield from (Reason(name, key, nearest.key, *reason) for reason in reasons)
 
 
@@ -124,7 +126,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[An
 
 
 def _of_component(run: Path, this: folders.RunFolder, stage: str, nearest: Held) -> list[tuple[str, str, str]]:
-    """What differs in a component: its config, else its weights, else the version of the program or its code."""
+    """What differs in a component: its config, else its weights, else the program's version or code."""
     if stage not in COMPONENTS:
         return [("its code", "other", "")]
     if not nearest.runs:
@@ -134,10 +136,10 @@ def _of_component(run: Path, this: folders.RunFolder, stage: str, nearest: Held)
     keys = [key for key in {**now, **then} if now.get(key) != then.get(key)]
     if keys:
         return [(key, now.get(key, "not there"), then.get(key, "not there")) for key in keys]
-    made = [folders.made_with(folder) for folder in (run, other)]
+    made_with = [folders.made_with(folder) for folder in (run, other)]
     for part in (f"weights of the {name}", "version of sqa"):
-        if made[0].get(part) != made[1].get(part):
-            return [(part, made[0].get(part, "not recorded"), made[1].get(part, "not recorded"))]
+        if made_with[0].get(part) != made_with[1].get(part):
+            return [(part, made_with[0].get(part, "not recorded"), made_with[1].get(part, "not recorded"))]
     return [("its code", "edited, or a raised VERSION", "")]
 
 

@@ -30,7 +30,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 def latex(rows: Sequence[Sequence[str]]) -> str:
     """A tabular with the rules of the package booktabs.  The first row is the header."""
     columns = "".join("r" if right else "l" for right in numeric(rows))
-    head, *body = [" & ".join(map(_escaped, row)) + r" \\" for row in rows]
+    head, *body = [" & ".join(map(latex_escaped, row)) + r" \\" for row in rows]
     lines = [
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
@@ -85,7 +85,8 @@ def _value(cell: str) -> str | int | float | None:
     return cell
 
 
-def _escaped(text: str) -> str:
+def latex_escaped(text: str) -> str:
+    """The text with LaTeX's special characters escaped."""
     return "".join(_ESCAPED.get(sign, sign) for sign in text)
 
 

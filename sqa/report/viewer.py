@@ -10,19 +10,17 @@ policy names the hashes of what it may run, and allows no request at all; texts 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import re
 import sys
 from collections.abc import Collection, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
+from sqa.report.data import check_distinct
+from sqa.report.html import filled, page_file, source_hash
 from sqa.report.viewer_data import ViewConfig, page_data
 from sqa.run.folder import FinishedRun, open_run
 from sqa.run.parts import Parts
@@ -30,15 +28,8 @@ from sqa.run.parts import Parts
 UPLOT = "1.6.32"
 DEFAULT_OUTPUT = "view.html"  # in the first run's folder
 LARGE = 5_000_000  # bytes: pages above are slow to send and to open
-SCRIPTS = (
-    "uPlot.iife.min.js",
-    "moments.js",
-    "charts.js",
-    "address.js",
-    "page.js",
-)  # in this order, one after the other
+SCRIPTS = ("uPlot.iife.min.js", "moments.js", "charts.js", "address.js", "page.js")  # in the order in which they run
 STYLES = ("uPlot.min.css", "page.css")
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
 # "<" could end the script element that the data lie in; the separators end a line in old JavaScript
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
@@ -70,10 +61,7 @@ def main(
 
 def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
     """The runs, which must be on the same questions (ConfigError otherwise), each given once."""
-    if not folders:
-        raise ConfigError("name at least one run's folder")
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise ConfigError("the same run is named twice")
+    check_distinct(folders)
     parts = Parts()
     opened = [open_run(folder, parts) for folder in folders]
     first = opened[0]
@@ -88,16 +76,16 @@ def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
 
 
 def _wanted(run: FinishedRun, questions: Collection[str]) -> list[int]:
-    """The places of the questions to show."""
-    known = [q.id for q in run.questions]
+    """Indices of the questions to show."""
+    ids = [q.id for q in run.questions]
     for id in questions:
-        if id not in known:
-            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, known)}")
-    return [place for place, id in enumerate(known) if not questions or id in questions]
+        if id not in ids:
+            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
+    return [index for index, id in enumerate(ids) if not questions or id in questions]
 
 
 def render(data: dict[str, Any]) -> str:
-    """The HTML page of what `page_data` made."""
+    """The HTML page of the result of `page_data`."""
     script, style = _joined(SCRIPTS), _joined(STYLES)
     slots = {
         "policy": policy_of(),
@@ -106,12 +94,12 @@ def render(data: dict[str, Any]) -> str:
         "script": script,
         "data": as_script(data),
     }
-    return _SLOT.sub(lambda slot: slots[slot[1]], _part("page.html"))
+    return filled(_part("page.html"), slots)
 
 
 def policy_of() -> str:
     """The content security policy of every page of `render`: it may run its own script, and ask for nothing."""
-    script, style = _hash(_joined(SCRIPTS)), _hash(_joined(STYLES))
+    script, style = source_hash(_joined(SCRIPTS)), source_hash(_joined(STYLES))
     return f"default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'"
 
 
@@ -126,9 +114,4 @@ def as_script(data: dict[str, Any]) -> str:
 
 
 def _part(name: str) -> str:
-    return (files("sqa.report") / "viewer_page" / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """The source expression of a content security policy that allows just this text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return page_file("viewer_page", name)

@@ -1,4 +1,4 @@
-"""What the viewer's page shows, as JSON values made small: see sqa/report/viewer.py.
+"""The data of the viewer's page (sqa/report/viewer.py), as compact JSON values.
 
     {"version": 1, "sqa": ..., "floor": -4.0, "top": 50, "curve": {"name", "source", "t": [...], "ew": [...]},
      "pages": [title...], "questions": [{"id", "language", "answer", "sentences": ["text"...], "reference"}],
@@ -11,14 +11,14 @@ A trace has one entry per question, in the same order.  With n steps:
     w  the n words joined by blanks (n = 0: null); a step that only retracts has an empty word
     s  [n] source words read, each less the one before
     e  {step: words retracted}
-    g  [n][2 * guesses] page (place in "pages"), score, page, score, ...; best first
+    g  [n][2 * guesses] page (index in "pages"), score, page, score, ...; best first
     r  [n] rank of the answer, 0 = not among the first "top"
     b  [n] buzzer score
     z  first step at which the buzzer answers, null = never
     u  n characters: 0 aligned, 1 unaligned, 2 unaligned content word
     l  [n][...] source words (0-based in the question) that the word stands for
     o  [first, stop] of every stretch of source words that was left out
-    k  what became of the human translation's names, numbers and dates (docs/facts.md), a sentence; lacks without one
+    k  the human translation's names, numbers and dates in a sentence (docs/facts.md); missing without any
     f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity"}
 """
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
 from sqa.metrics.curve import curve_named
 from sqa.metrics.fact_metrics import summary_of
+from sqa.report.data import run_names
 from sqa.run.config import ComponentConfig, to_mapping
 from sqa.run.folder import FinishedRun
 from sqa.run.parts import Parts
@@ -51,45 +52,40 @@ from sqa.run.parts import Parts
 VERSION = 1  # of this layout
 GRID = 101  # points of the expected-wins curve
 DIGITS = 4  # significant ones, of scores
+GUESSES = 5  # per step
+FINDINGS = 8  # per question and run, the worst
+ERRORS = DiagnoseConfig()
 
 
 @dataclass(frozen=True, slots=True)
 class ViewConfig:
-    """What the page shows."""
+    """Settings of the page."""
 
-    guesses: int = 5  # per step, 1..50
-    findings: int = 8  # per question and run, the worst
     curve: str = "qanta2018"  # a published expected-wins curve, or a curve file (.json)
     priors: Path | None = None  # of the word aligner; None = the bundled ones
-    diagnose: DiagnoseConfig = field(default_factory=DiagnoseConfig)
-
-    def __post_init__(self) -> None:
-        problems = []
-        if not 1 <= self.guesses <= 50:
-            problems.append(f"view.guesses: must be in 1..50, got {self.guesses}")
-        if self.findings < 0:
-            problems.append(f"view.findings: must be >= 0, got {self.findings}")
-        if problems:
-            raise ConfigError(problems)
 
 
 def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) -> dict[str, Any]:
-    """The page's data of one system's traces, which no run's folder holds; its words are not aligned."""
+    """The page's data for traces without a run's folder; their words are not aligned."""
     pages = _Pages()
-    guessed = all(trace.guesses is not None for trace in traces)
-    buzzed = all(trace.buzzes is not None for trace in traces)
-    told = {"parts": {}, "notes": ["unaligned words not marked"], "aligned": False}
-    shown = [_trace(trace, None, pages, config) for trace in traces]
-    run = {"name": name, **told, "guessed": guessed, "buzzed": buzzed, "traces": shown}
+    run = {
+        "name": name,
+        "parts": {},
+        "notes": ["unaligned words not marked"],
+        "aligned": False,
+        "guessed": all(trace.guesses is not None for trace in traces),
+        "buzzed": all(trace.buzzes is not None for trace in traces),
+        "traces": [_trace(trace, None, pages) for trace in traces],
+    }
     return _data([trace.question for trace in traces], [run], pages, config)
 
 
-def page_data(runs: Sequence[FinishedRun], places: Sequence[int], config: ViewConfig) -> dict[str, Any]:
-    """The page's data: the questions at `places`, in that order, of runs that have the same questions."""
+def page_data(runs: Sequence[FinishedRun], indices: Sequence[int], config: ViewConfig) -> dict[str, Any]:
+    """The page's data: the questions at `indices`, in that order, of runs that have the same questions."""
     pages = _Pages()
     names = run_names([run.folder for run in runs])
-    shown = [_run(run, name, places, pages, config) for run, name in zip(runs, names, strict=True)]
-    return _data([runs[0].questions[place] for place in places], shown, pages, config)
+    shown = [_run(run, name, indices, pages, config) for run, name in zip(runs, names, strict=True)]
+    return _data([runs[0].questions[index] for index in indices], shown, pages, config)
 
 
 def _data(
@@ -100,8 +96,8 @@ def _data(
     return {
         "version": VERSION,
         "sqa": __version__,
-        "floor": config.diagnose.floor,
-        "top": config.diagnose.top,
+        "floor": ERRORS.floor,
+        "top": ERRORS.top,
         "curve": {"name": curve.name, "source": curve.source, "t": _short(t), "ew": _short(np.asarray(curve(t)))},
         "questions": [_question(question) for question in questions],
         "runs": list(runs),
@@ -109,30 +105,18 @@ def _data(
     }
 
 
-def run_names(folders: Sequence[Path]) -> list[str]:
-    """The folders' names; with as many of their parents as tell them apart."""
-    full = [folder.resolve().parts for folder in folders]
-    names = []
-    for parts in full:
-        shown = 1
-        while shown < len(parts) and sum(other[-shown:] == parts[-shown:] for other in full) > 1:
-            shown += 1
-        names.append("/".join(parts[-shown:]))
-    return names
-
-
 class _Pages:
-    """Page titles, each written once."""
+    """The index of each page title, in the order of first use."""
 
     def __init__(self) -> None:
-        self.titles: list[str] = []
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
 
-    def place(self, title: str) -> int:
-        if title not in self._places:
-            self._places[title] = len(self.titles)
-            self.titles.append(title)
-        return self._places[title]
+    @property
+    def titles(self) -> list[str]:
+        return list(self._indices)
+
+    def index(self, title: str) -> int:
+        return self._indices.setdefault(title, len(self._indices))
 
 
 def _question(question: Question) -> dict[str, Any]:
@@ -145,7 +129,7 @@ def _question(question: Question) -> dict[str, Any]:
     }
 
 
-def _run(run: FinishedRun, name: str, places: Sequence[int], pages: _Pages, config: ViewConfig) -> dict[str, Any]:
+def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: _Pages, config: ViewConfig) -> dict[str, Any]:
     traces = list(run.traces)
     errors, notes = _errors(run, traces, config)
     parts = (("translator", run.config.translator), ("guesser", run.config.guesser), ("buzzer", run.config.buzzer))
@@ -160,12 +144,12 @@ def _run(run: FinishedRun, name: str, places: Sequence[int], pages: _Pages, conf
         "buzzed": run.config.buzzer is not None,
         "aligned": errors is not None,
         "threshold": _threshold(run, traces),
-        "traces": [_trace(traces[place], None if errors is None else errors[place], pages, config) for place in places],
+        "traces": [_trace(traces[index], None if errors is None else errors[index], pages) for index in indices],
     }
 
 
 def _component(component: ComponentConfig) -> str:
-    """The name of a component and its options that differ from nothing: "waitk model=es-en k=6"."""
+    """The name of a component and its options that are not null: "waitk model=es-en k=6"."""
     options = to_mapping(component.options)
     return " ".join([component.name, *(f"{key}={value}" for key, value in options.items() if value is not None)])
 
@@ -178,7 +162,7 @@ def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | Non
     if threshold is None:  # then the trained model has one
         try:
             threshold = getattr(Parts().component(BUZZERS, run.config.buzzer), "threshold", None)
-        except SqaError:  # a run can be looked at without the buzzer that it was made with
+        except SqaError:  # a run can be viewed without the buzzer that it was made with
             return None
     if not isinstance(threshold, (int, float)):
         return None
@@ -199,13 +183,13 @@ def _errors(
     try:
         aligner = load_aligner(f"{next(iter(languages))}-{TARGET}", config.priors, run.folder / LINKS)
     except ConfigError as reason:
-        if config.priors is not None:  # asked for by name: not to be passed over
+        if config.priors is not None:  # requested explicitly
             raise
         return None, [f"unaligned words not marked: {reason}"]
-    return step_errors(traces, aligner, config.diagnose, load_detector(next(iter(languages)))), []
+    return step_errors(traces, aligner, ERRORS, load_detector(next(iter(languages)))), []
 
 
-def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, config: ViewConfig) -> dict[str, Any]:
+def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages) -> dict[str, Any]:
     emissions = trace.emissions
     data: dict[str, Any] = {
         "w": " ".join(e.token for e in emissions) if emissions else None,
@@ -215,8 +199,8 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, confi
     if erased:
         data["e"] = erased
     if trace.guesses is not None:
-        data["g"] = [_guesses(row[: config.guesses], pages) for row in trace.guesses]
-        data["r"] = [int(rank) if rank <= config.diagnose.top else 0 for rank in trace.rank]
+        data["g"] = [_guesses(row[:GUESSES], pages) for row in trace.guesses]
+        data["r"] = [int(rank) if rank <= ERRORS.top else 0 for rank in trace.rank]
     if trace.buzzes is not None:
         data["b"] = _short([buzz.score for buzz in trace.buzzes])
         data["z"] = next((step for step, buzz in enumerate(trace.buzzes) if buzz.buzz), None)
@@ -242,7 +226,7 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, confi
                 "severity": round(f.severity, 2),
                 "probability": None if f.probability is None else round(f.probability, 2),
             }
-            for f in ranked(errors.findings)[: config.findings]
+            for f in ranked(errors.findings)[:FINDINGS]
         ]
     return data
 
@@ -250,7 +234,7 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, confi
 def _guesses(row: Sequence[Any], pages: _Pages) -> list[float]:
     flat: list[float] = []
     for guess, score in zip(row, _short([guess.score for guess in row]), strict=True):
-        flat += (pages.place(guess.page), score)
+        flat += (pages.index(guess.page), score)
     return flat
 
 

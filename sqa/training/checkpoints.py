@@ -1,8 +1,8 @@
-"""The checkpoints of a training, whole or not there at all, and how an optimiser's memory goes into them.
+"""The checkpoints of a training, written atomically, with the state of its optimiser.
 
-A training is taken up where it was left: everything it has to remember is a mapping of names to tensors by name, state
-dictionaries or plain values.  It lies in one file (`head.pt`), replaced each time, or where others read the weights as
-well (to average the last ones) in folders checkpoint-<step>: model.safetensors, optimizer.safetensors, state.json.
+Its whole state is a mapping of names to tensors by name, state dictionaries or plain values.  It is one file
+(`head.pt`), replaced each time, or, where other code reads the weights as well (to average the last ones), folders
+checkpoint-<step>: model.safetensors, optimizer.safetensors, state.json.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import atomic
 from sqa.files.records import parse_json
 
-TENSORS = ("model", "optimizer")  # what of a folder is tensors; the rest is plain values in state.json
+TENSORS = ("model", "optimizer")  # parts stored as tensors; all others are plain values in state.json
 
 
 class Checkpoints:
     """The checkpoints of one training, at a file named *.pt or in a folder."""
 
-    def __init__(self, place: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
-        """`keep` is the number of folders kept; `identity` what a checkpoint in a file must agree in, by key."""
-        self.place, self.keep, self.identity = place, keep, identity
+    def __init__(self, path: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
+        """`keep`: the number of folders kept; `identity`: values that a checkpoint in a file must have, by key."""
+        self.path, self.keep, self.identity = path, keep, identity
 
     @property
     def in_file(self) -> bool:
-        return self.place.suffix == ".pt"
+        return self.path.suffix == ".pt"
 
-    def found(self) -> list[Path]:
+    def complete(self) -> list[Path]:
         """Complete checkpoints, oldest first."""
         if self.in_file:
-            return [self.place] if self.place.is_file() else []
-        return sorted(path for path in self.place.glob("checkpoint-???????") if (path / "state.json").exists())
+            return [self.path] if self.path.is_file() else []
+        return sorted(path for path in self.path.glob("checkpoint-???????") if (path / "state.json").exists())
 
     def write(self, step: int, content: Mapping[str, Any]) -> Path:
-        """Write what is to be remembered after `step` and drop the oldest beyond `keep`; returns its file or folder."""
+        """Write the state after `step` and delete the oldest beyond `keep`; returns the file or folder."""
         if self.in_file:
-            known = {"identity": repr(self.identity), "keys": self._keys(), "step": step, **content}
-            with atomic(self.place) as partial:
-                torch.save(known, partial)
-            return self.place
-        target = self.place / f"checkpoint-{step:07d}"
+            record = {"identity": repr(self.identity), "keys": self._keys(), "step": step, **content}
+            with atomic(self.path) as partial:
+                torch.save(record, partial)
+            return self.path
+        target = self.path / f"checkpoint-{step:07d}"
         draft = target.with_suffix(".part")
         draft.mkdir(parents=True, exist_ok=True)
         for name in TENSORS:
@@ -61,41 +61,41 @@ class Checkpoints:
         if target.exists():
             _remove(target)
         draft.replace(target)
-        for old in self.found()[: -self.keep]:
+        for old in self.complete()[: -self.keep]:
             _remove(old)
         return target
 
     def newest(self) -> dict[str, Any] | None:
-        """What the newest one holds, with its `step`, None where there is none.
+        """The content of the newest checkpoint, with its `step`; None without a checkpoint.
 
         Damaged, or of an earlier version: DataError; a file of another config: ConfigError naming the keys that differ.
         """
-        found = self.found()
-        if not found:
+        complete = self.complete()
+        if not complete:
             return None
         try:
-            content = _read_file(self.place) if self.in_file else _read_folder(found[-1])
+            content = _read_file(self.path) if self.in_file else _read_folder(complete[-1])
         except (RuntimeError, EOFError, OSError, ValueError, SafetensorError, pickle.UnpicklingError) as error:
-            raise DataError(f"{found[-1]}: the checkpoint is damaged; remove it to start again") from error
+            raise DataError(f"{complete[-1]}: the checkpoint is damaged; remove it to start again") from error
         if self.in_file:
             self._check_identity(content)
         return content
 
     def remove(self) -> None:
         """Delete them all."""
-        for path in self.found():
+        for path in self.complete():
             _remove(path)
 
     def average(self, last: int) -> dict[str, Tensor]:
-        """Mean of the weights of the `last` newest folders.  There is none: DataError."""
-        found = self.found()[-last:]
-        if not found:
-            raise DataError(f"{self.place}: no checkpoint to average; train first")
+        """Mean of the weights of the `last` newest folders.  No checkpoint: DataError."""
+        folders = self.complete()[-last:]
+        if not folders:
+            raise DataError(f"{self.path}: no checkpoint to average; train first")
         total: dict[str, Tensor] = {}
-        for path in found:
+        for path in folders:
             for name, value in load_file(path / "model.safetensors").items():
                 total[name] = total[name] + value if name in total and value.is_floating_point() else value
-        return {name: value / len(found) if value.is_floating_point() else value for name, value in total.items()}
+        return {name: value / len(folders) if value.is_floating_point() else value for name, value in total.items()}
 
     def _keys(self) -> dict[str, str]:
         return {key: repr(value) for key, value in (self.identity or {}).items()}
@@ -103,11 +103,11 @@ class Checkpoints:
     def _check_identity(self, content: Mapping[str, Any]) -> None:
         before, now = content.get("keys", {}), self._keys()
         if "step" not in content:
-            raise DataError(f"{self.place}: the checkpoint is of an earlier version; remove it to start again")
+            raise DataError(f"{self.path}: the checkpoint is of an earlier version; remove it to start again")
         if content["identity"] != repr(self.identity):
             keys = ", ".join(key for key in now if before.get(key) != now[key])
             raise ConfigError(
-                f"work: {self.place} belongs to another config ({keys} differ); remove it or name another folder"
+                f"work: {self.path} belongs to another config ({keys} differ); remove it or name another folder"
             )
 
 
@@ -130,7 +130,7 @@ def _remove(path: Path) -> None:
 
 
 class Moments:
-    """What Adam keeps of parameters, by "name.key", as a part of a training."""
+    """Adam's state of parameters, by "name.key", as a part of a training."""
 
     def __init__(self, optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
         self.optimiser, self.parameters = optimiser, dict(parameters)
@@ -141,7 +141,7 @@ class Moments:
         return {f"{name}.{key}": value for name, state in kept.items() for key, value in state.items()}
 
     def load_state_dict(self, kept: Mapping[str, Tensor]) -> None:
-        """Give the optimiser back what `state_dict` took of it."""
+        """Restore the optimiser's state from a `state_dict`."""
         for name, parameter in self.parameters.items():
             self.optimiser.state[parameter] = {
                 key: kept[f"{name}.{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")

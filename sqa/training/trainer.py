@@ -1,4 +1,4 @@
-"""The loop of every training by gradients: round after round, with checkpoints, gone on with where it was left.
+"""The loop of every training by gradients: rounds with checkpoints, from which an interrupted training resumes.
 
     trainer = Trainer("runs/x", optimiser, {"network": network, "optimiser": optimiser}, checkpoints, clip=1.0)
     trainer.resume()
@@ -9,9 +9,8 @@
         trainer.judge(accuracy(network))
     trainer.take_best()
 
-A round is an optimiser step or a pass over the texts.  Whatever is drawn in it depends on the seed and its number
-alone, so a training that was killed and goes on sees the same batches as one that was not, and ends with the same
-weights.
+A round is an optimiser step or a pass over the texts.  Random numbers in it depend on the seed and its number alone, so
+a training that was killed and resumed sees the same batches as one that was not, and ends with the same weights.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from sqa.training.checkpoints import Checkpoints
 
 
 class Part(Protocol):
-    """What a checkpoint holds: a module, an optimiser, a schedule."""
+    """A part of a checkpoint: a module, an optimiser, a schedule."""
 
     def state_dict(self) -> dict[str, Any]: ...
 
@@ -42,7 +41,7 @@ class Part(Protocol):
 
 
 class Trainer:
-    """What a training has to remember between two rounds."""
+    """The state of a training between two rounds."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class Trainer:
         clip: float | None = None,
         unit: str = "epoch",
     ) -> None:
-        """parts: what is remembered, by name; clip: longer gradients are cut to this; where, unit: for messages."""
+        """parts: saved and restored, by name; clip: the greatest norm of gradients; where, unit: for messages."""
         self.where, self.optimiser, self.parts, self.unit = where, optimiser, parts, unit
         self.checkpoints, self.clip = checkpoints, clip
         self.done, self.stale = 0, 0  # rounds in all, and since the best one
@@ -104,7 +103,7 @@ class Trainer:
             self.save()
 
     def judge(self, score: float, later: bool = False) -> None:
-        """Remember the modules if this is the best score so far; `later`: or equals it."""
+        """Keep a copy of the modules if this is the best score so far; `later`: or equals it."""
         self.stale = 0 if score > self.best_score else self.stale + 1
         if score > self.best_score or (later and score == self.best_score):
             self.best_score = score
@@ -114,16 +113,16 @@ class Trainer:
             }
 
     def take_best(self) -> None:
-        """The modules as they were when they were best."""
+        """Restore the modules of the best score."""
         for name, module in self.modules():
             module.load_state_dict(self.best[name])
 
     def modules(self) -> list[tuple[str, nn.Module]]:
-        """What is trained."""
+        """The parts that are modules."""
         return [(name, part) for name, part in self.parts.items() if isinstance(part, nn.Module)]
 
     def save(self) -> None:
-        """Write all of it, if there are to be checkpoints; no NaN is ever written."""
+        """Write a checkpoint, if the training has any; NaN in a weight raises an error."""
         if self.checkpoints is None:
             return
         for _, module in self.modules():
@@ -134,7 +133,7 @@ class Trainer:
         self.checkpoints.write(self.done, content)
 
     def resume(self) -> bool:
-        """Go on from the newest checkpoint; False if there is none.  ConfigError if it is another config's."""
+        """Continue from the newest checkpoint; False without one.  ConfigError if it belongs to another config."""
         kept = self.checkpoints.newest() if self.checkpoints is not None else None
         if kept is None:
             return False
@@ -148,7 +147,7 @@ class Trainer:
 
 @contextmanager
 def denormals_flushed() -> Iterator[None]:
-    """Tiny numbers count as 0 in here: the gradients of rare words make a step several times slower otherwise."""
+    """Flush denormal numbers to 0 in here: in the gradients of rare words they make a step several times slower."""
     for kind in (np.float32, np.float64):
         np.finfo(kind)  # numpy computes its limits once, and warns if denormals are flushed by then
     torch.set_flush_denormal(True)

@@ -163,7 +163,7 @@ def test_compare_more_than_two(sqa: Shell) -> None:
     assert r"b\_2" in (sqa.folder / "out/significance.tex").read_text(encoding="utf-8")
     assert "did you mean 'bleu'" in sqa.refused(2, "compare", "runs/a", "runs/c", "--metric", "bleuu")
     assert "two or more" in sqa.refused(2, "compare", "runs/a")
-    assert "a is there twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
+    assert "a is named twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
 
 
 def test_data_list(sqa: Shell) -> None:

@@ -27,7 +27,7 @@ from sqa.files.atomic import write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint
 from sqa.metrics.qa import ExpectedWins
 from sqa.metrics.quality.text_metric import TextMetric
-from sqa.report.viewer_data import run_names
+from sqa.report.data import run_names
 from sqa.run import folder as folders
 from sqa.run import pipeline
 from sqa.run.config import ComponentConfig, RunConfig

@@ -16,7 +16,7 @@ from sqa.core.trace import GUESSES, QuestionTrace
 from sqa.core.types import Question
 from sqa.files.atomic import write_text
 from sqa.files.store import Store, blocks_of
-from sqa.report.viewer_data import run_names
+from sqa.report.data import run_names
 from sqa.run import folder as folders
 from sqa.run import pipeline
 from sqa.run.config import DatasetConfig, RunConfig

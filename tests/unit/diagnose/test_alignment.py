@@ -48,10 +48,10 @@ def test_alike(source: str, target: str, expected: bool) -> None:
 
 def test_priors_survive_the_disk(tmp_path: Path) -> None:
     PRIORS.save(tmp_path)
-    found = Priors.load(tmp_path)
-    assert all(getattr(found, name) == getattr(PRIORS, name) for name in ("pair", "links", "source", "target"))
-    assert len(found.digest) == 64
-    assert load_priors("es-en", tmp_path).digest == found.digest
+    loaded = Priors.load(tmp_path)
+    assert all(getattr(loaded, name) == getattr(PRIORS, name) for name in ("pair", "links", "source", "target"))
+    assert len(loaded.digest) == 64
+    assert load_priors("es-en", tmp_path).digest == loaded.digest
 
 
 def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def pairs() -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
 
 class TestHmm:
     def test_words_that_change_places(self, pairs: list) -> None:
-        found = HmmAligner(PRIORS).align(pairs)
-        assert all({(1, 2), (2, 1)} <= set(one.links) for one in found)
+        alignment = HmmAligner(PRIORS).align(pairs)
+        assert all({(1, 2), (2, 1)} <= set(single.links) for single in alignment)
 
     def test_two_runs_give_the_same_numbers_and_another_seed_others(self, pairs: list) -> None:
         first = HmmAligner(PRIORS).align(pairs)
@@ -99,8 +99,8 @@ class TestHmm:
         assert HmmAligner(PRIORS, seeds=[seed + 100 for seed in SEEDS]).align(pairs) != first
 
     def test_the_spread_is_that_of_the_seeds(self, pairs: list) -> None:
-        [one] = HmmAligner(PRIORS, seeds=(0,)).align(pairs[:1])
-        assert one.evidence is not None and set(one.evidence.spread) == {0.0}
+        [single] = HmmAligner(PRIORS, seeds=(0,)).align(pairs[:1])
+        assert single.evidence is not None and set(single.evidence.spread) == {0.0}
         several = HmmAligner(PRIORS).align([*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))])[-1]
         assert several.evidence is not None and max(several.evidence.spread) > 0
 
@@ -118,24 +118,24 @@ class TestHmm:
 
     def test_an_invented_word_is_not_trusted(self, pairs: list) -> None:
         source, _ = pairs[0]
-        found = HmmAligner(PRIORS).align([*pairs[1:], (source, ("the", "red", "bird", "dog", "runs."))])[-1]
-        assert found.target[2] < 0.5 < min(found.target[1], found.target[3])
+        alignment = HmmAligner(PRIORS).align([*pairs[1:], (source, ("the", "red", "bird", "dog", "runs."))])[-1]
+        assert alignment.target[2] < 0.5 < min(alignment.target[1], alignment.target[3])
 
     def test_a_word_does_not_vouch_for_itself(self) -> None:
         """Seen in this one sentence, "zeppelin" and "zarza" tell nothing of each other but their places."""
-        [found] = HmmAligner(PRIORS).align([(("el", "perro", "zarza", "rojo"), ("the", "red", "dog", "zeppelin"))])
-        assert found.evidence is not None
-        assert found.evidence.lift[3] < 1 < found.evidence.lift[1]
+        [alignment] = HmmAligner(PRIORS).align([(("el", "perro", "zarza", "rojo"), ("the", "red", "dog", "zeppelin"))])
+        assert alignment.evidence is not None
+        assert alignment.evidence.lift[3] < 1 < alignment.evidence.lift[1]
 
     def test_like_words_need_no_priors(self, pairs: list) -> None:
-        [*_, found] = HmmAligner(PRIORS).align([*pairs, (("Lima", "y", "Napoleón"), ("Napoleon", "and", "Lima"))])
-        assert {(0, 2), (2, 0)} <= set(found.links)
+        [*_, alignment] = HmmAligner(PRIORS).align([*pairs, (("Lima", "y", "Napoleón"), ("Napoleon", "and", "Lima"))])
+        assert {(0, 2), (2, 0)} <= set(alignment.links)
 
     def test_one_trust_for_every_word(self, pairs: list) -> None:
-        for (source, target), found in zip(pairs, HmmAligner(PRIORS).align(pairs), strict=True):
-            assert (len(found.source), len(found.target)) == (len(source), len(target))
-            assert all(0 <= trust <= 1 for trust in (*found.source, *found.target))
-            assert all(found.source[i] > 0 and found.target[j] > 0 for i, j in found.links)
+        for (source, target), alignment in zip(pairs, HmmAligner(PRIORS).align(pairs), strict=True):
+            assert (len(alignment.source), len(alignment.target)) == (len(source), len(target))
+            assert all(0 <= trust <= 1 for trust in (*alignment.source, *alignment.target))
+            assert all(alignment.source[i] > 0 and alignment.target[j] > 0 for i, j in alignment.links)
 
     def test_empty_sides_have_no_links(self, pairs: list) -> None:
         first, second, third = HmmAligner(PRIORS).align([(("el", "perro"), ()), ((), ("the",)), pairs[0]])

@@ -37,31 +37,28 @@ def test_pages_of_a_word() -> None:
     assert all(1 <= pages(word) <= 10_000 for word in ("well-kept", "Kraków’s"))
 
 
-def test_a_word_of_no_language_is_unknown_and_a_copied_name_is_not() -> None:
-    found = signals("The", "socuatorian", "Potosí", "poet", "ciudad")
-    assert found["unknown"] == [0, 1, 0, 0, 0]
-    assert found["foreign"] == [0, 0, 0, 0, 1]
-    assert found["copied"] == [0, 0, 1, 0, 1]
-    assert found["name"] == [0, 0, 1, 0, 0]
-    assert found["rare"][1] > 0.5 > found["rare"][3]
+@pytest.mark.parametrize(
+    ("target", "name", "expected"),
+    [
+        ("The socuatorian Potosí poet ciudad", "unknown", [0, 1, 0, 0, 0]),  # a copied name is not unknown
+        ("The socuatorian Potosí poet ciudad", "foreign", [0, 0, 0, 0, 1]),
+        ("The socuatorian Potosí poet ciudad", "copied", [0, 0, 1, 0, 1]),
+        ("The socuatorian Potosí poet ciudad", "name", [0, 0, 1, 0, 0]),
+        ("4,500 4,600 books", "new_number", [0, 1, 0]),  # 4.500 in the source
+        ("4,500 4,600 books", "number", [1, 1, 0]),
+        ("old books and old books", "again_source", [0, 0, 0, 1, 1]),
+        ("old books and old books", "pair_again", [0, 0, 0, 1, 1]),
+    ],
+)
+def test_signals_of_spelling(target: str, name: str, expected: list[float]) -> None:
+    assert signals(*target.split())[name] == expected
 
 
-def test_numbers_are_those_of_the_source_whatever_separates_their_thousands() -> None:
+def test_spelling_helpers() -> None:
+    rare = signals("The", "socuatorian", "Potosí", "poet")["rare"]
+    assert rare[1] > 0.5 > rare[3]
     assert digits("4.500") == digits("4,500") == ("4500",) and digits("1914-18") == ("1914", "18")
-    found = signals("4,500", "4,600", "books")
-    assert found["new_number"] == [0, 1, 0]
-    assert found["number"] == [1, 1, 0]
-
-
-def test_the_second_of_two_is_the_repeated_one() -> None:
-    found = signals("old", "books", "and", "old", "books")
-    assert found["again_source"] == [0, 0, 0, 1, 1]
-    assert found["pair_again"] == [0, 0, 0, 1, 1]
-
-
-def test_how_near_a_name_is_spelt() -> None:
-    assert nearest("Potosi", SOURCE) == 1
-    assert 0.6 < nearest("Nerudla", SOURCE) <= 1
+    assert nearest("Potosi", SOURCE) == 1 and 0.6 < nearest("Nerudla", SOURCE) <= 1
     assert nearest("Washington", SOURCE) < 0.5
 
 
@@ -70,10 +67,10 @@ def test_scores_come_last_and_are_bounded() -> None:
     scores = WordScores((-1.0, -300.0), (-2.0, -4.0), (0.0, 299.0))
     rows = word_signals(SOURCE, ("Old", "books"), alignment, "es", scores)
     assert rows.shape == (2, len(GROUPS["model"]))
-    found = dict(zip(GROUPS["model"], rows.T.tolist(), strict=True))
-    assert found["given"] == [-0.1, -2.5] and found["short"] == [0, 2.5]
-    assert found["gain"] == [pytest.approx(0.1), pytest.approx(-2.1)]
-    assert found["given_after"] == [-2.5, 0]
+    by_name = dict(zip(GROUPS["model"], rows.T.tolist(), strict=True))
+    assert by_name["given"] == [-0.1, -2.5] and by_name["short"] == [0, 2.5]
+    assert by_name["gain"] == [pytest.approx(0.1), pytest.approx(-2.1)]
+    assert by_name["given_after"] == [-2.5, 0]
 
 
 def network() -> Network:
@@ -126,8 +123,8 @@ def test_a_scorer_chooses_the_weights_that_know_its_scores() -> None:
     detector = load_detector("es", Scorer())
     assert detector.network.record() == networks["lm"].record() != networks["model"].record()
     [alignment] = load_aligner("es-en").align([(SOURCE, GOOD)])
-    [found] = detector.words([(SOURCE, GOOD)], [alignment])
-    assert found.shape == (len(GOOD),) and ((0 <= found) & (found <= 1)).all()
+    [probabilities] = detector.words([(SOURCE, GOOD)], [alignment])
+    assert probabilities.shape == (len(GOOD),) and ((0 <= probabilities) & (probabilities <= 1)).all()
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])
@@ -149,9 +146,9 @@ def test_words_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         kept = load_detector("es", cache=path).words(pairs, links)
         moved = [replace(links[0], target=(0.0,) * len(GOOD)), links[1]]
         lifted = [replace(links[0], evidence=None), links[1]]
-        for other in ([(SOURCE, GOOD[::-1]), (SOURCE, ())], links), (pairs, moved), (pairs, lifted):
+        for changed in ([(SOURCE, GOOD[::-1]), (SOURCE, ())], links), (pairs, moved), (pairs, lifted):
             with pytest.raises(AssertionError, match="judged again"):
-                load_detector("es", cache=path).words(*other)
+                load_detector("es", cache=path).words(*changed)
         with pytest.raises(AssertionError, match="judged again"):
             load_detector("pl", cache=path).words(pairs, links)
     assert [row.tolist() for row in plain] == [row.tolist() for row in first] == [row.tolist() for row in kept]
@@ -165,8 +162,12 @@ def judged() -> dict[str, float]:
     """Content words of a good translation and of one corrupted three ways -> their probability to be wrong."""
     texts = [GOOD, tuple("The socuatorian poet Pablo Neruda sold 7,100 books in the bicycle city of Potosi.".split())]
     pairs = [(SOURCE, text) for text in texts]
-    found = Detector("es", load_detector("es").network).words(pairs, load_aligner("es-en").align(pairs))
-    return {word: float(p) for text, row in zip(texts, found, strict=True) for word, p in zip(text, row, strict=True)}
+    probabilities = Detector("es", load_detector("es").network).words(pairs, load_aligner("es-en").align(pairs))
+    return {
+        word: float(p)
+        for text, row in zip(texts, probabilities, strict=True)
+        for word, p in zip(text, row, strict=True)
+    }
 
 
 def test_planted_errors_are_more_probable_than_good_words(judged: dict[str, float]) -> None:

@@ -16,7 +16,7 @@ from sqa.core.types import Emission, Guess, Question
 from sqa.data.priors import is_content
 from sqa.diagnose import findings as diagnose_command
 from sqa.diagnose.alignment import Alignment
-from sqa.diagnose.step_errors import DiagnoseConfig, diagnose, is_name, step_errors
+from sqa.diagnose.step_errors import DiagnoseConfig, Finding, is_name, ranked, step_errors
 
 SOURCE = (
     ("El", "poeta", "Neruda", "nació", "en", "Parral,", "un", "pueblo", "pequeño", "de", "Linares."),
@@ -24,7 +24,7 @@ SOURCE = (
 )
 
 
-class Told:
+class Links:
     """Links words by a dictionary; a target word not in it is aligned with nothing."""
 
     pair = "es-en"
@@ -35,9 +35,9 @@ class Told:
 
     def align(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Alignment]:
         self.asked += pairs
-        return [self.one(*pair) for pair in pairs]
+        return [self.align_pair(*pair) for pair in pairs]
 
-    def one(self, source: Sequence[str], target: Sequence[str]) -> Alignment:
+    def align_pair(self, source: Sequence[str], target: Sequence[str]) -> Alignment:
         bare = [word.strip(".,").lower() for word in source]
         meant = [self.meanings.get(word.strip(".,").lower()) for word in target]
         links = sorted((bare.index(word), j) for j, word in enumerate(meant) if word in bare)
@@ -49,7 +49,7 @@ class Told:
 
 
 MEANINGS = "the=el poet=poeta neruda=neruda born=nació in=en parral=parral village=pueblo small=pequeño linares=linares"
-ALIGNER = Told(**dict(pair.split("=") for pair in f"{MEANINGS} died=murió late=tarde".split()))
+ALIGNER = Links(**dict(pair.split("=") for pair in f"{MEANINGS} died=murió late=tarde".split()))
 QUESTION = Question(
     "q1", "tests", "es", SOURCE, ("The poet Neruda was born in Parral.", "He died late."), "Pablo Neruda"
 )
@@ -75,6 +75,11 @@ def listed(rank: int) -> tuple[Guess, ...]:
 FULL = "The poet Neruda was born in Parral, small village Linares."
 
 
+def diagnose(traces: list[QuestionTrace], *arguments: object) -> list[Finding]:
+    """All findings, worst first."""
+    return ranked(finding for errors in step_errors(traces, *arguments) for finding in errors.findings)
+
+
 def test_a_good_translation_has_no_findings() -> None:
     [errors] = step_errors([trace(FULL, "He died late.", ranks=[5, 5, 1, *[1] * 10])], ALIGNER)
     assert errors.findings == ()
@@ -96,13 +101,13 @@ def test_invented_words_are_one_finding_with_the_rank_before_and_after() -> None
 class Judge:
     """Wrong as told, by word; 0.1 otherwise."""
 
-    def __init__(self, **told: float) -> None:
-        self.told = told
+    def __init__(self, **probabilities: float) -> None:
+        self.probabilities = probabilities
 
     def words(
         self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], alignments: Sequence[Alignment]
     ) -> list[np.ndarray]:
-        return [np.array([self.told.get(word, 0.1) for word in target]) for _, target in pairs]
+        return [np.array([self.probabilities.get(word, 0.1) for word in target]) for _, target in pairs]
 
 
 def test_a_word_is_hallucinated_with_its_probability_only() -> None:
@@ -111,16 +116,16 @@ def test_a_word_is_hallucinated_with_its_probability_only() -> None:
     ranks = [2, 2, 1, 1, 1, 3, 0, *[1] * 9]
     given = trace(text, "He died late.", ranks=ranks)
     [errors] = step_errors([given], ALIGNER, None, Judge(engineer=0.9, Neruda=0.6, was=0.99))
-    found = [f for f in errors.findings if f.kind == "hallucination"]
-    assert [(f.words, f.probability) for f in found] == [(("Neruda",), 0.6), (("engineer",), 0.9)]
-    assert [f.severity for f in found] == [pytest.approx(0.6 * 0.2), pytest.approx(0.9 * (4 - math.log(3) + 0.1))]
+    findings = [f for f in errors.findings if f.kind == "hallucination"]
+    assert [(f.words, f.probability) for f in findings] == [(("Neruda",), 0.6), (("engineer",), 0.9)]
+    assert [f.severity for f in findings] == [pytest.approx(0.6 * 0.2), pytest.approx(0.9 * (4 - math.log(3) + 0.1))]
     assert errors.probability is not None
     assert errors.probability[3] == 0.0  # "was" is no content word, whatever the detector says of it
     assert errors.probability[5] == 0.1
-    other = DiagnoseConfig(probability=0.95)
-    assert not any(f.kind == "hallucination" for f in diagnose([given], ALIGNER, other, Judge(engineer=0.9)))
-    assert all(f.probability is not None for f in found)
-    line = dict(zip(diagnose_command.HEADER, diagnose_command.cells(found[1]), strict=True))
+    config = DiagnoseConfig(probability=0.95)
+    assert not any(f.kind == "hallucination" for f in diagnose([given], ALIGNER, config, Judge(engineer=0.9)))
+    assert all(f.probability is not None for f in findings)
+    line = dict(zip(diagnose_command.HEADER, diagnose_command.cells(findings[1]), strict=True))
     assert (line["kind"], line["probability"]) == ("hallucination", "0.90")
 
 
@@ -153,15 +158,6 @@ def test_a_clause_left_out_is_an_omission() -> None:
     assert diagnose([trace("The poet Neruda was born in Parral.", "He died late.", ranks=ranks)], ALIGNER, short) == []
 
 
-def test_a_translation_after_the_window_is_none() -> None:
-    late = "late late late late late late The poet Neruda born in Parral, small village Linares."
-    given = trace(late, "He died late.")
-    [errors] = step_errors([given], ALIGNER, DiagnoseConfig(window=20))
-    assert "omission" not in {f.kind for f in errors.findings}
-    [errors] = step_errors([given], ALIGNER, DiagnoseConfig(window=2))
-    assert [f.span.words for f in errors.findings if f.span] == [SOURCE[0][1:8]]
-
-
 def test_nothing_written_at_all() -> None:
     [errors] = step_errors([QuestionTrace(QUESTION, (), ())], ALIGNER)
     assert (errors.log_mrr, errors.unaligned) == ((), ())
@@ -192,7 +188,7 @@ def test_a_retracted_word_is_judged_in_the_last_text_that_showed_it() -> None:
         Emission(0, "poet", 3, False, 1),
         Emission(0, "Neruda", 4, False),
     )
-    aligner = Told(the="el", poet="poeta", neruda="neruda")
+    aligner = Links(the="el", poet="poeta", neruda="neruda")
     [errors] = step_errors([QuestionTrace(QUESTION, emissions)], aligner)
     assert errors.unaligned == (False, True, False, False)
     assert {target for _, target in aligner.asked} == {("The", "rocket"), ("The", "poet", "Neruda"), ()}
@@ -205,32 +201,32 @@ def test_links_count_over_all_sentences() -> None:
 
 
 def test_worst_first_and_the_same_whatever_the_order() -> None:
-    other = Question("q0", "tests", "es", SOURCE, QUESTION.reference, "Pablo Neruda")
+    question = Question("q0", "tests", "es", SOURCE, QUESTION.reference, "Pablo Neruda")
     traces = [
         trace("The rocket " + FULL[4:], "He died late.", ranks=[1] * 14),
-        trace(FULL, "He died late.", ranks=[1] * 6 + [4] * 7, question=other),
+        trace(FULL, "He died late.", ranks=[1] * 6 + [4] * 7, question=question),
     ]
-    found = diagnose(traces, ALIGNER)
-    assert [(f.question, f.kind) for f in found] == [("q0", "drop"), ("q1", "hallucination")]
-    assert diagnose(traces[::-1], ALIGNER) == found
+    findings = diagnose(traces, ALIGNER)
+    assert [(f.question, f.kind) for f in findings] == [("q0", "drop"), ("q1", "hallucination")]
+    assert diagnose(traces[::-1], ALIGNER) == findings
 
 
 def test_an_aligner_of_another_pair_is_refused() -> None:
-    other = Question("q0", "tests", "pl", SOURCE, QUESTION.reference, "Pablo Neruda")
+    polish = Question("q0", "tests", "pl", SOURCE, QUESTION.reference, "Pablo Neruda")
     with pytest.raises(ConfigError, match="the aligner is for es-en, the questions are for pl-en"):
-        step_errors([QuestionTrace(other, ())], ALIGNER)
+        step_errors([QuestionTrace(polish, ())], ALIGNER)
 
 
 def test_config_lists_all_problems() -> None:
     with pytest.raises(ConfigError) as error:
-        DiagnoseConfig(probability=0, trust=0, drop=-1, omission_words=0, window=-2)
-    assert len(error.value.problems) == 5
+        DiagnoseConfig(probability=0, trust=0, drop=-1, omission_words=0)
+    assert len(error.value.problems) == 4
 
 
 def test_content_words() -> None:
     content = [("(Paris),", "en"), ("król", "pl"), ("1914", "es")]
-    others = [("The", "en"), ("--", "en"), ("Doesn’t", "en"), ("których", "pl"), ("también,", "es")]
-    assert all(is_content(*word) for word in content) and not any(is_content(*word) for word in others)
+    function = [("The", "en"), ("--", "en"), ("Doesn’t", "en"), ("których", "pl"), ("también,", "es")]
+    assert all(is_content(*word) for word in content) and not any(is_content(*word) for word in function)
     assert is_content("der", "xx") and not is_content("–", "xx")  # without a list every word is content
 
 

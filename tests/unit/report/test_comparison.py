@@ -44,16 +44,16 @@ def test_every_cell_is_the_pair_worked_out_by_hand(opened: list[runs.RunFolder],
     assert notes == [] and [(pair.row.metric, pair.a, pair.b) for pair in pairs] == [
         (metric, *two) for metric in ("al", "accuracy") for two in combinations(NAMES, 2)
     ]
-    stats = {one.folder.name: one.stats for one in opened}
+    stats = {run.folder.name: run.stats for run in opened}
     for metric in ("al", "accuracy"):
-        mine = [pair for pair in pairs if pair.row.metric == metric]
-        by_hand = [exact(stats[pair.a][metric][:, :2], stats[pair.b][metric][:, :2]) for pair in mine]
-        assert [pair.row.p_randomization for pair in mine] == pytest.approx(by_hand, abs=0.012)
-        for pair in mine:
+        of_metric = [pair for pair in pairs if pair.row.metric == metric]
+        by_hand = [exact(stats[pair.a][metric][:, :2], stats[pair.b][metric][:, :2]) for pair in of_metric]
+        assert [pair.row.p_randomization for pair in of_metric] == pytest.approx(by_hand, abs=0.012)
+        for pair in of_metric:
             x, y = stats[pair.a][metric].sum(0), stats[pair.b][metric].sum(0)
             assert pair.row.diff == pytest.approx(x[0] / x[1] - y[0] / y[1])
         # Holm: the smallest of three p-values times 3, the next times 2, the last times 1, never falling
-        first, second, third = sorted(mine, key=lambda pair: pair.row.p_randomization)
+        first, second, third = sorted(of_metric, key=lambda pair: pair.row.p_randomization)
         least = min(1.0, 3 * first.row.p_randomization)
         middle = max(least, min(1.0, 2 * second.row.p_randomization))
         adjusted = [least, middle, max(middle, third.row.p_randomization)]
@@ -69,7 +69,7 @@ def test_the_latex_matrix_is_row_minus_column_and_bold_where_significant(
     pairs, _ = comparison.compare_all(opened, ["al", "accuracy"], resamples=2000)
     comparison.write(pairs, tmp_path)
     al, accuracy = (tmp_path / "significance.tex").read_text(encoding="utf-8").split("\n\n")[:2]
-    value = {one.folder.name: one.stats["al"].sum(0)[0] / one.stats["al"].sum(0)[1] for one in opened}
+    value = {run.folder.name: run.stats["al"].sum(0)[0] / run.stats["al"].sum(0)[1] for run in opened}
     for row in NAMES:
         cells = ["--" if row == column else rf"$\mathbf{{{value[row] - value[column]:+.1f}}}$" for column in NAMES]
         assert " & ".join([row.replace("_", r"\_"), *cells]) + r" \\" in al

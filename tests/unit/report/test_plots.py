@@ -11,8 +11,8 @@ from sqa.report.plots import Line, Panel, lines, order, over_k
 
 @pytest.mark.parametrize("keys", [("0.1", "0.5", "0.95", "1"), ("1", "3", "12", "full")])
 def test_points_are_joined_in_the_order_of_their_keys(keys: tuple[str, ...]) -> None:
-    rows = [Row(("x", key), "ew", float(place)) for place, key in enumerate(keys)]
-    shares = {key: 100.0 * place for place, key in enumerate(keys)}
+    rows = [Row(("x", key), "ew", float(index)) for index, key in enumerate(keys)]
+    shares = {key: 100.0 * index for index, key in enumerate(keys)}
     [line] = lines([rows[-1], *rows[:-1]], 0, 1)
     for panel in (Panel("over k", [line]), Panel("over shares", [line._replace(x=shares)])):
         figure = over_k([[panel]], "x")
@@ -23,8 +23,8 @@ def test_points_are_joined_in_the_order_of_their_keys(keys: tuple[str, ...]) -> 
 
 
 def test_a_system_looks_the_same_where_another_is_missing() -> None:
-    both = [Row((name, k), "ew", 0.5, 0.4, 0.6) for name in ("a", "b") for k in ("1", "3")]
-    assert [(line.label, line.look) for line in lines(both[2:], 0, 1, ("a", "b"))] == [("b", 1)]
-    figure = over_k([[Panel("", [Line("dot", 0, {"1": both[0]}), Line("line", 1, {"1": both[2], "3": both[3]})])]], "k")
+    rows = [Row((name, k), "ew", 0.5, 0.4, 0.6) for name in ("a", "b") for k in ("1", "3")]
+    assert [(line.label, line.look) for line in lines(rows[2:], 0, 1, ("a", "b"))] == [("b", 1)]
+    figure = over_k([[Panel("", [Line("dot", 0, {"1": rows[0]}), Line("line", 1, {"1": rows[2], "3": rows[3]})])]], "k")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot"]
     pyplot.close(figure)

@@ -20,7 +20,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.curve import curve_named
 from sqa.report import figures
-from sqa.report.data import changes, described, labels, read_rows, read_runs
+from sqa.report.data import changes, described, read_rows, read_runs, run_names
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
@@ -48,9 +48,9 @@ def report(sweep: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
 def section(text: str, heading: str) -> str:
     """The part of a Markdown text under a heading, up to the next of its level or above."""
     level = len(heading) - len(heading.lstrip("#"))
-    _, found, rest = text.partition(f"{heading}\n")
-    assert found, heading
-    return re.split(rf"^#{{1,{level}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    _, heading_line, below = text.partition(f"{heading}\n")
+    assert heading_line, heading
+    return re.split(rf"^#{{1,{level}}} ", below, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def cells(text: str) -> list[list[str]]:
@@ -65,12 +65,12 @@ class Elements(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -83,12 +83,12 @@ def test_the_scores_are_those_of_the_runs_own_reports(report: Path, sweep: list[
     header, *rows = cells(section((report / "report.md").read_text(), "### Scores"))
     assert header == ["metric", "unit", "`wait1`", "`wait3`", "`wait6`"]
     shown = {row[0].strip("`"): row[2:] for row in rows}
-    for place, folder in enumerate(sweep):
+    for index, folder in enumerate(sweep):
         for metric, row in read_rows(folder / runs.REPORT).items():
             if row.unit == "0-1":
-                assert shown[metric][place] == f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
+                assert shown[metric][index] == f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
             elif row.unit == "questions":
-                assert shown[metric][place] == f"{row.value:.0f} of {row.n}"
+                assert shown[metric][index] == f"{row.value:.0f} of {row.n}"
     assert shown["unknown-pages"] == ["2 of 3"] * 3
 
 
@@ -205,8 +205,8 @@ def test_the_drawn_numbers_lie_beside_the_figures(report: Path, sweep: list[Path
     assert [row["k"] for row in rows if row["metric"] == "ew"] == ["1", "3", "6"]
     assert {row["series"] for row in rows} == {"doubles:build_translator"}
     expected = read_rows(sweep[1] / runs.REPORT)["oracle-ew"]
-    [found] = [row for row in rows if (row["run"], row["metric"]) == ("wait3", "oracle-ew")]
-    assert float(found["value"]) == expected.value
+    [drawn] = [row for row in rows if (row["run"], row["metric"]) == ("wait3", "oracle-ew")]
+    assert float(drawn["value"]) == expected.value
     with (report / "over_lag.csv").open(newline="") as file:
         lags = {row["run"]: float(row["dal"]) for row in csv.DictReader(file)}
     assert lags["wait1"] < lags["wait3"] < lags["wait6"]
@@ -219,16 +219,13 @@ def test_wins_are_those_of_the_top_guess_at_each_point() -> None:
     q = question(sentences=("uno dos", "tres cuatro"))
     guesses = [(), (Guess("Spain", 1.0),), (Guess("France", 1.0),), (Guess("Spain", 1.0),)]
     trace = QuestionTrace(q, echo(q), tuple(guesses))
-    found = wins_at(trace, bins=4)
+    wins = wins_at(trace, bins=4)
     curve = curve_named("qanta2018")
     ends = np.array([0.25, 0.5, 0.75, 1.0])
     right = [trace.correct[trace.fraction <= end + 1e-9][-1:].any() for end in ends]
     assert right == [False, True, False, True]
-    assert found == pytest.approx(np.where(right, curve(ends), 0.0))
-
-
-def test_a_question_without_words_wins_nothing() -> None:
-    assert wins_at(QuestionTrace(question(), (), ()), bins=3).tolist() == [0, 0, 0]
+    assert wins == pytest.approx(np.where(right, curve(ends), 0.0))
+    assert wins_at(QuestionTrace(question(), (), ()), bins=3).tolist() == [0, 0, 0]  # without words
 
 
 # ------------------------------------------------------------------------------------------------ Markdown and HTML
@@ -237,13 +234,13 @@ def test_a_question_without_words_wins_nothing() -> None:
 def test_the_page_asks_for_nothing_and_runs_nothing(report: Path) -> None:
     text = (report / "report.html").read_text()
     elements = Elements(text)
-    tags = {tag for tag, _ in elements.found}
+    tags = {tag for tag, _ in elements.elements}
     assert not tags & {"script", "link", "iframe", "object", "embed", "form", "base"}
-    images = [value for tag, a in elements.found for value in (a.get("src"), a.get("srcset")) if value]
+    images = [value for tag, a in elements.elements for value in (a.get("src"), a.get("srcset")) if value]
     assert len(images) == 6  # three figures, light and dark
     assert all(image.startswith("data:image/svg+xml;base64,") for image in images)
-    assert not any(name.startswith("on") or name == "style" for _, a in elements.found for name in a)
-    [policy] = [a["content"] for tag, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
+    assert not any(name.startswith("on") or name == "style" for _, a in elements.elements for name in a)
+    [policy] = [a["content"] for tag, a in elements.elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy is not None and policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
     assert "prefers-color-scheme: dark" in text
     for heading in ("Scores", "Not computed, and why", "Signatures", "Fingerprints", "Versions"):
@@ -253,16 +250,16 @@ def test_the_page_asks_for_nothing_and_runs_nothing(report: Path) -> None:
 def test_texts_of_runs_never_become_markup(tmp_path: Path) -> None:
     name = "_a|b`<img src=x onerror=alert(1)> $x$ **c** &amp; [d](e)"
     run = make(tmp_path, name, **METRICS)
-    other = make(tmp_path, f"{name}2", k=2, **METRICS)
+    second = make(tmp_path, f"{name}2", k=2, **METRICS)
     summary = json.loads((run / runs.SUMMARY).read_text())
     summary["refusals"]["dal"] = f"{EVIL}\n## {EVIL} | `x` \x1b[31m"
     (run / runs.SUMMARY).write_text(json.dumps(summary))
-    main([run, other], tmp_path / "report")
+    main([run, second], tmp_path / "report")
     text = (tmp_path / "report" / "report.html").read_text()
     elements = Elements(text)
-    assert not {"script"} & {tag for tag, _ in elements.found}
-    assert all(str(a["src"]).startswith("data:") for tag, a in elements.found if tag == "img")
-    assert not any(key.startswith("on") for _, a in elements.found for key in a)
+    assert not {"script"} & {tag for tag, _ in elements.elements}
+    assert all(str(a["src"]).startswith("data:") for tag, a in elements.elements if tag == "img")
+    assert not any(key.startswith("on") for _, a in elements.elements for key in a)
     assert name in elements.text
     assert " ".join(f"{EVIL} ## {EVIL} | `x` \ufffd[31m".split()) in elements.text
     header = cells(section((tmp_path / "report" / "report.md").read_text(), "### Scores"))[0]
@@ -345,17 +342,16 @@ def test_a_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
 
 
 def test_runs_of_equal_names_are_told_apart(tmp_path: Path) -> None:
-    assert labels([tmp_path / "a" / "x", tmp_path / "b" / "x"]) == ["a/x", "b/x"]
-    assert labels([tmp_path / "a" / "x", tmp_path / "b" / "y"]) == ["x", "y"]
+    assert run_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "y"]
 
 
 def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> None:
     first = runs.read(sweep[0]).config
-    other = runs.read(make(tmp_path, "x", translator={"name": "fixed", "text": "reference"}, buzzer=None)).config
-    found = dict(changes(first, other))
-    assert found["translator"].startswith("{name: fixed, text: reference")
-    assert (found["buzzer"], found["metrics"]) == ("null", "[al]")
-    assert "name" not in found
+    changed = runs.read(make(tmp_path, "x", translator={"name": "fixed", "text": "reference"}, buzzer=None)).config
+    differences = dict(changes(first, changed))
+    assert differences["translator"].startswith("{name: fixed, text: reference")
+    assert (differences["buzzer"], differences["metrics"]) == ("null", "[al]")
+    assert "name" not in differences
     assert changes(first, runs.read(sweep[1]).config) == [("translator.k", "3")]
 
 

@@ -34,38 +34,40 @@ def make(runs: Path, name: str, guesser: dict | None = None, **changes: object) 
 
 
 def parts(folder: Path) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    by_stage: dict[str, set[str]] = {}
     for reason in stored.explain(folder):
-        found.setdefault(reason.stage, set()).add(reason.part)
-    return found
+        by_stage.setdefault(reason.stage, set()).add(reason.part)
+    return by_stage
 
 
 def test_what_is_stored_and_who_uses_it(tmp_path: Path) -> None:
     make(tmp_path, "a")
     make(tmp_path, "b", metrics=["ew", "accuracy"])
-    held = {(one.stage, one.runs) for one in stored.holdings(tmp_path)}
+    held = {(stage.stage, stage.runs) for stage in stored.holdings(tmp_path)}
     assert held == {
         *((stage, ("a", "b")) for stage in ("questions", "translate", "guess", "buzz")),
         ("score", ("a",)),
         ("score", ("b",)),
     }
-    assert all(one.size > 100 and (one.blocks > 0) == (one.stage != "questions") for one in stored.holdings(tmp_path))
+    assert all(
+        stage.size > 100 and (stage.blocks > 0) == (stage.stage != "questions") for stage in stored.holdings(tmp_path)
+    )
 
 
 def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
     make(tmp_path, "a")
     shutil.rmtree(make(tmp_path, "b", toy(tmp_path, "tfidf")))
-    assert sorted(one.stage for one in stored.prune(tmp_path)) == ["buzz", "guess", "score"]
-    assert not list(stored.prune(tmp_path)) and {one.runs for one in stored.holdings(tmp_path)} == {("a",)}
+    assert sorted(stage.stage for stage in stored.prune(tmp_path)) == ["buzz", "guess", "score"]
+    assert not list(stored.prune(tmp_path)) and {stage.runs for stage in stored.holdings(tmp_path)} == {("a",)}
     folders.read(tmp_path / "a").open()  # still has all it needs
 
 
 def test_a_key_of_the_config_is_named_with_both_values(tmp_path: Path) -> None:
     make(tmp_path, "a")
-    other = make(tmp_path, "b", toy(tmp_path, b=0.5))
-    [reason] = [one for one in stored.explain(other) if one.stage == "guess"]
+    changed = make(tmp_path, "b", toy(tmp_path, b=0.5))
+    [reason] = [reason for reason in stored.explain(changed) if reason.stage == "guess"]
     assert (reason.part, reason.now) == ("guesser.b", "0.5") and float(reason.then) == bm25.Bm25Config().b
-    assert parts(other)["buzz"] == {"what it reads"} and parts(other)["translate"] == {"nothing to compare with"}
+    assert parts(changed)["buzz"] == {"what it reads"} and parts(changed)["translate"] == {"nothing to compare with"}
 
 
 def test_data_code_weights_and_version_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

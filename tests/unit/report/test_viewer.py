@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from pathlib import Path
@@ -17,7 +16,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
 from sqa.report import viewer, viewer_data
 from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
-from sqa.report.viewer_data import ViewConfig, page_data, run_names
+from sqa.report.viewer_data import ViewConfig, page_data, traces_data
 from sqa.run.folder import open_run
 
 
@@ -41,18 +40,18 @@ def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
     [shown] = data["runs"]
     assert (shown["name"], shown["notes"], shown["aligned"]) == ("wait2", [], True)
     assert shown["parts"]["translator"] == "doubles:build_translator k=2 delay=0.0"
-    found, trace = shown["traces"][0], run.traces[0]
-    assert found["w"] == "el país llamado Spain era grande ganó contra France después"
-    assert np.cumsum(found["s"]).tolist() == trace.source_words.tolist()
-    assert found["r"] == trace.rank.tolist()
-    assert found["u"] == "0000020000"  # "grande" is a content word
-    assert found["l"][3] == [3]
-    assert found["z"] == 3
-    assert (found["o"], shown["threshold"]) == ([], 0.5)
-    assert [data["pages"][i] for i in found["g"][-1][::2]] == ["France", "Spain"]
-    assert found["g"][-1][1::2] == [9, 4]  # scores, whole ones without a point
-    assert found["b"][-1] == 9
-    drop = found["f"][0]
+    first, trace = shown["traces"][0], run.traces[0]
+    assert first["w"] == "el país llamado Spain era grande ganó contra France después"
+    assert np.cumsum(first["s"]).tolist() == trace.source_words.tolist()
+    assert first["r"] == trace.rank.tolist()
+    assert first["u"] == "0000020000"  # "grande" is a content word
+    assert first["l"][3] == [3]
+    assert first["z"] == 3
+    assert (first["o"], shown["threshold"]) == ([], 0.5)
+    assert [data["pages"][i] for i in first["g"][-1][::2]] == ["France", "Spain"]
+    assert first["g"][-1][1::2] == [9, 4]  # scores, whole ones without a point
+    assert first["b"][-1] == 9
+    drop = first["f"][0]
     assert (drop["kind"], drop["words"], drop["before"], drop["after"]) == ("drop", "France", 1, 2)
     assert shown["traces"][1]["z"] is None
     curve = data["curve"]
@@ -85,12 +84,9 @@ def test_retractions_and_questions_without_words_are_kept(tmp_path: Path) -> Non
     run = open_run(make(tmp_path, "plain", guesser=None, buzzer=None))
     emissions = (Emission(0, "a", 1, False), Emission(0, "", 1, False, erase=1), Emission(0, "b", 1, True))
     question = run.questions[2]
-    trace = viewer_data._trace(QuestionTrace(question, emissions), None, viewer_data._Pages(), ViewConfig())
-    assert trace == {"w": "a  b", "s": [1, 0, 0], "e": {1: 1}}
-    assert viewer_data._trace(QuestionTrace(question, ()), None, viewer_data._Pages(), ViewConfig()) == {
-        "w": None,
-        "s": [],
-    }
+    traces = [QuestionTrace(question, emissions), QuestionTrace(question, ())]
+    [shown] = traces_data(traces, "two", ViewConfig())["runs"]
+    assert shown["traces"] == [{"w": "a  b", "s": [1, 0, 0], "e": {1: 1}}, {"w": None, "s": []}]
     data = page_data([run], [0], ViewConfig())
     assert not data["runs"][0]["guessed"]
     assert {"no guesser ran", "no buzzer ran"} <= set(data["runs"][0]["notes"])
@@ -145,27 +141,20 @@ def test_without_an_aligner_the_page_says_so(
 
 
 def test_what_cannot_be_shown_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two = (
+    run, shorter = (
         make(tmp_path, "one"),
         make(tmp_path, "two", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}),
     )
     with pytest.raises(ConfigError, match=r"not on the same questions .*, 3 and .*, 2\)"):
-        open_runs([one, two])
+        open_runs([run, shorter])
     with pytest.raises(ConfigError, match="named twice"):
-        open_runs([one, one / ".." / "one"])
+        open_runs([run, run / ".." / "one"])
     with pytest.raises(ConfigError, match="name at least one"):
         open_runs([])
     with pytest.raises(ConfigError, match="is not the folder of a finished run"):
         main([tmp_path])
     with pytest.raises(ConfigError, match="'q9' is not a question of .*, did you mean 'q"):
-        main([one], questions=["q9"])
-    assert not (one / viewer.DEFAULT_OUTPUT).exists()
+        main([run], questions=["q9"])
+    assert not (run / viewer.DEFAULT_OUTPUT).exists()
     with pytest.raises(ConfigError, match="must be one of .* or a curve file"):
-        page_data([open_run(one)], [0], ViewConfig(curve="nobody"))
-
-
-def test_settings_and_names() -> None:
-    with pytest.raises(ConfigError, match="view.guesses: must be in 1..50, got 0\nview.findings"):
-        ViewConfig(guesses=0, findings=-1)
-    assert dataclasses.replace(ViewConfig(), guesses=50).guesses == 50
-    assert run_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "y"]
+        page_data([open_run(run)], [0], ViewConfig(curve="nobody"))

@@ -81,7 +81,7 @@ def test_unfinished_checkpoints_do_not_count(folder):
         training.step(number)
     (folder / "checkpoint-0000009.part").mkdir()
     (folder / "checkpoint-0000009").mkdir()
-    assert Checkpoints(folder).found() == [folder / "checkpoint-0000001"]
+    assert Checkpoints(folder).complete() == [folder / "checkpoint-0000001"]
 
 
 def test_average_is_the_mean(folder):
@@ -90,7 +90,7 @@ def test_average_is_the_mean(folder):
         training.step(number)
     from safetensors.torch import load_file
 
-    a, b = (load_file(path / "model.safetensors")["decoder_norm.weight"] for path in Checkpoints(folder).found())
+    a, b = (load_file(path / "model.safetensors")["decoder_norm.weight"] for path in Checkpoints(folder).complete())
     torch.testing.assert_close(Checkpoints(folder).average(2)["decoder_norm.weight"], (a + b) / 2)
 
 

@@ -50,7 +50,7 @@ def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs)
     weights = (folder / "model" / "model.safetensors").read_bytes()
     other = config(learning_rate=3e-3, clip=2.0)
     refused(ConfigError, r"tiny: trained with another train.clip, train.learning_rate; .*--fresh", train, other, runs)
-    assert (folder / "model" / "model.safetensors").read_bytes() == weights and len(Checkpoints(folder).found()) == 2
+    assert (folder / "model" / "model.safetensors").read_bytes() == weights and len(Checkpoints(folder).complete()) == 2
     train(config(threads=2), runs)  # does not matter
     train(other, runs, fresh=True)
     assert load_model(folder / "model")[2]["training"]["train"]["clip"] == 2.0
@@ -151,7 +151,7 @@ def test_a_loss_that_is_no_number_ends_the_training_and_spoils_no_checkpoint(run
     with pytest.raises(NotComputable, match=r"tiny: step 4: the loss is nan, training stops") as raised:
         train(config(8), runs)
     assert raised.value.exit_code != 0
-    [checkpoint] = Checkpoints(runs / "smt" / "tiny").found()
+    [checkpoint] = Checkpoints(runs / "smt" / "tiny").complete()
     assert checkpoint.name == "checkpoint-0000003"
     weights = load_file(checkpoint / "model.safetensors")
     assert all(np.isfinite(array).all() for array in weights.values())
