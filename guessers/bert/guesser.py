@@ -28,7 +28,8 @@ from torch import Tensor, nn
 
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
-from guessers.bert.encoder import Device, Encoder, Precision, spans
+from guessers.bert.encoder import Encoder, Precision, spans
+from guessers.pretrained import Device
 from sqa.core.errors import Count, DataError, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import dequantise, folder_digest, quantise, resolve_model, write_tensors

@@ -23,10 +23,11 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
+from guessers.bert.encoder import Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import identity_of
+from guessers.pretrained import Device
 from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Whole, checked
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Part, Trainer

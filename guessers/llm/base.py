@@ -94,6 +94,7 @@ class BaseChat:
         self._model = model_identity(config.base, config.precision)
         self._priors: dict[str, float] = {}
 
+    @cached_property
     def identity(self) -> str:
         """Hash of all that makes a reply but the prompt: files, arithmetic, retrieval.  The weights come after it."""
         c = self.config

@@ -24,7 +24,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     id INTEGER PRIMARY KEY,             -- in the order of arrival
     key TEXT NOT NULL UNIQUE,           -- sha256 of source and prompt
-    source TEXT NOT NULL,               -- Chat.identity()
+    source TEXT NOT NULL,               -- Chat.identity
     prompt_characters INTEGER NOT NULL,
     prompt_tokens INTEGER,              -- NULL = the endpoint did not tell
     reply_tokens INTEGER,
@@ -41,6 +41,7 @@ class Chat(Protocol):
     max_tokens: int
     budget: Budget
 
+    @property
     def identity(self) -> str: ...
 
     def complete(self, prompt: str, halt: threading.Event) -> Reply: ...
@@ -165,7 +166,7 @@ class CachedChat:
 
     def key(self, prompt: str) -> str:
         """Under which the reply to a prompt is kept."""
-        return digest([self.chat.identity(), prompt])
+        return digest([self.chat.identity, prompt])
 
     def missing(self, prompts: Sequence[str]) -> list[str]:
         """The distinct prompts that have no reply yet, in order."""
@@ -196,7 +197,7 @@ class CachedChat:
 
     def _send(self, missing: dict[str, str]) -> dict[str, Reply]:
         """key -> reply, by as many requests at a time as the chat allows."""
-        halt, source = threading.Event(), self.chat.identity()
+        halt, source = threading.Event(), self.chat.identity
 
         def one(prompt: str, key: str) -> Reply:
             try:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -161,6 +162,7 @@ class Endpoint:
         self._http: dict[str, Http] = {}  # by key
         self._answered = False  # once it has, a connection that fails is worth another attempt
 
+    @cached_property
     def identity(self) -> str:
         """Hash of all that decides a reply but the prompt: address, model, label and parameters."""
         return digest([VERSION, self.url, self.config.label, self._request("")])

@@ -143,7 +143,7 @@ class LlmGuesser:
         listed = self._titles.fingerprint if self._titles else None
         replies: list[object] = [] if c.reply == "json" else [c.reply]
         replies += [list(astuple(c.base.weights))] if c.base is not None else []
-        return digest(["llm", VERSION, self.chat.chat.identity(), c.asked, c.every, c.guesses, listed, *replies])
+        return digest(["llm", VERSION, self.chat.chat.identity, c.asked, c.every, c.guesses, listed, *replies])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """At most `n` pages for each text, by its first words up to a multiple of `every`.  Scores are in 0..1.
@@ -207,7 +207,7 @@ class LlmGuesser:
             distinct |= dict.fromkeys(prompt for prompt in map(self._prompt, of_question) if prompt)
         missing = self.chat.missing(list(distinct))
         characters = sum(map(len, missing))
-        known = self.chat.cache.usage(self.chat.chat.identity())
+        known = self.chat.cache.usage(self.chat.chat.identity)
         read = written = cost = None
         if known.replies:
             read = math.ceil(characters * known.prompt_tokens / known.prompt_characters)

@@ -20,15 +20,15 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from guessers.open_qa.passages import Passage
+from guessers.pretrained import WANTED, Device, load_pretrained, pick_device
 from sqa.core.errors import Bound, ConfigError, Count, DataError, checked, need
 from sqa.files.atomic import file_digest
-from sqa.files.hub import check_shards, find_model
-from sqa.files.model_files import check_weights
+from sqa.files.hub import find_model
 
 VERSION = 1  # raise when answers change
 
@@ -43,7 +43,7 @@ class ReaderConfig:
     stride: Count = 128  # pieces that two windows of a passage share
     max_answer: Count = 30  # pieces of an answer at most
     batch: Count = 16  # windows read at once
-    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
+    device: Device = "auto"  # auto = a GPU if there is one
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
 
@@ -61,13 +61,10 @@ class Reader:
     def __init__(self, config: ReaderConfig) -> None:
         import torch
 
-        from guessers.bert.encoder import WANTED
-
         need("transformers", f"the reader {config.model}")
         self.config = config
         self.folder = find_model(config.model, config.revision, config.download, WANTED)
-        wanted = config.device
-        self.device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted)
+        self.device = torch.device(pick_device(config.device))
         self.tokenizer, self.model = _load(self.folder)
         limit = min(int(self.model.config.max_position_embeddings), int(self.tokenizer.model_max_length))
         if config.max_length > limit:
@@ -143,26 +140,7 @@ def best_span(start: np.ndarray, end: np.ndarray, inside: np.ndarray, longest: i
 
 def _load(folder: Path) -> tuple[Any, Any]:
     """Tokenizer and model (float32, eval mode); one clear line for a folder that has none."""
-    import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModelForQuestionAnswering, AutoTokenizer
-    from transformers.utils import logging
-
-    if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
-        raise DataError(f"{folder}: no config.json with *.safetensors weights; give a folder of save_pretrained")
-    check_shards(folder)
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would list what is missing; one line does
-    local = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **local)
-        model, loading = AutoModelForQuestionAnswering.from_pretrained(
-            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
-        )
-    except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
-        raise DataError(f"{folder}: cannot be loaded as a reader: {str(error).strip().splitlines()[0]}") from error
-    finally:
-        logging.set_verbosity(verbosity)
+    tokenizer, model = load_pretrained(folder, "AutoModelForQuestionAnswering", "a trained reader")
     if not tokenizer.is_fast:
         raise DataError(f"{folder}: its tokenizer is a slow one, which does not say where its pieces stand")
     tokenizer.padding_side = "right"  # piece 0 of every window is a mark, never padding
@@ -170,8 +148,4 @@ def _load(folder: Path) -> tuple[Any, Any]:
         raise DataError(
             f"{folder}: its texts do not begin with a mark that can stand for 'not here' (XLNet's end with it)"
         )
-    if loading["missing_keys"]:
-        missing = sorted(loading["missing_keys"])
-        raise DataError(f"{folder}: not a trained reader, it lacks {', '.join(missing[:3])}")
-    check_weights(folder, model.named_parameters())
-    return tokenizer, model.eval()
+    return tokenizer, model

@@ -63,7 +63,7 @@ ARROWS: dict[str, set[str]] = {
     "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the network and its tokenizer
     "guessers.e5": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
-    "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.bert", "guessers.llm"},
+    "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.llm"},
     "guessers.train": {"sqa", *SQA, "guessers"}
     | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.fusion", "guessers.rerank"},
     "buzzers": {"sqa", *SQA},

@@ -30,8 +30,6 @@ OWN = {  # module -> why it may call the package's own reader
     "sqa/diagnose/alignment.py": "a cache that it wrote itself",
     "guessers/llm/client.py": "a reply, whose faults it counts",
     "guessers/llm/reply.py": "a reply, whose faults it counts",
-    "guessers/llm/local.py": "a model's config.json",
-    "guessers/bert/encoder.py": "a model's config.json",
 }
 
 

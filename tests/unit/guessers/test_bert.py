@@ -339,10 +339,10 @@ def pickle_only(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("corrupt", "message"),
     [
-        (spoil_weights, "the encoder cannot be loaded"),
+        (spoil_weights, "cannot be loaded as an encoder"),
         (spoil_width, "(cannot be loaded|not those of its config.json)"),
         (lose_a_layer, "not those of its config.json"),
-        (pickle_only, "no \\*.safetensors weights \\(pickled ones are not read\\)"),
+        (pickle_only, "no \\*.safetensors weights \\(pickled weights are not read\\)"),
         (lambda folder: (folder / "config.json").unlink(), "no config.json"),
         (lambda folder: (folder / "config.json").write_text("[]"), "not a model's configuration"),
     ],

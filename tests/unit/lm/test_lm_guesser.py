@@ -168,7 +168,7 @@ def test_a_prompt_is_read_as_from_the_start_whatever_was_read_before_it(folder):
 def test_other_questions_portions_models_and_solved_questions_are_other_replies(guesser_of):
     changes = ({}, {"every": 3}, {"candidates": 2}, {"answers": "free"}, {"prompt": "Question: {text}\nAnswer:"})
     others = [guesser_of(**change) for change in changes]
-    assert len({other.chat.chat.identity() for other in others}) == len(others)
+    assert len({other.chat.chat.identity for other in others}) == len(others)
     assert LlmConfig(base=BaseConfig()).asked == SOLVED
 
 

@@ -145,5 +145,5 @@ def test_no_gpu(taught, monkeypatch):
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError, match="local.device: no GPU is to be had here"):
+    with pytest.raises(ConfigError, match="local.device: no GPU is available"):
         build(LlmConfig(local=LocalConfig(folder=taught, device="cuda"))).fingerprint()

@@ -1,0 +1,84 @@
+"""Models of the package `transformers` in local folders.
+
+Weights are read from safetensors only, nothing is fetched, and no code that comes with a model is run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.hub import check_shards
+from sqa.files.model_files import check_weights
+from sqa.files.records import parse_json
+
+Device = Literal["auto", "cpu", "cuda"]  # auto = a GPU if there is one
+
+WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
+
+
+def pick_device(device: Device, key: str = "device") -> str:
+    """ "cpu" or "cuda"; ConfigError about the config's `key` for a GPU that is not available."""
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"{key}: no GPU is available, got cuda; take auto or cpu")
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def check_folder(folder: Path) -> None:
+    """DataError for a folder without a model's config.json, or without weights that may be read."""
+    try:
+        config = parse_json((folder / "config.json").read_bytes())
+    except FileNotFoundError as error:
+        raise DataError(f"{folder}: no config.json; give a folder that model.save_pretrained wrote") from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder}/config.json: cannot be read: {_first_line(error)}") from error
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)")
+    if not any(folder.glob("*.safetensors")):
+        pickled = " (pickled weights are not read)" if any(folder.glob("*.bin")) else ""
+        raise DataError(f"{folder}: no *.safetensors weights{pickled}; save it with safe_serialization=True")
+    check_shards(folder)
+
+
+def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
+    """Tokenizer and model of a folder, the model in eval mode on the CPU.
+
+    `architecture` is one of transformers' classes ("AutoModelForCausalLM"), `kind` what messages call the model ("a
+    reader").  DataError for files that cannot be loaded, do not belong together or hold weights that are not finite.
+    """
+    import torch
+    import transformers
+    from safetensors import SafetensorError
+    from transformers.utils import logging
+
+    check_folder(folder)
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # it would list every weight that is missing or left over; one line does
+    local = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder, **local)
+        model, loading = getattr(transformers, architecture).from_pretrained(
+            folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **local
+        )
+    except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
+        raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    lacking = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
+    wrong = [*lacking, *sorted(name for name, *_ in loading["mismatched_keys"])]
+    if wrong:
+        raise DataError(f"{folder}: not {kind}: its weights are not those of its config.json (see {wrong[0]})")
+    pieces = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > pieces:
+        raise DataError(
+            f"{folder}: its tokenizer has {len(tokenizer)} pieces, the model {pieces}; the two are not of one model"
+        )
+    check_weights(folder, model.named_parameters())
+    return tokenizer, model.eval()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
