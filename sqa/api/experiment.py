@@ -51,18 +51,18 @@ class Experiment:
     def run(self, progress: bool = True) -> Results:
         """Run every combination; what the store has is not made again.  ConfigError lists all problems first."""
         configs, problems = [], list[str]()
-        for way, mapping in self._combinations():
+        for labels, mapping in self._combinations():
             try:
-                configs.append((way, named(run_from_mapping(mapping), way)))
+                configs.append((labels, named(run_from_mapping(mapping), labels)))
             except ConfigError as error:
-                problems += [f"{' '.join(way)}: {problem}" for problem in error.problems]
+                problems += [f"{' '.join(labels)}: {problem}" for problem in error.problems]
         if problems:
             raise ConfigError(problems)
         if not configs:
             raise ConfigError("an experiment needs at least one translator and one guesser")
         set_for(name for _, config in configs for name in part_names(config))
         swept = run_all([((), config) for _, config in configs], Path(self.runs), progress)
-        return Results(tuple(Result(*way, Run(one.folder)) for (way, _), one in zip(configs, swept, strict=True)))
+        return Results(tuple(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, swept, strict=True)))
 
     def _combinations(self) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
         """(labels of translator, guesser and k) and the config's plain values."""
@@ -110,29 +110,30 @@ class Results(Sequence[Result]):
         return self._shown()._repr_html_()
 
     def _shown(self) -> Table:
-        return self.table(*(name for name in PRINTED if name in self._known()))
+        return self.table(*(name for name in PRINTED if name in self._names()))
 
     def table(self, *metrics: str, intervals: bool = False) -> Table:
         """A row a combination, a column a metric (none named: all), with 95% intervals if wanted."""
-        names = metrics or self._known()
+        names = metrics or self._names()
         digits = [getattr(self._metric(name), "digits", 0) for name in names]
         ends = ENDS if intervals else ENDS[:1]
         text: list[tuple[str, ...]] = [(*KEYS, *names)]
         values: list[tuple[str | float | None, ...]] = [(*KEYS, *(f"{name}{end}" for name in names for end in ends))]
-        for one in self.results:
-            keys, found = (one.translator, one.guesser, one.k), [one.run.rows.get(name) for name in names]
-            text.append((*keys, *map(partial(_cell, intervals=intervals), found, digits)))
-            values.append((*keys, *(value for row in found for value in _values(row, intervals))))
+        for result in self.results:
+            keys = (result.translator, result.guesser, result.k)
+            rows = [result.run.rows.get(name) for name in names]
+            text.append((*keys, *map(partial(_cell, intervals=intervals), rows, digits)))
+            values.append((*keys, *(value for row in rows for value in _values(row, intervals))))
         return Table(tuple(text), tuple(values))
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""
         lines: dict[str, dict[str, Point]] = {}
         label = getattr(self._metric(metric), "label", metric)
-        for one in self.results:
-            row = one.run.rows.get(metric)
+        for result in self.results:
+            row = result.run.rows.get(metric)
             if row is not None and row.value is not None:
-                lines.setdefault(f"{one.translator}, {one.guesser}", {})[one.k] = row
+                lines.setdefault(f"{result.translator}, {result.guesser}", {})[result.k] = row
         with style(to_files=False):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
@@ -143,16 +144,16 @@ class Results(Sequence[Result]):
                 ax.legend()
         return ax
 
-    def _known(self) -> tuple[str, ...]:
+    def _names(self) -> tuple[str, ...]:
         """The metrics and counts of the runs' reports."""
-        return tuple(dict.fromkeys(name for one in self.results for name in one.run.rows))
+        return tuple(dict.fromkeys(name for result in self.results for name in result.run.rows))
 
     def _metric(self, name: str) -> Any:
         """A metric of the runs by name; None for a count, and for one without a value.  Unknown: ConfigError."""
-        if name not in self._known():
-            raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, self._known())}")
-        having = next((one.run.read for one in self.results if name in one.run.read.signatures), None)
-        return None if having is None else paired.metrics_of([name], having)[0]
+        if name not in self._names():
+            raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, self._names())}")
+        folder = next((result.run.read for result in self.results if name in result.run.read.signatures), None)
+        return None if folder is None else paired.metrics_of([name], folder)[0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -177,7 +178,7 @@ class Table:
         return tables.tsv_text(self.rows)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A data frame: translator, guesser and k as text, the rest as numbers; ends of intervals have columns."""
+        """A data frame: translator, guesser and k as text, the others as numbers; ends of intervals have columns."""
         head, *body = self.values
         return frames().DataFrame(body, columns=list(head)).astype(dict.fromkeys(head[len(KEYS) :], float))
 
@@ -216,5 +217,5 @@ def _cell(row: folders.ReportRow | None, digits: int, intervals: bool) -> str:
 
 def _values(row: folders.ReportRow | None, intervals: bool) -> tuple[float | None, ...]:
     """The value of a metric, and the ends of its interval if wanted."""
-    found = (None, None, None) if row is None else (row.value, row.low, row.high)
-    return found if intervals else found[:1]
+    values = (None, None, None) if row is None else (row.value, row.low, row.high)
+    return values if intervals else values[:1]

@@ -44,12 +44,12 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Of the run, which its folder bears."""
+        """The name of the run and of its folder."""
         return self.config.name
 
     @property
     def config(self) -> RunConfig:
-        """What it ran."""
+        """Its whole config."""
         return self.read.config
 
     @property
@@ -78,13 +78,13 @@ class Run:
     @property
     def metrics(self) -> dict[str, float]:
         """metric -> value over all questions; metrics without a value are left out, see `refusals`."""
-        found = {}
+        values = {}
         for metric in paired.metrics_of(list(self.read.signatures), self.read):
             try:
-                found[metric.name] = float(metric.score(self.read.stats[metric.name].sum(axis=0)))
+                values[metric.name] = float(metric.score(self.read.stats[metric.name].sum(axis=0)))
             except NotComputable:
                 continue
-        return found
+        return values
 
     @cached_property
     def rows(self) -> dict[str, folders.ReportRow]:
@@ -129,10 +129,10 @@ class Run:
 def run(
     config: str | Path | Mapping[str, Any], /, *, runs: str | Path = "runs", progress: bool = True, **keys: Any
 ) -> Run:
-    """Run a config and return what came of it; what the store below `runs` has is not made again.
+    """Run a config and return the run; what the store below `runs` has is not made again.
 
-    `config` is a file, the name of a bundled config, or plain values.  `keys` take the place of its own, as on the
-    command line (`sqa.run.overrides`): `k=9`, `guesser="gru"`, `**{"guesser.model": "mine"}`.  ConfigError lists all
+    `config` is a file, the name of a bundled config, or plain values.  `keys` replace its own, as on the command
+    line (`sqa.run.overrides`): `k=9`, `guesser="gru"`, `**{"guesser.model": "mine"}`.  ConfigError lists all
     problems.
     """
     chosen = overrides_of(keys)
@@ -151,15 +151,15 @@ def part_names(config: RunConfig) -> list[str]:
 
 
 def load(folder: str | Path) -> Run:
-    """A run that is finished.  Not a run's folder: ConfigError."""
-    found = Run(Path(folder))
-    _ = found.read
-    return found
+    """A finished run.  Not a run's folder: ConfigError."""
+    finished = Run(Path(folder))
+    _ = finished.read
+    return finished
 
 
 def compare(a: Run | str | Path, b: Run | str | Path) -> pandas.DataFrame:
     """`Run.compare` of two runs, or folders of runs: a minus b."""
-    first, second = (one if isinstance(one, Run) else load(one) for one in (a, b))
+    first, second = (run if isinstance(run, Run) else load(run) for run in (a, b))
     return first.compare(second)
 
 

@@ -16,9 +16,7 @@ from typing import Any
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
 OURS = "SQA_SET_THREADS"  # the number that was set here, so that it is not taken for the user's
 # Parts whose model may be large or is unknown; all others of the registry run best on one thread.
-LARGE = frozenset(
-    "causal-lm llm e5 pretrained ctranslate2 command simuleval bert comet bleurt bertscore".split(),
-)
+LARGE = frozenset("causal-lm llm e5 pretrained ctranslate2 command simuleval bert comet bleurt bertscore".split())
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors' worth; "max 100000": no limit
 
 

@@ -8,8 +8,8 @@
       NotComputable               exit 1   a metric is undefined here; never turned into 0
       RemoteProtocolError         exit 1   the program at the other end broke the protocol or is gone
 
-A message says what is wrong, where, what was expected and what to do, within a screen: what it quotes of a file or of
-a program may be of any length, and hold anything.
+A message says what is wrong, where, what was expected and what to do, within a screen, even where it quotes long or
+binary text of a file or a program.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class NotComputable(SqaError):
 
 
 class RemoteProtocolError(SqaError):
-    """The program at the other end broke the protocol or is gone; carries what it said."""
+    """The program at the other end broke the protocol or is gone; the message quotes its answer."""
 
 
 # ------------------------------------------------------------------------------------- packages that are not installed
@@ -154,7 +154,7 @@ def absent(kind: str, name: str) -> ConfigError:
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:
-    """The error that says that `what` needs a package, and how that is installed: no other place says so.
+    """The error that `what` needs a package, with the command that installs it; the only source of such messages.
 
     `package` may be what importing it raised; `extra` is the one to install where several have the package.
     """
@@ -243,10 +243,10 @@ def checked(cls: type[T]) -> type[T]:
 @functools.cache
 def bounds(cls: type) -> dict[str, tuple[Bound, bool]]:
     """The keys of a config class that have a `Bound`, and whether they may be null."""
-    found = {}
+    by_key = {}
     for key, hint in get_type_hints(cls, include_extras=True).items():
         members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         for bound in (extra for member in members for extra in getattr(member, "__metadata__", ())):
             if isinstance(bound, Bound):
-                found[key] = bound, type(None) in members
-    return found
+                by_key[key] = bound, type(None) in members
+    return by_key

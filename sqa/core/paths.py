@@ -20,9 +20,9 @@ CONFIGS = ROOT / "configs"
 
 
 def config_file(path: Path) -> Path:
-    """A config of one's own, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
+    """A config file, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
 
-    A name without a suffix that is neither: ConfigError.  Anything else is left for its reader to complain about.
+    A name without a suffix that is neither: ConfigError.  A missing file is left to its reader.
     """
     name, colon, entry = str(path).partition(":")
     file = Path(name)
@@ -33,7 +33,7 @@ def config_file(path: Path) -> Path:
         return Path(f"{bundled}{colon}{entry}")
     if file.suffix:
         return path
-    near = did_you_mean(file.name, [known.stem for known in CONFIGS.glob("*.yaml")])
+    near = did_you_mean(file.name, [config.stem for config in CONFIGS.glob("*.yaml")])
     raise ConfigError(f"{path}: neither a file nor the name of a bundled config{near}")
 
 

@@ -47,7 +47,7 @@ def _seeds(permutations: int, seed: int) -> Any:
 def _sums(table: Floats, seeds: Any) -> Floats:
     """(b, m, c): one permutation for each of the seeds (b,)."""
     table = np.asarray(table, dtype=np.float64)
-    differs = table != table[:, :1]  # what is alike under all conditions stays as it is
+    differs = table != table[:, :1]  # values that are equal under all conditions need no permutation
     questions, columns = np.flatnonzero(differs.any(axis=(1, 2))), np.flatnonzero(differs.any(axis=(0, 1)))
     moving = table[questions][..., columns]
     part = np.zeros((len(seeds), table.shape[1], len(columns)))
@@ -102,7 +102,7 @@ def p_values(table: Floats, statistic: Statistic, observed: Floats, permutations
 def shuffled(tables: Sequence[Floats], sets: int, seed: int) -> list[Floats]:
     """`sets` copies of each table (n, m, d) -> (n, m, d, sets), the conditions permuted inside each question.
 
-    The tables (one for each metric) are permuted alike.
+    The tables (one for each metric) have the same permutations.
     """
     n, m = tables[0].shape[:2]
     order = np.random.default_rng([seed, _SETS]).random((sets, n, m)).argsort(axis=2).transpose(1, 2, 0)  # (n, m, sets)

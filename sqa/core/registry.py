@@ -1,4 +1,4 @@
-"""Components by name, imported only when asked for.
+"""Components by name, imported on first use.
 
 An entry is "module:attribute", the attribute a function `build(config: XConfig) -> component` whose one parameter is
 annotated with a frozen dataclass: that class says which config keys exist.  Your own component needs no entry: give
@@ -38,9 +38,12 @@ class Registry:
     keyed: dict[str, str] = field(default_factory=dict)  # name -> its "module:attribute" in store keys, if another
 
     def register(self, name: str, target: str, keyed: str | None = None) -> None:
-        """Add an entry (plugins do).  `keyed`: the "module:attribute" in store keys, if another.  Taken: ValueError."""
+        """Add an entry, as plugins do.  A name registered with another target: ValueError.
+
+        `keyed`: the "module:attribute" in store keys, if another.
+        """
         if self.entries.setdefault(name, target) != target:
-            raise ValueError(f"the {self.kind} {name!r} is there already: {self.entries[name]}")
+            raise ValueError(f"the {self.kind} {name!r} is registered already: {self.entries[name]}")
         if keyed is not None:
             self.keyed[name] = keyed
 
@@ -58,20 +61,21 @@ class Registry:
         if own.in_file(name):
             return own.located(name)
         if ":" in name:
-            moved = next((new for new, old in self.keyed.items() if old == name), None)
-            return self.entries[moved] if moved else name
+            current = next((new for new, first in self.keyed.items() if first == name), None)
+            return self.entries[current] if current else name
         if name in OF_SERVICES.get(self.kind, ()):
             raise absent(self.kind, name)
-        raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {self._known()}")
+        names = f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"
+        raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {names}")
 
     def identity(self, name: str) -> str:
         """What store keys call a name: its "module:attribute", the first one it had, so that code can move."""
         target = own.short(self.target(name))
-        known = next((new for new, place in self.entries.items() if place == target), name)
-        return self.keyed.get(known, target)
+        registered = next((each for each, entry in self.entries.items() if entry == target), name)
+        return self.keyed.get(registered, target)
 
     def resolve(self, name: str) -> Callable[..., Any]:
-        """Import and return the build function of a name.  What is none is refused; it is never shown."""
+        """Import and return the build function of a name.  Missing or not callable: ConfigError without its value."""
         target = self.target(name)
         if own.is_own(target):
             from sqa.core.own.code import called, shared
@@ -94,7 +98,7 @@ class Registry:
         try:
             parameters = list(inspect.signature(build).parameters)
             hint = typing.get_type_hints(build).get(parameters[0]) if len(parameters) == 1 else None
-        except (TypeError, ValueError, NameError, AttributeError):  # not of Python, or an annotation nobody defined
+        except (TypeError, ValueError, NameError, AttributeError):  # not of Python, or an undefined annotation
             parameters, hint = ["?"], None
         if not parameters and (inspect.isfunction(build) or inspect.isclass(build)):
             return NoKeys
@@ -116,13 +120,13 @@ class Registry:
         code, build = self._executed(name, Code.at)
         with own.watching() as inner, code.running():
             moved = [code.moved(argument) for argument in arguments]
-            made = isinstance(build, type) and bool(moved) and isinstance(moved[0], build)  # a part is its own config
-            part = moved[0] if made else build(*moved)
+            is_config = isinstance(build, type) and bool(moved) and isinstance(moved[0], build)  # a part may be its own
+            part = moved[0] if is_config else build(*moved)
         code.built(inner)
         return component(self.kind, code, part, config)
 
     def _executed(self, name: str, execute: Callable[[str], Code]) -> tuple[Code, Callable[..., Any]]:
-        """The code of a part of your own, and the function that its place names."""
+        """The code of a part of your own, and the function that its target names."""
         target = self.target(name)
         with self._refusing(name, target):
             code = execute(target)
@@ -131,7 +135,7 @@ class Registry:
 
     @contextmanager
     def _refusing(self, name: str, target: str) -> Iterator[None]:
-        """Says which part it is that cannot be imported, and why."""
+        """Turns errors of an import into a ConfigError that names the part."""
         module, _ = own.split(target)
         try:
             yield
@@ -143,16 +147,16 @@ class Registry:
         except ConfigError as error:  # of a file
             start = f"{self.kind} {name!r}: "
             raise ConfigError([start + problem.removeprefix(start) for problem in error.problems]) from error
-        except (ImportError, AttributeError, ValueError, TypeError) as error:  # a module that cannot be loaded, or none
+        except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
 
     def _function(self, name: str, home: object) -> Callable[..., Any]:
-        """What the place of a name is in its module."""
+        """The attribute of a name's target in its module."""
         target = self.target(name)
         module, attribute = own.split(target)
         if not hasattr(home, attribute):
-            here = getattr(home, "__name__", "")
-            defined = [known for known, value in vars(home).items() if getattr(value, "__module__", None) == here]
+            module_name = getattr(home, "__name__", "")
+            defined = [each for each, value in vars(home).items() if getattr(value, "__module__", None) == module_name]
             near = did_you_mean(attribute, defined)
             raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}{near}")
         build: Callable[..., Any] = getattr(home, attribute)
@@ -160,35 +164,32 @@ class Registry:
             raise ConfigError(f"{self.kind} {name!r}: {target} is no build function but a {type(build).__name__}")
         return build
 
-    def _known(self) -> str:
-        return f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"
-
 
 def load_plugins() -> None:
-    """Let other packages register what they bring."""
+    """Let other packages register their parts (sqa/core/own/plugins.py)."""
     from sqa.core.own import plugins
 
     plugins.load()
 
 
-def did_you_mean(name: str, known: typing.Iterable[str]) -> str:
-    """ ", did you mean 'x'" for the nearest of `known`, "" when nothing is near."""
-    folded = {candidate.lower(): candidate for candidate in known}
+def did_you_mean(name: str, names: typing.Iterable[str]) -> str:
+    """ ", did you mean 'x'" for the nearest of `names`, "" when none is near."""
+    folded = {candidate.lower(): candidate for candidate in names}
     near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
     return f", did you mean {folded[near[0]]!r}" if near else ""
 
 
-def misspelt(keys: typing.Iterable[str], known: typing.Iterable[str]) -> str:
-    """ "'idnex', did you mean 'index'" for the first of `keys` that is near one of `known` that lacks; "" for none.
+def misspelt(keys: typing.Iterable[str], names: typing.Iterable[str]) -> str:
+    """ "'idnex', did you mean 'index'" for the first of `keys` that is near a missing one of `names`; "" for none.
 
-    For files of other programs, which may have keys that mean nothing here.
+    For files of other programs, which may have further keys.
     """
-    given, names = list(keys), list(known)
-    lacking = {name.lower(): name for name in names if name not in given}
-    for key in given:
-        near = [] if key in names else difflib.get_close_matches(key.lower(), lacking, n=1, cutoff=0.8)
+    present, expected = list(keys), list(names)
+    absent_names = {name.lower(): name for name in expected if name not in present}
+    for key in present:
+        near = [] if key in expected else difflib.get_close_matches(key.lower(), absent_names, n=1, cutoff=0.8)
         if near:
-            return f"{key[:60]!r}, did you mean {lacking[near[0]]!r}"
+            return f"{key[:60]!r}, did you mean {absent_names[near[0]]!r}"
     return ""
 
 

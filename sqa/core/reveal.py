@@ -75,14 +75,14 @@ def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
 
 
 def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]]) -> Iterator[Emission]:
-    """Equation 1 inverted, of words (token, source words read of the question, its end was told, words taken back)."""
+    """Equation 1 inverted, of words (token, source words of the question read, has it ended, words retracted)."""
     lengths, sentence = [len(sentence) for sentence in question.sentences], 0
     starts = (0, *accumulate(lengths))[:-1]
     for token, read, ended, erase in words:
         while sentence + 1 < len(starts) and starts[sentence + 1] < read:
             sentence += 1
-        over = ended and sentence + 1 == len(starts)
-        yield Emission(sentence, token, min(read - starts[sentence], lengths[sentence]), over, erase)
+        is_over = ended and sentence + 1 == len(starts)
+        yield Emission(sentence, token, min(read - starts[sentence], lengths[sentence]), is_over, erase)
 
 
 def _apply(emission: Emission, words: list[str]) -> None:

@@ -1,7 +1,6 @@
-"""Files that are there whole or not at all, however many processes write them, and folders held by one process.
+"""Files that appear whole or not at all, however many processes write them, folders held by one process, digests.
 
-Locks are `flock`s: the system ends them with the process, however that ends, so none is ever left behind.
-Bytes are named by their sha256, in hex.
+Locks are `flock`s: the system ends them with the process, however that ends.  Digests are sha256, in hex.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from uuid import uuid4
 
 from sqa.core.errors import ConfigError
 
-HOLDER = ".holder"  # in a folder that `claimed` holds: who does
+HOLDER = ".holder"  # names the process that holds a folder by `claimed`
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A new file beside `path` to write to; it becomes `path` when the block ends without an error, else it goes.
+    """A new file beside `path` to write to; renamed to `path` when the block ends without an error, else removed.
 
-    Each writer has a file of its own, so the last one to finish wins.  What a killed one left is removed by the next.
+    Each writer has its own file, so the last one to finish wins.  The next writer removes the file of a killed one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -35,7 +34,7 @@ def atomic(path: Path) -> Iterator[Path]:
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(path)
-    except OSError as error:  # a full disk: whoever wrote knew an open file, no name
+    except OSError as error:  # a full disk: errors of an open file lack its name
         if error.errno is not None and error.filename is None:
             error.filename = str(path)
         raise
@@ -58,9 +57,9 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A new folder beside `path` to fill; it becomes `path` when the block ends without an error, else it goes.
+    """A new folder beside `path` to fill; renamed to `path` when the block ends without an error, else removed.
 
-    Each writer has a folder of its own.  A `path` that is there by then, and not empty, stays: ConfigError.
+    A `path` that exists by then and is not empty is kept: ConfigError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -77,7 +76,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def _begin(path: Path, folder: bool = False) -> tuple[Path, int]:
-    """A new partial file or folder, held: its lock tells others that it is being written."""
+    """A new partial file or folder, locked while it is being written."""
     while True:
         partial = path.with_name(f".{path.name}.{uuid4().hex[:12]}.partial")
         if folder:
@@ -85,16 +84,16 @@ def _begin(path: Path, folder: bool = False) -> tuple[Path, int]:
         flags = os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
         handle = os.open(partial, flags, 0o666)
         fcntl.flock(handle, fcntl.LOCK_EX)
-        if partial.exists():  # else another swept it away before it was held
+        if partial.exists():  # else another process removed it before it was locked
             return partial, handle
         os.close(handle)
 
 
 def _sweep(path: Path) -> None:
-    """Remove the partial files and folders of `path` that nobody writes any more."""
-    left = [p for p in path.parent.iterdir() if p.name.startswith(f".{path.name}.") and p.name.endswith(".partial")]
-    for partial in left:
-        with suppress(OSError):  # gone by now, or being written
+    """Remove the partial files and folders of `path` whose writers have ended."""
+    partials = [p for p in path.parent.iterdir() if p.name.startswith(f".{path.name}.") and p.name.endswith(".partial")]
+    for partial in partials:
+        with suppress(OSError):  # removed meanwhile, or being written
             handle = os.open(partial, os.O_RDONLY)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -113,7 +112,7 @@ def _remove(path: Path) -> None:
 
 @contextmanager
 def held(folder: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold a folder, made if need be, against other processes; False if one has it and `wait` is not set."""
+    """Lock a folder, created if it is missing, against other processes; False if one has it and `wait` is not set."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -129,13 +128,13 @@ def held(folder: Path, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Hold a folder that one process works in for long; ConfigError naming the process that has it."""
-    with held(folder, wait=False) as mine:
+    """Lock a folder for the whole of a training; ConfigError naming the process that has it."""
+    with held(folder, wait=False) as is_ours:
         holder = folder / HOLDER
-        if not mine:
+        if not is_ours:
             try:
                 who = holder.read_text(encoding="utf-8").strip()
-            except OSError:  # it has only just begun, or is about to end
+            except OSError:  # that process is about to write the file, or to end
                 who = "another process"
             raise ConfigError(f"{folder}: {who} is working in it; wait for it, stop it, or change `name`")
         holder.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
@@ -146,14 +145,14 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def empty(folder: Path) -> None:
-    """Remove everything in a folder that this process holds, but for the note of who holds it."""
+    """Remove everything but HOLDER in a folder that this process holds."""
     for path in folder.iterdir():
         if path.name != HOLDER:
             _remove(path)
 
 
 def file_digest(path: Path) -> str:
-    """sha256 (hex) of a file's bytes, which are not read into memory at once."""
+    """sha256 (hex) of a file's bytes, read in blocks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

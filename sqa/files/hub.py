@@ -1,4 +1,4 @@
-"""Finding a model that somebody else made: a local folder, or a name on the Hugging Face hub; never fetched unasked."""
+"""Other people's models: a local folder, or a name on the Hugging Face hub, fetched only with `download: true`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sqa.files.records import json_document
 def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str], key: str = "revision") -> Path:
     """The folder of a model: `model` itself, or a hub name's files `wanted` (patterns), fetched only with `download`.
 
-    Not to be had: ConfigError that begins "model X not found"; fetching failed: DataError.  What is fetched is named by
-    its revision, the config's `key`: without one another day would fetch another model.
+    Missing: ConfigError that begins "model X not found"; a failed download: DataError.  A download needs a revision,
+    the config's `key`, because the hub's newest version changes.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():
@@ -47,7 +47,7 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
 
 
 def unpinned(model: str, revision: str | None, download: bool, key: str = "revision") -> str:
-    """What is wrong with a hub model that would be fetched without saying which; "" where nothing is."""
+    """The problem of a hub model that would be downloaded without a revision; "" where there is none."""
     if not download or revision or Path(model).expanduser().is_dir():
         return ""
     return (
@@ -58,7 +58,7 @@ def unpinned(model: str, revision: str | None, download: bool, key: str = "revis
 
 
 def commit_of(model: str, revision: str | None) -> str | None:
-    """The commit of a hub model in the local cache; None of a folder, and of what is not there."""
+    """The commit of a hub model in the local cache; None of a folder and of a missing model."""
     bundled = (DATA / "models" / model).is_dir()
     if bundled or Path(model).expanduser().exists() or find_spec("huggingface_hub") is None:
         return None
@@ -72,7 +72,7 @@ def commit_of(model: str, revision: str | None) -> str | None:
 def check_shards(folder: Path) -> None:
     """DataError where loading a folder would read another file of weights than its own *.safetensors.
 
-    An index of shards may name any file, a pickle too, which would be loaded as what it is; config.json may name one.
+    An index of shards, or config.json, may name any file, a pickle too, which would then be loaded.
     """
     named = {"config.json": _weights_of_config(folder)}
     named |= {path.name: _shards(path) for path in sorted(folder.glob("*.safetensors.index.json"))}

@@ -23,7 +23,7 @@ WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
 
 def resolve_model(model: str, prefix: str = "") -> Path:
-    """The folder of a model: the bundled <prefix><model>, else `model` as a path. ConfigError if neither is there."""
+    """The folder of a model: the bundled <prefix><model>, else `model` as a path. ConfigError if neither exists."""
     bundled = DATA / "models"
     for folder in (bundled / f"{prefix}{model}", Path(model).expanduser()):
         if (folder / CONFIG).is_file():
@@ -34,7 +34,7 @@ def resolve_model(model: str, prefix: str = "") -> Path:
 
 
 def model_digest(model: str, prefix: str = "") -> str | None:
-    """sha256 (hex) of all files but the card of a bundled model or of a model's folder; None where it is neither."""
+    """sha256 (hex) of all files but the card of a bundled model or of a model's folder; None if neither exists."""
     for folder in (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser()):
         if (folder / CONFIG).is_file():
             return files_digest(folder)
@@ -64,9 +64,11 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
     except (ValueError, SafetensorError) as error:
         raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
     check_weights(folder, ((name, array) for name, array in tensors.items() if array.dtype.kind == "f"))
-    found, its = (config.get("kind"), config.get("version")) if isinstance(config, dict) else (None, None)
-    if (found, its) != (kind, version):
-        raise DataError(f"{folder}: expected a model of kind {kind!r}, version {version}, got {found!r}, {its!r}")
+    is_of = (config.get("kind"), config.get("version")) if isinstance(config, dict) else (None, None)
+    if is_of != (kind, version):
+        raise DataError(
+            f"{folder}: expected a model of kind {kind!r}, version {version}, got {is_of[0]!r}, {is_of[1]!r}"
+        )
     return tensors, config
 
 

@@ -1,8 +1,7 @@
-"""Tables in files: numpy's .npz, closed by a checksum, so that a byte that was changed is never read.
+"""Tables in files: numpy's .npz with a checksum at its end, so that no changed byte is ever read.
 
-`numpy.load` opens them: NAME is a column's values (of texts, indices), NAME.offsets where its lists begin, NAME.words
-its texts as JSON, and `about` what the table is.  Parquet, which earlier versions wrote, is read where pyarrow is
-installed.
+`numpy.load` opens them: NAME has a column's values (of texts, indices), NAME.offsets where its lists begin, NAME.words
+its texts as JSON, and `about` the metadata.  Parquet, which earlier versions wrote, is read where pyarrow is installed.
 """
 
 from __future__ import annotations
@@ -59,19 +58,19 @@ def read_table(
     remedy = "delete it and run again"
     try:
         try:
-            table, found = _unpacked(read(path))
+            table, about = _unpacked(read(path))
         except FileNotFoundError:
-            table, found = _of_parquet(read(path := path.with_suffix(OLDER)))
+            table, about = _of_parquet(read(path := path.with_suffix(OLDER)))
     except FileNotFoundError as error:
         raise DataError(f"{path.with_suffix('.npz')}: is missing; run the stage again") from error
     except (ValueError, KeyError, OSError, BadZipFile) as error:
         raise DataError(f"{path}: truncated or damaged, not a readable table; {remedy}") from error
-    version = found.get("schema_version")
+    version = about.get("schema_version")
     if version != str(SCHEMA_VERSION):
         raise DataError(f"{path}: has trace schema version {version}, expected {SCHEMA_VERSION}; {remedy}")
     for key, value in metadata.items():
-        if found.get(key) != value:
-            raise DataError(f"{path}: holds {key} {found.get(key)}, expected {value}; {remedy}")
+        if about.get(key) != value:
+            raise DataError(f"{path}: holds {key} {about.get(key)}, expected {value}; {remedy}")
     if {name: column.kind for name, column in table.items()} != schema:
         raise DataError(f"{path}: has the columns {[*table]}, expected {[*schema]}; {remedy}")
     return table
@@ -82,7 +81,7 @@ def _json_array(value: object) -> NDArray[np.uint8]:
 
 
 def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
-    """The table of a file's bytes, and what it says about itself."""
+    """The table of a file's bytes, and its metadata."""
     if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
         raise ValueError("not what its checksum says")
     with ZipFile(BytesIO(data)) as archive:

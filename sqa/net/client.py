@@ -1,10 +1,10 @@
-"""The client of other people's HTTP services, which holds what they say against a limit: of time, of size, of form.
+"""The client of other people's HTTP services, with limits of time and size.
 
-    Http        requests within limits, from any number of threads; what fails is Failed
-    Service     one service that answers JSON; what fails is a RemoteProtocolError that says what it said
+    Http        requests within limits, from any number of threads; errors are `Failed`
+    Service     one service that answers JSON; errors are RemoteProtocolErrors that quote its answer
     Http.stream a long answer piece by piece, for downloads
 
-No answer is followed elsewhere unless it is asked for, and then never from https to http.
+Redirects are followed only on request, and never from https to http.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # abse
 
 
 class Failed(Exception):
-    """No answer that can be used.  `again`: the same request may do better, for nothing whole came back."""
+    """No usable answer.  `again`: the same request may succeed, because no whole answer came back."""
 
-    def __init__(self, what: str, again: bool = False, kind: Kind = "other") -> None:
-        super().__init__(what)
+    def __init__(self, message: str, again: bool = False, kind: Kind = "other") -> None:
+        super().__init__(message)
         self.again, self.kind = again, kind
 
 
@@ -73,7 +73,7 @@ class Reply:
 
     status: int
     content: bytes
-    url: str  # as it was asked, with its query
+    url: str  # of the request, with its query
     headers: Mapping[str, str] = field(default_factory=dict)  # names in any case
 
     @property
@@ -82,7 +82,7 @@ class Reply:
 
 
 class _Bearer(AuthBase):
-    """A token, else what the address says, set last, so that no ~/.netrc takes its place."""
+    """A token, else the credentials of the address; set last, so that ~/.netrc does not replace them."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -96,7 +96,7 @@ class _Bearer(AuthBase):
 
 
 class Http:
-    """Requests within limits; each thread has connections of its own."""
+    """Requests within limits; each thread has its own connections."""
 
     def __init__(
         self,
@@ -107,10 +107,9 @@ class Http:
         quiet: float = 0.0,
         netrc: bool = False,
     ) -> None:
-        """`timeout`: seconds for one whole answer, of `stream` to connect.  `quiet`: without a byte, of `stream`.
+        """`timeout`: seconds for one whole answer, of `stream` to connect; `quiet`: without a byte, of `stream`.
 
-        `proxies`: those that the environment names; there is none between an evaluation and its server.  `netrc`:
-        with these, the passwords of ~/.netrc where there is no token.
+        `proxies`: use those of the environment; `netrc`: with these, and without a token, the passwords of ~/.netrc.
         """
         self._timeout, self._max_reply, self._quiet = timeout, max_reply, quiet or timeout
         self._token, self._proxies, self._netrc = token, proxies, netrc
@@ -133,7 +132,7 @@ class Http:
         headers: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> Reply:
-        """The answer, whatever its status; it has to be there, whole, in time.  Failed."""
+        """The answer of any status.  Late, incomplete or too large: Failed."""
         end = time.monotonic() + self._timeout
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         try:
@@ -159,12 +158,12 @@ class Http:
             raise Failed(f"no whole reply in {self._timeout:g} seconds", kind="late") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             broken = not isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema)
-            said = " ".join(str(error).split())[-SHOWN:]
-            raise Failed(f"the connection failed ({said})", again=broken, kind=_kind(error)) from error
+            reason = " ".join(str(error).split())[-SHOWN:]
+            raise Failed(f"the connection failed ({reason})", again=broken, kind=_kind(error)) from error
 
     @contextmanager
     def stream(self, url: str, headers: Mapping[str, str], redirects: int = 0) -> Iterator[requests.Response]:
-        """The answer to a GET, its body still to be read; up to so many redirects are followed.  Failed."""
+        """The answer to a GET, its body unread; at most `redirects` are followed.  A refused redirect: Failed."""
         times = (self._timeout, self._quiet)
         for left in range(redirects, -1, -1):
             reply = self._session.get(url, headers=dict(headers), stream=True, timeout=times, allow_redirects=False)
@@ -172,10 +171,10 @@ class Http:
                 if reply.status_code not in REDIRECTS or not left:
                     yield reply
                     return
-                url = self._elsewhere(url, reply.headers.get("Location", ""))
+                url = self._redirected(url, reply.headers.get("Location", ""))
 
-    def _elsewhere(self, url: str, location: str) -> str:
-        """Where a redirect leads."""
+    def _redirected(self, url: str, location: str) -> str:
+        """The address of a redirect."""
         target = urljoin(url, location)
         if not location or url_problems(target) or (url.startswith("https:") and not target.startswith("https:")):
             raise Failed(f"it leads to {without_secret(location)!r}, which is not followed")
@@ -192,10 +191,10 @@ def _kind(error: Exception) -> Kind:
 
 
 class Service:
-    """One service.  What it does not answer as it should is a RemoteProtocolError that says what it said."""
+    """One service.  Unexpected answers are RemoteProtocolErrors that quote them."""
 
     def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "", max_reply: int = MAX_REPLY) -> None:
-        """`retries`: further attempts after a broken connection or a 5xx; for requests that change nothing there."""
+        """`retries`: further attempts after a broken connection or a 5xx; for requests that may be repeated."""
         self.url = url.rstrip("/")
         self._retries = retries
         self._http = Http(timeout, max_reply, token)
@@ -229,6 +228,6 @@ class Service:
                 break
         raise problem
 
-    def problem(self, method: str, path: str, what: str) -> RemoteProtocolError:
+    def problem(self, method: str, path: str, message: str) -> RemoteProtocolError:
         """The error to raise about a request."""
-        return RemoteProtocolError(f"{method} {without_secret(self.url)}{path}: {what}")
+        return RemoteProtocolError(f"{method} {without_secret(self.url)}{path}: {message}")

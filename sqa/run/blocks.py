@@ -6,9 +6,9 @@
 
 `sqa.run.pipeline.run` finds the blocks in the store, whoever made them: the keys are the same.
 
-Questions that are no data set of a worker's (sentences of a news test, the examples of a board) lie in the store too:
+Questions that are no data set (sentences of a news test, the examples of a board) go into the store too:
 
-    given = store.keep(questions)                         # a fingerprint, small enough to go with every task
+    given = store.keep(questions)                         # a fingerprint, small enough to send with every task
     planned = workshop.plan(config, given=given)
 """
 
@@ -26,7 +26,7 @@ from sqa.run.folder import CONFIG, REPORT, SUMMARY, RunFolder, read
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, Work
 
-COMPONENTS = 24  # kept by a process: models of the runs it works on, not of a thousand runs before
+COMPONENTS = 24  # kept by a process: models of current runs, not of a thousand earlier ones
 WORKS = 32  # runs whose plans are kept, with their components
 GIVEN = 8  # question sets of `Store.keep` that a process holds in memory
 
@@ -50,41 +50,39 @@ class Workshop:
         self._described: set[str] = set()  # keys of stages whose manifest is there
 
     def plan(self, config: RunConfig, until: str = "score", given: str | None = None) -> Planned:
-        """The stages of a run up to `until`; their components are loaded, and asked whether they take the questions.
+        """The stages of a run up to `until`; their components are loaded and the questions checked.
 
-        `given`: what `Store.keep` said of questions that take the place of those of `config.dataset`.
+        `given`: the fingerprint by `Store.keep` of questions that replace those of `config.dataset`.
         """
         work = self._work(config, until, given)
         return Planned(tuple(work.stages.values()), len(blocks_of(work.questions, BLOCK_SIZE)))
 
     def _work(self, config: RunConfig, until: str, given: str | None) -> Work:
-        """The work of a run; of code of one's own that was edited since it is planned anew."""
+        """The work of a run; planned again after code of your own was edited."""
         identity = digest([until, given, to_mapping(config) | {"name": ""}])
-        found = self._works.get(identity)
-        if found is None or not all(code.current() for codes in found.codes.values() for code in codes):
+        work = self._works.pop(identity, None)
+        if work is None or not all(code.current() for codes in work.codes.values() for code in codes):
             questions, dataset = self._questions(config, given)
             whole = self.parts.whole(config.dataset) if given is None else None
-            found = Work(config, self.store, self.parts, questions, dataset, until, whole)
-        self._works.pop(identity, None)
-        self._works[identity] = found  # the last one used
+            work = Work(config, self.store, self.parts, questions, dataset, until, whole)
+        self._works[identity] = work  # the last one used
         while len(self._works) > WORKS:
             del self._works[next(iter(self._works))]
-        return found
+        return work
 
     def finished(self, config: RunConfig, folder: Path) -> RunFolder | None:
-        """The folder of a run as `sqa.run.folder.save` would write it now, read back; None where it has to be made.
+        """The folder of a run as `sqa.run.folder.save` would write it now, read back; None if the run must be made.
 
-        That is one of this very config whose stages have the keys that its components have here, all blocks being in
-        the store.  A run with metrics of texts is never taken: their models are not among the keys of its stages.
+        It must have this very config, its stages the keys that its components have here, and the store all blocks.  A
+        run with metrics of texts is always made: their models are not in the keys of its stages.
         """
         if config.quality or not all((folder / name).is_file() for name in (CONFIG, SUMMARY, REPORT)):
             return None
         try:
             saved = read(folder)
-            same = bool(saved.counts) and saved.config == config
-        except (ConfigError, DataError):
-            return None  # it is written anew, whole
-        if not same:
+            if not saved.counts or saved.config != config:
+                return None
+        except (ConfigError, DataError):  # damaged: it is written again
             return None
         work, blocks = self._work(config, "score", None), self.plan(config).blocks
         if work.of_texts or saved.stages != {name: stage.key for name, stage in work.stages.items()}:
@@ -94,10 +92,10 @@ class Workshop:
     def make(
         self, config: RunConfig, wanted: Stage, index: int, given: str | None = None, until: str = "score"
     ) -> bool:
-        """Make one block of one stage, whose blocks of the same index before it are there; False: it was there too.
+        """Make one block of one stage, after the blocks of the same index before it; False: the store had it.
 
-        `given` and `until` as in its plan.  DataError where this process has other models, code or questions than the
-        one that planned the stage.
+        `given` and `until` as in its plan.  DataError if this process has other models, code or questions than the one
+        that planned the stage.
         """
         if self.store.has(wanted, index):
             return False

@@ -19,7 +19,7 @@ Part = Literal["sources", "references", "pairs"]  # of a question; pairs: both, 
 
 
 class Step(NamedTuple):
-    """A target word and what was known when it was written."""
+    """A target word with the state of guesser and buzzer at its step."""
 
     question: str
     step: int  # 0-based
@@ -77,8 +77,7 @@ def question_texts(questions: Iterable[Question], part: Part, unit: Unit) -> Ite
 def sentence_references(question: Question) -> list[str]:
     """The human translation of each source sentence.
 
-    Where the translation has as many sentences as the source, sentence by sentence; else each gets its share of the
-    words, by its share of the source words.
+    If both have as many sentences, sentence by sentence; else words in proportion to the source words.
     """
     if len(question.reference) == len(question.sentences):
         return list(question.reference)
@@ -110,7 +109,7 @@ def json_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
 def submission_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
     """What `sqa validate sqa` and the board take: one JSON object a step, `g` counting words of the whole question.
 
-    With the best guess and the buzz where both a guesser and a buzzer ran.  Words taken back: NotComputable.
+    With the best guess and the buzz where both a guesser and a buzzer ran.  Retracted words: NotComputable.
     """
     for trace in traces:
         q, before = trace.question, [0, *accumulate(map(len, trace.question.sentences))]

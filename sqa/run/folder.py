@@ -27,7 +27,7 @@ from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtoco
 from sqa.core.significance import bootstrap
 from sqa.core.trace import SCORES, Score, scores_rows, scores_table
 from sqa.core.types import Question
-from sqa.files.atomic import atomic, held, write_text
+from sqa.files.atomic import held, write_bytes, write_text
 from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
 from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint
@@ -66,7 +66,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """A run's folder, read back by `read`: all that is in it, and the way to its traces."""
+    """A run's folder as `read` returns it; `open` gives its traces."""
 
     folder: Path
     config: RunConfig
@@ -91,23 +91,23 @@ class RunFolder:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What went unanswered, by the name of its line in the report, EMPTY_SENTENCES at least.  Else DataError."""
+        """The counts by the name of their line in the report.  Damaged, or without EMPTY_SENTENCES: DataError."""
         path = self.folder / REPORT
         try:
             lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
             columns = [dict(zip(REPORT_HEADER, line, strict=True)) for line in lines[1:]]
-            found = {c["metric"]: int(c["value"]) for c in columns if c["unit"] in COUNTED}
+            counts = {c["metric"]: int(c["value"]) for c in columns if c["unit"] in COUNTED}
         except ValueError as error:
             raise DataError(f"{path}: damaged ({error}); run the config again") from error
-        if EMPTY_SENTENCES not in found:
+        if EMPTY_SENTENCES not in counts:
             raise DataError(f"{path}: has no line {EMPTY_SENTENCES}; run the config again")
-        return found
+        return counts
 
     def open(self, parts: Parts | None = None) -> FinishedRun:
         """The questions and traces, from the store beside the folder: no model or data set is loaded, nothing computed.
 
-        Where the store lacks the questions (it is of an earlier version), the data set is read.  DataError where that
-        has others by now, or the store lacks the run's stages or has them in another schema.
+        If the store lacks the questions (it is of an earlier version), the data set is read.  DataError if that has
+        changed, or the store lacks the run's stages or has them in another schema.
         """
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
@@ -125,12 +125,12 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a run's folder leads to."""
+    """A finished run with its questions and traces."""
 
     folder: Path
     config: RunConfig
     questions: list[Question]
-    traces: Traces  # read from the store as they are walked through
+    traces: Traces  # read from the store block by block
 
     @property
     def guessed(self) -> bool:
@@ -142,7 +142,7 @@ REPORT_HEADER = ("metric", "value", "low", "high", "n", "unit", "signature")
 
 
 def report_rows(result: RunResult) -> list[ReportRow]:
-    """One row per metric of the run, then the counts of what went unanswered."""
+    """One row per metric of the run, then the counts of empty output and unknown pages."""
     rows = [_metric_row(result, metric) for metric in result.metrics]
     for name, unit in ((EMPTY_QUESTIONS, "questions"), (EMPTY_SENTENCES, "sentences")):
         empty, of = result.stats[name].sum(axis=0)
@@ -171,7 +171,7 @@ def _metric_row(result: RunResult, metric: Any) -> ReportRow:
 def save(result: RunResult, runs: Path) -> Path:
     """Write the folder of a run, each file whole or not at all, the report last.  Returns the folder.
 
-    The folder is held meanwhile: of several equal runs each finds the times of the one before it.
+    The folder is locked meanwhile: of several equal runs each reads the times of the one before it.
     """
     folder = runs / result.config.name
     with held(folder):
@@ -208,32 +208,32 @@ def hub_models(config: object) -> dict[str, str]:
     if not is_dataclass(config):
         return {}
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    found = {name: commit for inner in values.values() for name, commit in hub_models(inner).items()}
+    commits = {name: commit for inner in values.values() for name, commit in hub_models(inner).items()}
     for key, revision in (("model", "revision"), ("base", "revision"), ("encoder", "encoder_revision")):
         if "download" in values and isinstance(name := values.get(key), str):
             from sqa.files.hub import commit_of
 
             commit = commit_of(name, values.get(revision, values.get("revision")))
-            found |= {name: commit} if commit else {}
-    return found
+            commits |= {name: commit} if commit else {}
+    return commits
 
 
 def weights(config: RunConfig) -> dict[str, str]:
     """ "weights of the guesser" -> first digits of the digest of the files of each component's model."""
-    found = {}
+    digests = {}
     for part in ("translator", "guesser", "buzzer"):
         component = getattr(config, part)
         model = getattr(component.options, "model", None) if component is not None else None
         if isinstance(model, str) and (digest := model_digest(model, f"buzzer-{component.name}-")):
-            found[f"weights of the {part}"] = digest[:12]
-    return found
+            digests[f"weights of the {part}"] = digest[:12]
+    return digests
 
 
 def made_with(folder: Path) -> dict[str, str]:
-    """What `weights` and the version were when a run was finished; nothing where it did not write them down."""
+    """`weights` and the version when a run was finished; empty where its summary has none."""
     try:
-        found = parse_json((folder / SUMMARY).read_bytes()).get("made_with", {})
-        return {str(key): str(value) for key, value in found.items()}
+        recorded = parse_json((folder / SUMMARY).read_bytes()).get("made_with", {})
+        return {str(key): str(value) for key, value in recorded.items()}
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
 
@@ -251,14 +251,13 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
     times = _times(folder, stages) | parse_json(files[TIMES])
     texts = {name: data.decode() for name, data in files.items() if name != STATS} | {TIMES: json.dumps(times) + "\n"}
     with held(folder):
-        with atomic(folder / STATS) as partial:
-            partial.write_bytes(files[STATS])
+        write_bytes(folder / STATS, files[STATS])
         for name in (CONFIG, SUMMARY, TIMES, REPORT):
             write_text(folder / name, texts[name])
 
 
 def stages_of(folder: Path) -> dict[str, str]:
-    """Store keys by stage of the run that is in a folder; none where there is none, or a damaged one."""
+    """Store keys by stage of the run in a folder; empty where it is missing or damaged."""
     try:
         return dict(parse_json((folder / SUMMARY).read_bytes())["stages"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -266,12 +265,12 @@ def stages_of(folder: Path) -> dict[str, str]:
 
 
 def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
-    """What an earlier run in this folder recorded of the same stages, which are not made again."""
+    """The times that an earlier run in this folder recorded of the same stages, which are not made again."""
     try:
         earlier, times = stages_of(folder), parse_json((folder / TIMES).read_bytes())
         return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
     except (FileNotFoundError, ValueError, KeyError, AttributeError):
-        return {}  # none there, or not written by this program
+        return {}  # missing, or not written by this program
 
 
 def read(folder: Path) -> RunFolder:
@@ -286,21 +285,21 @@ def read(folder: Path) -> RunFolder:
         stages = summary.get("stages")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
-    texts = isinstance(dataset, str) and all(isinstance(said, dict) for said in (signatures, refusals))
-    if not texts or not all(isinstance(said, str) for said in (*signatures.values(), *refusals.values())):
+    valid = isinstance(dataset, str) and all(isinstance(texts, dict) for texts in (signatures, refusals))
+    if not valid or not all(isinstance(text, str) for text in (*signatures.values(), *refusals.values())):
         problem = "expected a text as dataset, and texts by metric as signatures and as refusals"
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     scores = scores_rows(read_table(folder / STATS, SCORES, _stamp(dataset)))
-    kept = {name: signature for name, signature in signatures.items() if name not in refusals}
-    lacking = sorted(name for name in kept if not all(name in row for row in scores.values()))
+    signatures = {name: signature for name, signature in signatures.items() if name not in refusals}
+    lacking = sorted(name for name in signatures if not all(name in row for row in scores.values()))
     if lacking:
         problem = f"a signature of {lacking[0]!r:.80}, of which {STATS} has no statistics"
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
-    stats, questions = _stats(scores, kept), tuple(scores)
+    stats, questions = _stats(scores, signatures), tuple(scores)
     stages = stages if isinstance(stages, dict) else {}
     if not all(isinstance(key, str) and _KEY.fullmatch(key) for key in stages.values()):
         raise DataError(f"{folder / SUMMARY}: damaged (stages must be keys of the store); run the config again")
-    return RunFolder(folder, load_run(folder / CONFIG), dataset, kept, stats, questions, refusals, stages)
+    return RunFolder(folder, load_run(folder / CONFIG), dataset, signatures, stats, questions, refusals, stages)
 
 
 def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:

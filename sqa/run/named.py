@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,13 @@ def translator_config(text: str) -> ComponentConfig:
     """The config of `--translator`, see `translator_from`."""
     if is_config(text):
         return load_run(Path(text)).translator
-    try:
-        mapping = parse_yaml(text)
-    except ValueError as error:
-        raise ConfigError(f"--translator: {error}") from error
-    return of_parts(translator=mapping).translator
+    return of_parts(translator=_parsed("--translator", text)).translator
 
 
 def translator_from(text: str) -> Translator:
     """The translator of `--translator`: YAML as under `translator:` in a config, or a config file.
 
-    ConfigError names what is wrong with it, or that it cannot be given a word at a time.
+    ConfigError: invalid, or a translator of whole data sets only.
     """
     component = translator_config(text)
     translator = TRANSLATORS.build(component.name, component.options)
@@ -42,22 +39,19 @@ def translator_from(text: str) -> Translator:
 def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzzer | None]:
     """The guesser of `--guesser` and the buzzer of `--buzzer`: YAML as in a config ("none": no buzzer).
 
-    `guesser` may be a run's config file instead: its guesser, and if `buzzer` is "" its buzzer.  ConfigError names
-    what is wrong.
+    `guesser` may be a run's config file instead: its guesser, and if `buzzer` is "" its buzzer.  Invalid: ConfigError.
     """
     if is_config(guesser):
         run = load_run(Path(guesser))
-        guessing, buzzing = run.guesser, run.buzzer
-        if buzzer:
-            buzzing = of_parts(guesser=GUESSER, buzzer=_parsed("--buzzer", buzzer)).buzzer
+        if buzzer and run.guesser is not None:
+            run = replace(run, buzzer=of_parts(guesser=GUESSER, buzzer=_parsed("--buzzer", buzzer)).buzzer)
     else:
-        asked = _parsed("--guesser", guesser or GUESSER)
-        run = of_parts(guesser=asked, buzzer=_parsed("--buzzer", buzzer or ("" if guesser else BUZZER)))
-        guessing, buzzing = run.guesser, run.buzzer
-    if guessing is None:
-        raise ConfigError(f"--guesser: {guesser} is none")
-    built = GUESSERS.build(guessing.name, guessing.options)
-    return built, None if buzzing is None else BUZZERS.build(buzzing.name, buzzing.options)
+        buzzer = buzzer or ("" if guesser else BUZZER)
+        run = of_parts(guesser=_parsed("--guesser", guesser or GUESSER), buzzer=_parsed("--buzzer", buzzer))
+    if run.guesser is None:
+        raise ConfigError(f"--guesser: {guesser} names no guesser")
+    built = GUESSERS.build(run.guesser.name, run.guesser.options)
+    return built, None if run.buzzer is None else BUZZERS.build(run.buzzer.name, run.buzzer.options)
 
 
 def _parsed(option: str, text: str) -> Any:

@@ -1,9 +1,9 @@
 """Keys of a config given beside it: `k=9 guesser.name=gru` on a command line, `k=9` from Python.
 
-A key is written as it lies in the file (`guesser.name`, `dataset.limit`), or by its last word where only one part of
-the run has such a key (`k`, `limit`).  A value is YAML.  `guesser=gru` takes another guesser, with that one's own
-defaults; `guesser.name=gru` keeps the other keys; `dataset=xqb-pl` is `dataset.name=xqb-pl`.  What comes out passes
-the same checks as a file, and the run has a name of its own: two configs never share a folder.
+A key is written with its dots (`guesser.name`, `dataset.limit`), or by its last word where only one part of the run has
+such a key (`k`, `limit`).  A value is YAML.  `guesser=gru` takes another guesser, with that one's own defaults;
+`guesser.name=gru` keeps the other keys; `dataset=xqb-pl` is `dataset.name=xqb-pl`.  The result passes the same checks
+as a file, and the run's name names the overrides: two configs never share a folder.
 """
 
 from __future__ import annotations
@@ -41,73 +41,60 @@ class Override:
 
 
 def parsed(words: Iterable[str]) -> tuple[Override, ...]:
-    """Overrides of a command line, KEY=VALUE each.  ConfigError lists all words that are none."""
+    """Overrides of a command line, KEY=VALUE each.  ConfigError lists all invalid words."""
     return tuple(Override(key, _yaml(key, text)) for key, text in _split(words))
 
 
 def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
-    """The axes of a sweep, KEY=VALUE,VALUE,... each; a comma within brackets or quotes belongs to its value."""
-    return axes({key: _yaml(key, f"[{text}]") for key, text in _split(words)})
+    """The axes of a sweep, KEY=VALUE,VALUE,... each; a comma within brackets or quotes belongs to its value.
 
-
-def axes(values: Mapping[str, Sequence[Any]]) -> tuple[tuple[Override, ...], ...]:
-    """The axes of a sweep from key -> its values.  A key without a value, or with one twice: ConfigError."""
-    problems = [f"{key}: at least one value is needed" for key, several in values.items() if not several]
-    for key, several in values.items():
-        written = [str(Override(key, value)) for value in several]
-        problems += [f"{text}: is there twice" for text in dict.fromkeys(written) if written.count(text) > 1]
+    A key without a value, or with a value twice: ConfigError.
+    """
+    axes = {key: tuple(Override(key, value) for value in _yaml(key, f"[{text}]")) for key, text in _split(words)}
+    problems = [f"{key}: at least one value is needed" for key, axis in axes.items() if not axis]
+    problems += [f"{text}: is there twice" for axis in axes.values() for text in _repeated(map(str, axis))]
     if problems:
         raise ConfigError(problems)
-    return tuple(tuple(Override(key, value) for value in several) for key, several in values.items())
+    return tuple(axes.values())
 
 
 def load_with(path: Path, overrides: Sequence[Override]) -> RunConfig:
-    """A run's YAML with keys of one's own: `sqa.run.config.load_run` where there are none.  ConfigError lists all."""
+    """A run's YAML with overrides: `sqa.run.config.load_run` without any.  ConfigError lists all problems."""
     return overridden(read_yaml(path), name_of(path), overrides, str(path), Path(path).parent)
 
 
-def grid(path: Path, sweep: Sequence[Sequence[Override]]) -> list[tuple[tuple[Override, ...], RunConfig]]:
+def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Override, ...], RunConfig]]:
     """Every combination of the axes with its config, the last axis fastest; ConfigError lists all problems."""
-    return grid_of(read_yaml(path), name_of(path), sweep, str(path), Path(path).parent)
-
-
-def grid_of(
-    mapping: Mapping[str, Any], name: str, sweep: Sequence[Sequence[Override]], where: str, folder: Path | None
-) -> list[tuple[tuple[Override, ...], RunConfig]]:
-    """`grid` of plain values in place of a file."""
-    found, problems = [], list[str]()
-    for chosen in itertools.product(*sweep):
+    mapping, configs, problems = read_yaml(path), [], list[str]()
+    for chosen in itertools.product(*axes):
         try:
-            found.append((chosen, overridden(mapping, name, chosen, where, folder)))
+            configs.append((chosen, overridden(mapping, name_of(path), chosen, str(path), Path(path).parent)))
         except ConfigError as error:
             problems += [problem for problem in error.problems if problem not in problems]
-    names = [config.name for _, config in found]
-    problems += [f"name: two runs would be called {one!r}" for one in dict.fromkeys(names) if names.count(one) > 1]
+    problems += [f"name: two runs would be called {name!r}" for name in _repeated(run.name for _, run in configs)]
     if problems:
         raise ConfigError(problems)
-    return found
+    return configs
 
 
 def overridden(
-    mapping: Mapping[str, Any], name: str, overrides: Sequence[Override], where: str, folder: Path | None
+    mapping: Mapping[str, Any], name: str, overrides: Sequence[Override], source: str, folder: Path | None
 ) -> RunConfig:
-    """The run of plain values, called `name` unless they say otherwise, with overrides; `where` names it in errors."""
+    """The run of plain values, called `name` unless they give one, with overrides; `source` names it in errors."""
     whole = copy.deepcopy(dict(mapping))
     whole.setdefault("name", name)
     keys = [override.key for override in overrides]
-    twice = [f"{key}: is given twice" for key in dict.fromkeys(keys) if keys.count(key) > 1]
-    if twice:
-        raise ConfigError(twice)
-    places = _apply(whole, overrides, folder)
+    _check_once(keys)
+    by_key = _apply(whole, overrides, folder)
     try:
         config = run_from_mapping(whole, folder)
     except ConfigError as error:
-        raise ConfigError([_blamed(problem, places, where) for problem in error.problems]) from None
+        raise ConfigError([_attributed(problem, by_key, source) for problem in error.problems]) from None
     return config if not overrides or "name" in keys else named(config, map(_slug, overrides))
 
 
 def named(config: RunConfig, words: Iterable[str]) -> RunConfig:
-    """The same run under a name of its own: its name, words of what it is, and digits of the whole config."""
+    """The same run under a unique name: its name, words that describe it, and digits of the whole config's digest."""
     plain = to_mapping(config)
     del plain["name"]
     slugs = (re.sub(r"[^\w.+]+", "_", word).strip("_.") for word in words)
@@ -125,88 +112,91 @@ def _slug(override: Override) -> str:
 
 
 def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | None) -> dict[str, Override]:
-    """Set every key in place, those that name a part before those that are looked for in the parts; full key -> it."""
-    places: dict[str, Override] = {}
+    """Set every key in `whole`, those that name a part before those that are searched in the parts; full key -> it."""
+    by_key: dict[str, Override] = {}
     for override in sorted(overrides, key=lambda o: "." not in o.key and o.key not in TOP):
-        key = override.key if "." in override.key or override.key in TOP else _place(whole, override, folder)
-        value = override.value
-        if key == "dataset" and isinstance(value, str):
+        key = override.key if "." in override.key or override.key in TOP else _full_key(whole, override, folder)
+        if key == "dataset" and isinstance(override.value, str):
             key = "dataset.name"
-        _set(whole, key, value, override)
-        places[key] = override
-    return places
+        _set(whole, key, override)
+        by_key[key] = override
+    return by_key
 
 
-def _place(whole: Mapping[str, Any], override: Override, folder: Path | None) -> str:
-    """Where a key without a dot belongs: in the one part that has it."""
-    known = {f"dataset.{field.name}": field.name for field in dataclasses.fields(DatasetConfig)}
+def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None) -> str:
+    """The dotted form of a key without dots: in the one part that has it."""
+    options = {f"dataset.{field.name}": field.name for field in dataclasses.fields(DatasetConfig)}
     unknown: list[str] = []
     for part, registry in PARTS.items():
-        given = whole.get(part)
-        name = given.get("name") if isinstance(given, Mapping) else given
+        value = whole.get(part)
+        name = value.get("name") if isinstance(value, Mapping) else value
         if not isinstance(name, str):
             continue
         try:
-            options = [field.name for field in dataclasses.fields(registry.config_class(own.located(name, folder)))]
-        except ConfigError as error:  # an unknown part, told below or with the other problems of the config
+            names = [field.name for field in dataclasses.fields(registry.config_class(own.located(name, folder)))]
+        except ConfigError as error:  # an unknown part, reported below or with the other problems of the config
             unknown += [f"{part}.name: {problem}" for problem in error.problems]
             continue
-        options += [OTHER_LANGUAGES] if part == "translator" else []
-        known |= {f"{part}.{option}": option for option in options}
-    found = [place for place, option in known.items() if option == override.key]
-    if len(found) > 1:
-        raise ConfigError(f"{override}: {' and '.join(found)} are keys of the run; write which is meant")
-    if not found and unknown:
+        names += [OTHER_LANGUAGES] if part == "translator" else []
+        options |= {f"{part}.{name}": name for name in names}
+    matches = [key for key, name in options.items() if name == override.key]
+    if len(matches) > 1:
+        raise ConfigError(f"{override}: {' and '.join(matches)} are keys of the run; write which is meant")
+    if not matches and unknown:
         raise ConfigError(unknown)
-    if not found:
-        near = did_you_mean(override.key, [*known.values(), *TOP])
+    if not matches:
+        near = did_you_mean(override.key, [*options.values(), *TOP])
         raise ConfigError(f"{override}: neither the run nor a part of it has the key {override.key!r}{near}")
-    return _nested_policy(whole, found[0])
-
-
-def _nested_policy(whole: Mapping[str, Any], key: str) -> str:
-    """`translator.k` as `translator.policy.k` where the file has `policy: {name: wait-k, k: 6}`."""
-    part, _, option = key.partition(".")
+    # `translator.k` is `translator.policy.k` where the file has `policy: {name: wait-k, k: 6}`
+    part, _, option = matches[0].partition(".")
     policy = whole[part].get("policy") if isinstance(whole.get(part), Mapping) else None
-    return f"{part}.policy.{option}" if isinstance(policy, Mapping) and option in policy else key
+    return f"{part}.policy.{option}" if isinstance(policy, Mapping) and option in policy else matches[0]
 
 
-def _set(whole: dict[str, Any], key: str, value: Any, override: Override) -> None:
+def _set(whole: dict[str, Any], key: str, override: Override) -> None:
     """Set a dotted key; a part given by its name alone becomes a mapping."""
-    *way, last = key.split(".")
-    at = whole
-    for step in way:
-        inner = at.get(step)
+    *parents, last = key.split(".")
+    mapping = whole
+    for parent in parents:
+        inner = mapping.get(parent)
         if inner is None or isinstance(inner, str):
             inner = {} if inner is None else {"name": inner}
         if not isinstance(inner, dict):
-            raise ConfigError(f"{override}: {step} is no mapping of keys to values; give {step} as a whole")
-        at[step] = at = inner
-    at[last] = value
+            raise ConfigError(f"{override}: {parent} is no mapping of keys to values; give {parent} as a whole")
+        mapping[parent] = mapping = inner
+    mapping[last] = override.value
 
 
-def _blamed(problem: str, places: Mapping[str, Override], where: str) -> str:
-    """A problem with the override that brought it, or with the file."""
-    for key, override in places.items():
+def _attributed(problem: str, by_key: Mapping[str, Override], source: str) -> str:
+    """A problem with the override that caused it, or with the file."""
+    for key, override in by_key.items():
         if re.match(rf"{re.escape(key)}(?![\w])", problem):
             return f"{override}: {problem}"
-    return f"{where} {problem}"
+    return f"{source} {problem}"
 
 
 def _split(words: Iterable[str]) -> list[tuple[str, str]]:
-    found, problems = [], []
+    pairs, problems = [], []
     for word in words:
         key, equals, text = word.partition("=")
         if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key):
             problems.append(f"{word}: expected KEY=VALUE, as k=9 or guesser.name=gru")
-        found.append((key, text))
+        pairs.append((key, text))
     if problems:
         raise ConfigError(problems)
-    keys = [key for key, _ in found]
-    twice = [f"{key}: is given twice" for key in dict.fromkeys(keys) if keys.count(key) > 1]
-    if twice:
-        raise ConfigError(twice)
-    return found
+    _check_once([key for key, _ in pairs])
+    return pairs
+
+
+def _check_once(keys: Sequence[str]) -> None:
+    if twice := _repeated(keys):
+        raise ConfigError([f"{key}: is given twice" for key in twice])
+
+
+def _repeated(values: Iterable[str]) -> list[str]:
+    """The values that occur more than once, each once."""
+    listed = list(values)
+    return [value for value in dict.fromkeys(listed) if listed.count(value) > 1]
 
 
 def _yaml(key: str, text: str) -> Any:

@@ -76,24 +76,21 @@ def compare(
 
 def _difference(a: str, b: str) -> str:
     """Of two signatures: the parts that only one of them has, and both whole."""
-    parts, others = a.split("|"), b.split("|")
-    only = [[part for part in own if part not in other] for own, other in ((parts, others), (others, parts))]
-    return f" ({' and '.join('|'.join(one) or 'nothing there' for one in only)}): {a} and {b}"
+    first, second = a.split("|"), b.split("|")
+    only = ([part for part in first if part not in second], [part for part in second if part not in first])
+    return f" ({' and '.join('|'.join(parts) or 'nothing there' for parts in only)}): {a} and {b}"
 
 
 def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
     """The metrics of these names, those of the run's `quality:` included."""
     entries = {entry.name: entry for entry in run.config.quality}
-    own = {
-        metric.name: metric for metric in metric_names.build([m for m in run.config.metrics if metric_names.is_own(m)])
-    }
-    built = {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in own])} | own
-    if entries.keys() & set(names):
-        for name in entries.keys() & set(names):
-            entry = entries[name].for_run(run.config.name)
-            mean = saved(name, run.signatures[name], entry.kind)
-            built[name] = mean or QUALITY.build(entry.kind, entry.options)
-    return [built[name] for name in names]
+    metrics = {m.name: m for m in metric_names.build([m for m in run.config.metrics if metric_names.is_own(m)])}
+    metrics |= {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in metrics])}
+    for name in entries.keys() & set(names):
+        entry = entries[name].for_run(run.config.name)
+        mean = saved(name, run.signatures[name], entry.kind)
+        metrics[name] = mean or QUALITY.build(entry.kind, entry.options)
+    return [metrics[name] for name in names]
 
 
 def _comparison_row(metric: Any, c: Comparison) -> ComparisonRow:

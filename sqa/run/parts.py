@@ -1,4 +1,4 @@
-"""Questions and components, loaded once; what a store's key calls a component."""
+"""Questions and components, loaded once; fingerprints of components; code that they load late."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """Questions and components, each loaded once and shared by all runs that are given the same Parts.
+    """Questions and components, each loaded once and shared by all runs with the same Parts.
 
-    `keep`: of components, that many used last are kept; None = all.  One of edited code is made anew.
+    `keep`: the number of components kept, those used last; None = all.  One whose code was edited is built again.
     """
 
     def __init__(self, keep: int | None = None) -> None:
@@ -46,17 +46,17 @@ class Parts:
         return None if config.limit is None else lambda: self.questions(replace(config, limit=None))
 
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
-        """The component of a config.  One that cannot do what its kind does: ConfigError."""
+        """The component of a config.  One without the methods of its kind: ConfigError."""
         identity = digest([registry.kind, config.name, to_mapping(config.options)])
         if not self._has(identity):
             with watching() as codes:
                 built = registry.build(config.name, config.options)
             if not isinstance(built, CONTRACTS[registry.kind]):
-                plain = getattr(built, "own_part", built)
-                made = f"{short(registry.target(config.name))} made a {type(plain).__name__}"
-                methods = " or ".join(contract.__name__ for contract in CONTRACTS[registry.kind])
+                part = type(getattr(built, "own_part", built)).__name__
+                contracts = " or ".join(contract.__name__ for contract in CONTRACTS[registry.kind])
                 raise ConfigError(
-                    f"{registry.kind} {config.name!r}: {made}, which is no {methods} (sqa/core/interfaces.py)"
+                    f"{registry.kind} {config.name!r}: {short(registry.target(config.name))} made a {part}, "
+                    f"which is no {contracts} (sqa/core/interfaces.py)"
                 )
             if not getattr(built, "says", True):
                 print(
@@ -68,7 +68,7 @@ class Parts:
         return self._used(identity)
 
     def quality(self, config: QualityConfig) -> Any:
-        """The metric of an entry of `quality:`; where it cannot be had, a `NotComputed` that says why."""
+        """The metric of an entry of `quality:`; if it is not available, a `NotComputed` with the reason."""
         identity = digest(["quality", to_mapping(config)])
         if not self._has(identity):
             with watching() as codes:
@@ -80,19 +80,19 @@ class Parts:
         return self._used(identity)
 
     def codes(self, component: object) -> tuple[Code, ...]:
-        """The code of a component, or in it, that is one's own."""
+        """The code of your own that a component consists of."""
         return next((codes for built, codes in self._components.values() if built is component), ())
 
     def _has(self, identity: str) -> bool:
-        """Whether a component is here, of code that was not edited since."""
+        """Whether a component is kept whose code was not edited since."""
         return identity in self._components and all(code.current() for code in self._components[identity][1])
 
     def _used(self, identity: str) -> Any:
-        """A component that is here, from now on the last one used."""
-        found = self._components[identity] = self._components.pop(identity)
+        """A kept component, marked as the last one used."""
+        entry = self._components[identity] = self._components.pop(identity)
         while self._keep is not None and len(self._components) > self._keep:
             del self._components[next(iter(self._components))]
-        return found[0]
+        return entry[0]
 
 
 def check_questions(
@@ -101,9 +101,9 @@ def check_questions(
     questions: Sequence[Question],
     whole: Callable[[], Sequence[Question]] | None = None,
 ) -> None:
-    """Refuse questions that a translator cannot take: of another language, or not those of its file.
+    """ConfigError or DataError for questions of another language, or others than those of the translator's file.
 
-    `whole` gives the data set that `questions` are the beginning of; a file may go on after them.
+    `whole` gives the data set that `questions` are the beginning of; a file may continue after them.
     """
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
         _check_languages(short(config.name), translator.languages, questions)
@@ -113,10 +113,10 @@ def check_questions(
         except DataError as error:
             if whole is None:
                 raise
-            everything = whole()
-            for n in range(len(questions) + 1, len(everything) + 1):
+            dataset = whole()
+            for n in range(len(questions) + 1, len(dataset) + 1):
                 with suppress(DataError):
-                    translator.check(everything[:n])
+                    translator.check(dataset[:n])
                     return
             raise error from None
 
@@ -126,22 +126,22 @@ def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> Non
         return
     from sqa.data.languages import code_of
 
-    two = isinstance(pair, (tuple, list)) and len(pair) == 2
-    if not two or not all(code is None or isinstance(code, str) for code in pair):
+    is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
+    if not is_pair or not all(code is None or isinstance(code, str) for code in pair):
         expected = "None or a pair of codes such as ('es', 'en')"
         raise ConfigError(f"translator {name!r}: `languages` must be {expected}, got {repr(pair)[:60]}")
     source, target = (None if code is None else code_of(code) for code in pair)
-    meant = f"take another one, or say `{OTHER_LANGUAGES}: true` under `translator:` if this is meant"
+    advice = f"take another one, or say `{OTHER_LANGUAGES}: true` under `translator:` if this is meant"
     if target not in (None, "en"):
-        raise ConfigError(f"translator {name!r} writes {target!r}, and answers are looked for in English; {meant}")
+        raise ConfigError(f"translator {name!r} writes {target!r}, and answers are looked for in English; {advice}")
     for question in questions:
         if source not in (None, code_of(question.language)):
             where = f"question {question.id} of {question.dataset} is in {question.language!r}"
-            raise ConfigError(f"translator {name!r} reads {source!r}, but {where}; {meant}")
+            raise ConfigError(f"translator {name!r} reads {source!r}, but {where}; {advice}")
 
 
 def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) -> str:
-    """Everything but its inputs that a component's output depends on; what it says itself."""
+    """A component's own fingerprint: everything but its inputs that its output depends on."""
     if not isinstance(component, Fingerprinted):
         raise ConfigError(f"{registry.kind} {config.name!r}: a {type(component).__name__} has no fingerprint()")
     return component.fingerprint()
@@ -158,39 +158,39 @@ def in_a_line(error: SqaError) -> str:
 def settled(store: Store, stage: Stage, codes: Sequence[Code]) -> Stage:
     """The stage whose results are those of the code as it is now.
 
-    What parts of your own load when they are at work is written down beside the results (`written_down`).  Where that
-    is not what they would load now, the results are those of other code, and the stage is another one.
+    The files that parts of your own load while they run are recorded beside the results (`written_down`).  If they
+    would load other files now, the results are of other code, and the stage has another fingerprint.
     """
-    while codes and (kept := _kept(store, stage)):
-        now = [(code.label, code.now(kept.get(code.label, []))) for code in codes]
-        if all(found == [load.sha256 for load in kept.get(label, [])] for label, found in now):
+    while codes and (recorded := _recorded(store, stage)):
+        now = [(code.label, code.now(recorded.get(code.label, []))) for code in codes]
+        if all(hashes == [load.sha256 for load in recorded.get(label, [])] for label, hashes in now):
             for code in codes:
-                code.assumed = tuple(kept.get(code.label, ()))
+                code.assumed = tuple(recorded.get(code.label, ()))
             return stage
         stage = replace(stage, fingerprint=digest([stage.fingerprint, sorted(now)]))
     return stage
 
 
 def written_down(store: Store, stage: Stage, codes: Sequence[Code]) -> None:
-    """Write down what was loaded late, before the results that it made.  Edited meanwhile: DataError."""
-    found = {code.label: code.late for code in codes if code.late}
-    if not found:
+    """Record the files that were loaded late, before the results are written.  Edited meanwhile: DataError."""
+    late = {code.label: code.late for code in codes if code.late}
+    if not late:
         return
-    kept = _kept(store, stage)
-    whole = {label: list(dict.fromkeys([*kept.get(label, []), *found.get(label, [])])) for label in {*kept, *found}}
-    for label, loads in whole.items():
-        names: dict[Load, str] = {}
+    before = _recorded(store, stage)
+    after = {label: list(dict.fromkeys([*before.get(label, []), *late.get(label, [])])) for label in {*before, *late}}
+    for label, loads in after.items():
+        hashes: dict[Load, str] = {}
         for load in loads:
-            if names.setdefault(replace(load, sha256=""), load.sha256) != load.sha256:
-                what = load.module or load.file
-                raise DataError(f"{label.partition(' ')[0]}: {what} was edited while it was at work; run again")
-    if whole != kept:
-        rows = {label: [load.row for load in whole[label]] for label in sorted(whole)}
+            if hashes.setdefault(replace(load, sha256=""), load.sha256) != load.sha256:
+                file = load.module or load.file
+                raise DataError(f"{label.partition(' ')[0]}: {file} was edited while it was at work; run again")
+    if after != before:
+        rows = {label: [load.row for load in after[label]] for label in sorted(after)}
         store.backend.write(_file(store, stage), (json.dumps(rows, indent=2) + "\n").encode())
 
 
-def _kept(store: Store, stage: Stage) -> dict[str, list[Load]]:
-    """What was loaded late, by label."""
+def _recorded(store: Store, stage: Stage) -> dict[str, list[Load]]:
+    """The recorded late loads by label."""
     file = _file(store, stage)
     if not store.backend.exists(file):
         return {}

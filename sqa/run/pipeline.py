@@ -65,22 +65,24 @@ COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # of the stages that have on
 VERSION = 1  # of the stages themselves: raise it when the same components would give other rows
 
 EMPTY_QUESTIONS, EMPTY_SENTENCES = "empty-questions", "empty-sentences"  # counts kept beside the metrics
-Tick = Callable[[int], object]  # told how many questions are done
+Tick = Callable[[int], object]  # called with the number of questions just done
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run gives: its traces (read on demand) and the additive statistics of its metrics."""
+    """The results of a run: its traces (read on demand) and the additive statistics of its metrics."""
 
     config: RunConfig
     questions: list[Question]
     stages: dict[str, Stage]  # those that ran, by name
     store: Store
     metrics: list[BuiltMetric]
-    unknown_pages: int | None  # questions whose answer page the guesser does not know; None = it does not say
-    made: dict[str, int] = field(default_factory=dict)  # blocks made now, by stage; the others were in the store
+    unknown_pages: int | None  # questions whose page the guesser cannot name; None = it has no list
+    made: dict[str, int] = field(
+        default_factory=dict
+    )  # blocks made by this run, by stage; the others were in the store
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
-    seconds: dict[str, float] = field(default_factory=dict)  # wall time of each stage that was made now, and whole
+    seconds: dict[str, float] = field(default_factory=dict)  # wall time of each stage that this run made completely
 
     @property
     def keys(self) -> dict[str, str]:
@@ -89,7 +91,7 @@ class RunResult:
 
     @cached_property
     def traces(self) -> Traces:
-        """One trace per question, in order, read from the store as it is walked through."""
+        """One trace per question, in order, read from the store block by block."""
         return Traces(self.store, blocks_of(self.questions, BLOCK_SIZE), self.stages)
 
     @cached_property
@@ -113,12 +115,12 @@ class RunResult:
     @cached_property
     def refusals(self) -> dict[str, str]:
         """metric name -> why it is undefined on this run (its first refusal)."""
-        found: dict[str, str] = {}
+        refusals: dict[str, str] = {}
         for q in self.questions:
             for name, score in self.scores[q.id].items():
                 if score.refusal is not None:
-                    found.setdefault(name, score.refusal)
-        return found
+                    refusals.setdefault(name, score.refusal)
+        return refusals
 
 
 def run(
@@ -132,8 +134,8 @@ def run(
 ) -> RunResult:
     """Run the stages of `config` up to `until` (one of STAGES), making only the blocks that the store lacks.
 
-    Give the same `parts` to several runs and they share models and questions.  `questions` take the place of those of
-    `config.dataset`.  Progress goes to stderr.
+    Runs with the same `parts` share models and questions.  `questions` replace those of `config.dataset`.  Progress
+    goes to stderr.
     """
     parts = parts or Parts()
     whole = parts.whole(config.dataset) if questions is None else None
@@ -157,14 +159,15 @@ def run(
 
 
 def _check_trained_for(config: RunConfig, guesser: object) -> None:
-    """Say on stderr that a trained buzzer is given the guesses of another guesser than it was trained with."""
+    """Warn on stderr if a trained buzzer has the guesses of another guesser than it was trained with."""
     if config.guesser is None or config.buzzer is None or not isinstance(guesser, str):
         return
-    here = short(config.guesser.name)
-    if short(guesser) != here:
+    current = short(config.guesser.name)
+    if short(guesser) != current:
         model = getattr(config.buzzer.options, "model", None)
-        told = f"its model {model!r} was trained on guesses of {short(guesser)}, not of {here}; it may buzz at random"
-        print(f"sqa: buzzer {short(config.buzzer.name)!r}: {told} (`sqa train buzzer` makes one)", file=sys.stderr)
+        trained = f"its model {model!r} was trained on guesses of {short(guesser)}, not of {current}"
+        buzzer = f"buzzer {short(config.buzzer.name)!r}"
+        print(f"sqa: {buzzer}: {trained}; it may buzz at random (`sqa train buzzer` makes one)", file=sys.stderr)
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
@@ -184,7 +187,7 @@ def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | No
 
 @contextmanager
 def _ticking(work: Work, stage: str, todo: int, progress: bool) -> Iterator[Tick]:
-    """Told how many questions are done: a progress bar, those already in the store included, or a word of it."""
+    """A progress bar, questions already in the store included, or a line for the process that this one works for."""
     total, done = len(work.questions), len(work.questions) - todo
     if progress:
         with bar(f"{stage:9}", total, done) as shown:
@@ -202,19 +205,19 @@ def _ticking(work: Work, stage: str, todo: int, progress: bool) -> Iterator[Tick
 
 def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
     """The metrics of a run, those of texts measured; question id -> metric of texts -> score."""
-    asked = [*work.of_texts, *(work.parts.quality(entry.for_run(work.config.name)) for entry in work.config.quality)]
-    if not asked:
+    wanted = [*work.of_texts, *(work.parts.quality(entry.for_run(work.config.name)) for entry in work.config.quality)]
+    if not wanted:
         return work.metrics, {}
     from sqa.run.quality_stage import score_texts
 
-    scored, texts = score_texts(asked, work.traces(), work.store, progress)
+    scored, texts = score_texts(wanted, work.traces(), work.store, progress)
     return [scored.pop(metric.name, metric) for metric in work.metrics] + list(scored.values()), texts
 
 
 class Work:
     """The stages of a run on its questions, and how a block of each is made.
 
-    Its components are built, and asked whether they take the questions; `whole` as `check_questions` takes it.
+    The constructor builds the components and checks the questions; `whole` as `check_questions` takes it.
     """
 
     def __init__(
@@ -231,7 +234,7 @@ class Work:
 
         self.config, self.store, self.parts, self.questions = config, store, parts, questions
         self.stages: dict[str, Stage] = {}  # in the order of STAGES
-        self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of one's own
+        self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of your own
         self.built: dict[str, Any] = {}  # by stage: its component, the same for all blocks
         self.metrics = metric_names.build(config.scored)
         self.of_texts = [metric for metric in self.metrics if isinstance(metric, TextMetric)]
@@ -253,18 +256,18 @@ class Work:
         self.stages[stage.name], self.codes[stage.name] = settled(self.store, stage, codes), codes
 
     def traces(self, *names: str) -> Traces:
-        """The traces as far as these stages make them, or all of them."""
+        """The traces with the results of these stages only, or of all."""
         shown = {name: stage for name, stage in self.stages.items() if name in (names or COMPONENTS)}
         return Traces(self.store, blocks_of(self.questions, BLOCK_SIZE), shown)
 
     def check(self, name: str, missing: Sequence[int]) -> None:
-        """Let the guesser see the texts of the blocks that it will be asked for, if it wants to."""
+        """Let a guesser that `ChecksTexts` see the texts of the missing blocks."""
         if name == "guess" and isinstance(guesser := self.built[name], ChecksTexts):
             translated = self.traces("translate")
             guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
 
     def make(self, name: str, index: int, tick: Tick) -> None:
-        """Make one block of a stage, whose blocks of the same index before it are there."""
+        """Make one block of a stage, after the blocks of the same index before it."""
         table = self._table(name, index, tick)
         written_down(self.store, self.stages[name], self.codes[name])
         self.store.write(self.stages[name], index, table)
@@ -294,8 +297,8 @@ def stage_of(
 
 def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
     """The stage that scores the traces of the stages before it."""
-    said = (getattr(metric, "identity", metric.signature)() for metric in of_traces)  # the former: your own ones
-    implementation = " ".join(said)
+    # your own metrics have an `identity`
+    implementation = " ".join(getattr(metric, "identity", metric.signature)() for metric in of_traces)
     upstream = tuple(stages[name].key for name in STAGES if name in stages)
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
 
@@ -328,12 +331,12 @@ def stream(translator: Translator, question: Question) -> list[Emission]:
 
 
 class CountedSource:
-    """An iterator over a sentence's words that counts what was pulled."""
+    """An iterator over a sentence's words that counts those pulled: g(j)."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = iter(words)
         self.read = 0  # words pulled so far
-        self.ended = False  # the end of the sentence was told
+        self.ended = False  # StopIteration was raised
 
     def __iter__(self) -> CountedSource:
         return self
@@ -357,7 +360,7 @@ def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[st
             rows[q.id] = []
         elif q.asked and q.asked.question:
             if not isinstance(guesser, AnswersQuestions):
-                raise ConfigError(f"question {q.id} asks {q.asked.question!r:.60}; only `listener` is told so")
+                raise ConfigError(f"question {q.id} asks {q.asked.question!r:.60}; only `listener` takes questions")
             rows[q.id] = guesser.answer(q.asked.question, steps.texts, N_GUESSES)
         elif steps.append_only and isinstance(guesser, IncrementalGuesser):
             rows[q.id] = guesser.guess_prefixes(steps.words, N_GUESSES)
@@ -374,7 +377,7 @@ def buzz(
     guesses: Mapping[str, tr.Guesses],
     tick: Tick,
 ) -> Table:
-    """Buzzes of a block.  A buzzer with the attribute `oracle = True` is told the answer; no other is."""
+    """Buzzes of a block.  Only a buzzer with the attribute `oracle = True` gets the answer."""
     rows: dict[str, Sequence[Buzz]] = {}
     for q in questions:
         history = guesses[q.id]
@@ -408,8 +411,8 @@ def _score(metric: Metric, trace: QuestionTrace) -> Score:
 
 
 def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:
-    """Questions whose answer page the guesser cannot name (scored as wrong), if it says which pages it knows."""
+    """Questions whose answer page the guesser cannot name (scored as wrong); None if it has no list of pages."""
     if not isinstance(guesser, KnowsPages) or guesser.pages is None:
         return None
-    known = {answer_key(page) for page in guesser.pages}
-    return sum(answer_key(q.page) not in known for q in questions)
+    pages = {answer_key(page) for page in guesser.pages}
+    return sum(answer_key(q.page) not in pages for q in questions)

@@ -3,8 +3,8 @@
     <root>/store/quality/<key>/block-0000.npz   segment str  stats list<f64>
 
 The key is the metric's fingerprint (package, model, settings), a row's `segment` the sha256 of source, translation and
-human translation: whatever run a text comes from, a model scores it once.  What a metric refuses or cannot do is a
-`Score` with the reason, never a number.
+human translation: a model scores a text once, in whichever run it occurs.  A refusal or a failure is a `Score` with the
+reason, never a number.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def score_texts(
     """The metrics by name, those that failed replaced by `NotComputed`, and question id -> metric name -> score."""
     segments, refused = _segments(traces)
     ids = [*segments, *refused]
-    done: dict[str, BuiltMetric] = {}
+    by_name: dict[str, BuiltMetric] = {}
     scores: dict[str, dict[str, Score]] = {id: {} for id in ids}
     for metric in metrics:
         rows: dict[str, Score] = {}
         if isinstance(metric, TextMetric):
             try:
-                found = _measured(metric, list(segments.values()), store, progress)
-                rows = {id: Score(stats) for id, stats in zip(segments, found, strict=True)}
+                measured = _measured(metric, list(segments.values()), store, progress)
+                rows = {id: Score(stats) for id, stats in zip(segments, measured, strict=True)}
             except SqaError as error:
                 metric = NotComputed(metric.name, in_a_line(error))
-        done[metric.name] = metric
-        why = metric.reason if isinstance(metric, NotComputed) else ""
+        by_name[metric.name] = metric
+        reason = metric.reason if isinstance(metric, NotComputed) else ""
         for id in ids:
-            scores[id][metric.name] = rows.get(id) or Score(None, why or refused[id])
-    return done, scores
+            scores[id][metric.name] = rows.get(id) or Score(None, reason or refused[id])
+    return by_name, scores
 
 
 def _segments(traces: Iterable[QuestionTrace]) -> tuple[dict[str, Segment], dict[str, str]]:
@@ -77,8 +77,8 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     with _bar(metric.name, len(keys), len(missing), progress) as tick:
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
-            found = metric.measure([segment for _, segment in chunk])
-            kept = _keep(store, stage, codes, dict(zip((key for key, _ in chunk), found, strict=True)))
+            stats = metric.measure([segment for _, segment in chunk])
+            kept = _keep(store, stage, codes, dict(zip((key for key, _ in chunk), stats, strict=True)))
             tick(len(chunk))
     return [kept[key] for key in keys]
 
@@ -86,24 +86,24 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
 def _kept(store: Store, stage: Stage) -> dict[str, tuple[float, ...]]:
     if store.missing(stage, 1):
         return {}
-    found = store.read(stage, 0, KEPT)
-    return dict(zip(found["segment"].to_list(), map(tuple, found["stats"].to_list()), strict=True))
+    table = store.read(stage, 0, KEPT)
+    return dict(zip(table["segment"].to_list(), map(tuple, table["stats"].to_list()), strict=True))
 
 
 def _keep(
-    store: Store, stage: Stage, codes: Sequence[Code], found: Mapping[str, tuple[float, ...]]
+    store: Store, stage: Stage, codes: Sequence[Code], measured: Mapping[str, tuple[float, ...]]
 ) -> dict[str, tuple[float, ...]]:
-    """Adds to what the store has by now (another run may have written) and returns all of it."""
+    """Adds to the store's statistics (another run may have added some meanwhile) and returns all of them."""
     with store.working_on(stage):
         written_down(store, stage, codes)
-        rows = {**_kept(store, stage), **found}
+        rows = {**_kept(store, stage), **measured}
         store.write(stage, 0, table_of(KEPT, sorted(rows.items())))
     return rows
 
 
 @contextmanager
 def _bar(name: str, total: int, todo: int, progress: bool) -> Iterator[Callable[[int], object]]:
-    """A progress bar over all segments, those already kept included; what to call with how many are done."""
+    """A progress bar over all segments, those already kept included; yields what to call with the number just done."""
     if not progress or not todo:
         yield lambda _: None
         return

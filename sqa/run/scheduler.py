@@ -1,13 +1,13 @@
 """Many runs as one graph of Dask: a task is a block of a stage, its result a file in the store.
 
     with scheduled("local", Path("runs")):     # or tcp://HOST:PORT, or slurm:FILE.yaml
-        main(config, runs)                     # what asks `current()` spreads its runs over the workers
+        main(config, runs)                     # code that calls `current()` distributes its runs over the workers
 
-Nothing but small values goes through Dask; blocks go through the store, which every worker and this process must see.
-So whatever dies (a worker, the scheduler, this process), what was made is there, and the same command goes on.  Two
-schedulers on one store go through it in different orders: only what both have in flight can be made twice.
+Only small values go through Dask; blocks go through the store, which every worker and this process must see.  So after
+any crash (of a worker, the scheduler, this process) the store has what was made, and the same command continues.  Two
+schedulers on one store take different orders: only what both have in flight can be made twice.
 
-Asked for nothing, `current()` is None: everything stays in this process and its pool, and no server is started.
+Without `scheduled`, `current()` is None: everything stays in this process and its pool, and no server is started.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.errors import ConfigError, RemoteProtocolError, need
+from sqa.core.errors import ConfigError, Count, RemoteProtocolError, checked, need
 from sqa.files.shared import shared
 from sqa.files.store import Store
 from sqa.run.config import load
@@ -31,21 +31,22 @@ if TYPE_CHECKING:
     from distributed import Client
 
 FAILURES = 30  # workers that may die over one task before it is given up: machines come and go
-# Dask has its workers give back every 64 KiB that they free (arrays of models are asked for and freed all the time) and
-# looks a hundred times a second at what they do.
+# Dask's defaults slow models down: workers return every 64 KiB that they free to the system, and are profiled a hundred
+# times a second.
 LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
     "distributed.worker.profile.enabled": False,
 }
-RETURN = 600.0  # seconds to wait for a scheduler that is gone
+RETURN = 600.0  # seconds to wait for a lost scheduler to come back
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class SlurmConfig:
     """What `--scheduler slurm:FILE` reads; docs/cluster.md has one, explained."""
 
-    jobs: int  # Slurm jobs to ask for, each a machine or a part of one
-    cores: int = 1  # per job; as many workers, each with one thread
+    jobs: Count  # Slurm jobs to ask for, each a machine or a part of one
+    cores: Count = 1  # per job; as many workers, each with one thread
     memory: str = "4GB"  # per job
     walltime: str = "01:00:00"
     partition: str | None = None
@@ -54,22 +55,15 @@ class SlurmConfig:
     directives: tuple[str, ...] = ()  # more lines of #SBATCH, such as --gres=gpu:1
     prologue: tuple[str, ...] = ()  # lines of shell before the worker starts, such as `module load python`
     logs: str | None = None  # folder of the jobs' output
-    adaptive: bool = False  # jobs come when there is work and go when there is none, at most `jobs`
-
-    def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be >= 1, got {getattr(self, key)}" for key in ("jobs", "cores") if getattr(self, key) < 1
-        ]
-        if wrong:
-            raise ConfigError(wrong)
+    adaptive: bool = False  # jobs start when there is work and end when there is none, at most `jobs`
 
 
 class SchedulerGone(RemoteProtocolError):
-    """There is no scheduler any more, or none yet; nothing is wrong with what was asked of it."""
+    """The scheduler has ended or has not started; the request itself is valid."""
 
 
 class Scheduler:
-    """A Dask scheduler, started or reached when it is first used, and the store that its workers share."""
+    """A Dask scheduler, started or connected to on first use, and the store that its workers share."""
 
     def __init__(self, spec: str, store: Store) -> None:
         self.spec, self.store = spec, store
@@ -80,10 +74,10 @@ class Scheduler:
         self._cluster: Any = None
 
     def client(self, workers: int) -> Client:
-        """The client; `workers` is how many processes a local cluster gets whose spec says nothing of it."""
+        """The client; `workers` is the number of processes of a local cluster whose spec gives none."""
         if self._client is None:
             self._client = self._open(workers)
-            assert self._client.scheduler is not None  # it has just been connected to
+            assert self._client.scheduler is not None  # it is connected
             print(f"sqa: scheduler {self._client.scheduler.address}, dashboard {self.dashboard}", file=sys.stderr)
         return self._client
 
@@ -128,11 +122,11 @@ class Scheduler:
                 return Client(self._argument, timeout=10)
             except OSError as error:  # a timeout is one too
                 if time.monotonic() > deadline:
-                    raise SchedulerGone(f"--scheduler {self.spec}: nobody answers there; start it first") from error
+                    raise SchedulerGone(f"--scheduler {self.spec}: no scheduler answers; start it first") from error
                 time.sleep(1.0)
 
     def reopen(self) -> Client:
-        """After the scheduler was lost: the client of the one in its place; SchedulerGone if none comes."""
+        """After the scheduler was lost: the client of its replacement; SchedulerGone if there is none in RETURN."""
         if self._client is None or self._kind != "address":
             raise SchedulerGone(f"--scheduler {self.spec}: is gone; run the same command again, it goes on")
         print(f"sqa: the scheduler is gone; waiting {RETURN:.0f} s for one at {self._argument}", file=sys.stderr)
@@ -150,19 +144,19 @@ class Scheduler:
 
 def parse(spec: str) -> tuple[str, str]:
     """(kind, argument) of local, local:N, tcp://HOST:PORT, tls://HOST:PORT or slurm:FILE; else ConfigError."""
-    head, separator, rest = spec.partition(":")
-    if head == "local" and (not separator or (rest.isascii() and rest.isdigit() and int(rest) > 0)):
-        return "local", rest
-    if head in ("tcp", "tls") and rest.startswith("//") and rest[2:].rpartition(":")[2].isdigit():
+    head, separator, argument = spec.partition(":")
+    if head == "local" and (not separator or (argument.isascii() and argument.isdigit() and int(argument) > 0)):
+        return "local", argument
+    if head in ("tcp", "tls") and argument.startswith("//") and argument[2:].rpartition(":")[2].isdigit():
         return "address", spec
-    if head == "slurm" and rest:
-        return "slurm", rest
+    if head == "slurm" and argument:
+        return "slurm", argument
     raise ConfigError(f"--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE.yaml, got {spec!r}")
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without Dask's own log of what fails meanwhile: who started it says it in one line."""
+    """Without Dask's own log of failures, which the caller reports in one line."""
     log = logging.getLogger("distributed")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -175,18 +169,17 @@ def _quiet() -> Iterator[None]:
 def _slurm(config: SlurmConfig) -> Any:
     from dask_jobqueue import SLURMCluster  # type: ignore[attr-defined]
 
-    given = {field.name: getattr(config, field.name) for field in fields(config)}
     cluster = SLURMCluster(
-        queue=given["partition"],
-        account=given["account"],
-        walltime=given["walltime"],
-        cores=given["cores"],
-        processes=given["cores"],  # a process per core: models are not made for threads
-        memory=given["memory"],
-        interface=given["interface"],
-        job_extra_directives=list(given["directives"]),
-        job_script_prologue=list(given["prologue"]),
-        log_directory=given["logs"],
+        queue=config.partition,
+        account=config.account,
+        walltime=config.walltime,
+        cores=config.cores,
+        processes=config.cores,  # a process per core: models are not thread-safe
+        memory=config.memory,
+        interface=config.interface,
+        job_extra_directives=list(config.directives),
+        job_script_prologue=list(config.prologue),
+        log_directory=config.logs,
         scheduler_options={"dashboard_address": ":0"},  # a port that is free
     )
     if config.adaptive:
@@ -196,29 +189,29 @@ def _slurm(config: SlurmConfig) -> Any:
     return cluster
 
 
-_ASKED: ContextVar[Scheduler | None] = ContextVar("scheduler", default=None)
+_CURRENT: ContextVar[Scheduler | None] = ContextVar("scheduler", default=None)
 
 
 @contextmanager
 def scheduled(spec: str | None, runs: Path, store: str | None = None) -> Iterator[None]:
-    """Everything inside that has many runs spreads them; None = nothing changes.
+    """The context in which many runs are distributed by the scheduler; None = they are not.
 
-    The blocks lie in `store` (a folder or a URL), else in `runs`, which then has to be a folder that all workers see.
+    The blocks go into `store` (a folder or a URL), else into `runs`, a folder that all workers must see.
     """
     if spec is None:
         if store is not None:
             raise ConfigError("--store: is for --scheduler; without one the store lies in --runs")
         yield
         return
-    asked = Scheduler(spec, Store(*shared(str(runs) if store is None else store)))
-    token = _ASKED.set(asked)
+    scheduler = Scheduler(spec, Store(*shared(str(runs) if store is None else store)))
+    token = _CURRENT.set(scheduler)
     try:
         yield
     finally:
-        _ASKED.reset(token)
-        asked.close()
+        _CURRENT.reset(token)
+        scheduler.close()
 
 
 def current() -> Scheduler | None:
-    """The scheduler that was asked for; None = work in this process."""
-    return _ASKED.get()
+    """The scheduler of `scheduled`; None = work in this process."""
+    return _CURRENT.get()

@@ -1,7 +1,7 @@
 """Many runs of one config: `sqa sweep x.yaml k=3,6,9 guesser=bm25,gru`, and `sqa.Experiment`.
 
-The runs share questions, models and the store, so a translation that two of them have in common is made once.  Inside
-`scheduled(...)` their blocks are spread over the workers of a scheduler.
+The runs share questions, models and the store, so a common translation is made once.  Inside `scheduled(...)` their
+blocks are distributed over the workers of a scheduler.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Swept:
 def run_all(
     combinations: Iterable[tuple[tuple[Override, ...], RunConfig]], runs: Path, progress: bool = True
 ) -> Iterator[Swept]:
-    """Run each config, write its folder, and give it; what the store has is not made again."""
+    """Run each config, write its folder, and yield the run; what the store has is not made again."""
     scheduler = current()
     if scheduler is not None:
         yield from _spread(scheduler, list(combinations), runs)
@@ -62,11 +62,11 @@ def _spread(
     jobs = [Job(config, partial(_finish, chosen, runs / config.name, config)) for chosen, config in combinations]
     done: dict[int, Swept] = {}
     with progress_bars.bar("sweep", len(jobs), unit="run") as bar:
-        for place, (one, files) in spread(scheduler, jobs, PROCESSES):
-            folders.unpack(files, one.folder)
-            done[place] = one
+        for index, (run, files) in spread(scheduler, jobs, PROCESSES):
+            folders.unpack(files, run.folder)
+            done[index] = run
             bar.update()
-    yield from (done[place] for place in range(len(jobs)))
+    yield from (done[index] for index in range(len(jobs)))
 
 
 def _finish(
@@ -79,16 +79,16 @@ def _finish(
 
 def table(swept: Sequence[Swept]) -> tuple[list[str], list[list[str]]]:
     """Header and rows: the run's folder, a column a key that varies, a column a metric (the value, "n/a" for none)."""
-    seen: dict[str, set[str]] = {}
-    for override in (override for one in swept for override in one.chosen):
-        seen.setdefault(override.key, set()).add(_text(override.value))
-    keys = [key for key, values in seen.items() if len(values) > 1]
-    metrics = list(dict.fromkeys(row.metric for one in swept for row in one.rows))
+    by_key: dict[str, set[str]] = {}
+    for override in (override for run in swept for override in run.chosen):
+        by_key.setdefault(override.key, set()).add(_text(override.value))
+    keys = [key for key, values in by_key.items() if len(values) > 1]
+    metrics = list(dict.fromkeys(row.metric for run in swept for row in run.rows))
     rows = []
-    for one in swept:
-        cells = {row.metric: row.cells()[1] for row in one.rows}
-        values = [_text(override.value) for override in one.chosen if override.key in keys]
-        rows.append([str(one.folder), *values, *(cells.get(metric, "n/a") for metric in metrics)])
+    for run in swept:
+        cells = {row.metric: row.cells()[1] for row in run.rows}
+        values = [_text(override.value) for override in run.chosen if override.key in keys]
+        rows.append([str(run.folder), *values, *(cells.get(metric, "n/a") for metric in metrics)])
     return ["run", *keys, *metrics], rows
 
 

@@ -2,9 +2,8 @@
 
     language_of("pl").function_words       of pl.py; of a language without a file all fields but `code` are empty
 
-A file holds `LANGUAGE`, and besides it what only one side of a translation needs (en.py, pl.py).  Nothing else has to
-know of it: `codes()` are the files that lie here.  Languages of which a stemmer or a name is all that is known stand in
-rest.py.  What a whole language of questions has: `lacking`.
+A file defines `LANGUAGE`, and what only one side of a translation needs (en.py, pl.py).  It is registered by its name:
+`codes()` are the files of this folder.  Languages with no more than a stemmer or a name stand in `REST`.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Language:
     fillers: tuple[str, ...] = ()
 
 
-# what not every language has
+# fields that a language of questions may leave empty
 OPTIONAL = frozenset("letters dotted_ordinals small_numbers capital_nouns possessive nominatives contractions".split())
 
 
@@ -60,24 +59,37 @@ def lacking(of: Language) -> list[str]:
 
 @cache
 def codes() -> tuple[str, ...]:
-    """The languages that have a file of their own."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "rest"))
+    """The languages that have a file."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
 
 
 @cache
 def language_of(code: str) -> Language:
-    """What is known of a language, by its ISO 639-1 code."""
+    """The language of an ISO 639-1 code."""
     if code in codes():
-        found: Language = import_module(f"{__name__}.{code}").LANGUAGE
-        return found
-    rest: dict[str, Language] = import_module(f"{__name__}.rest").REST
-    return rest.get(code) or Language(code)
+        language: Language = import_module(f"{__name__}.{code}").LANGUAGE
+        return language
+    return REST.get(code) or Language(code)
 
 
 @cache
 def every() -> tuple[Language, ...]:
-    """All languages of which something is known."""
-    return tuple(map(language_of, sorted({*codes(), *import_module(f"{__name__}.rest").REST})))
+    """All languages that have a file or an entry of `REST`."""
+    return tuple(map(language_of, sorted({*codes(), *REST})))
+
+
+REST = {
+    language.code: language
+    for language in (
+        Language("de", "German", "german", capital_nouns=True),
+        Language("fi", "Finnish", "finnish"),
+        Language("fr", stemmer="french"),
+        Language("it", stemmer="italian"),
+        Language("lb", capital_nouns=True),
+        Language("pt", stemmer="portuguese"),
+        Language("ru", "Russian", "russian"),
+    )
+}
 
 
 # ----------------------------------------------------------------------------------------- how files write their tables

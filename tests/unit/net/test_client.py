@@ -69,7 +69,7 @@ def test_streams_follow_so_many_redirects_and_none_to_another_scheme() -> None:
 
 def test_an_https_address_is_not_left_for_http() -> None:
     with pytest.raises(Failed, match="not followed"):
-        Http(1.0)._elsewhere("https://a.example/x", "http://a.example/y")
+        Http(1.0)._redirected("https://a.example/x", "http://a.example/y")
 
 
 def test_threads_share_an_object_but_no_connection() -> None:

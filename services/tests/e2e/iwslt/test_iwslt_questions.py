@@ -181,7 +181,7 @@ def test_contestants_of_the_command_line(tmp_path: Path) -> None:
     for guesser, problem in (
         ("{name: bm26}", "unknown guesser 'bm26'"),
         ("{name", "not valid YAML"),
-        ("none", "is none"),
+        ("none", "names no guesser"),
     ):
         with pytest.raises(ConfigError, match=problem):
             contestant_from(guesser)
