@@ -287,7 +287,7 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     with (
         ProcessPoolExecutor(config.workers, context, _start, (said,)) as pool,
         progress.weighed("ablation", sum(costs.values())) as bar,
-        progress.heard(said, lambda what: bar.set_postfix_str(f"{len(rows)}/{len(todo)} runs; {what}", refresh=False)),
+        progress.relayed(said, lambda text: bar.set_postfix_str(f"{len(rows)}/{len(todo)} runs; {text}", False)),
     ):
         jobs = [pool.submit(run_group, group, config, runs) for group in unfinished]
         try:

@@ -1,7 +1,7 @@
 """Progress on stderr (tqdm): a bar on a terminal, a line every half minute in a pipe or a log file.
 
-A bar is drawn when work is done, and a block of translations takes minutes: a heartbeat draws it again with the time
-that went by and with what is under way, so that nobody wonders whether the program still lives.
+A block of translations takes minutes, so a heartbeat redraws the bar meanwhile, with the time so far and the current
+work.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from time import monotonic
 from typing import Any, TextIO, TypeVar
 
 T = TypeVar("T")
-_say: Callable[[str], object] | None = None
-_said = 0.0  # when
+_report: Callable[[str], object] | None = None
+_reported = 0.0  # time of the last report
 BEAT, LINE = 4.0, 30.0  # seconds between two drawings on a terminal, and between two lines elsewhere
 _LINE = "{desc}: {n_fmt}/{total_fmt} {unit}, {elapsed}, {remaining} to go{postfix}"
 
 
 class _Lines:
-    """A stream on which every drawing is a line of its own."""
+    """A stream on which every drawing is a separate line."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._last = stream, ""
@@ -45,7 +45,7 @@ def _settings() -> dict[str, Any]:
 
 @contextmanager
 def bar(description: str, total: float, done: float = 0, unit: str = "question", **settings: Any) -> Iterator[Any]:
-    """A bar with a heartbeat; `done` of `total` are done already.  `set_postfix_str` says what is under way."""
+    """A bar with a heartbeat; `done` of `total` are done already.  `set_postfix_str` shows the current work."""
     from tqdm import tqdm
 
     with tqdm(desc=description, total=total, initial=done, unit=unit, **_settings() | settings) as shown:
@@ -54,44 +54,44 @@ def bar(description: str, total: float, done: float = 0, unit: str = "question",
 
 
 def weighed(description: str, total: float, done: float = 0.0) -> AbstractContextManager[Any]:
-    """A bar of work in units of any kind, so that the time still to go knows that some steps cost more than others.
+    """A bar over costs in any unit, so that the estimated time takes account of steps that cost more than others.
 
-    Its postfix says what is done and under way in words.
+    Its postfix describes the progress in words.
     """
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} to go{postfix}"
     return bar(description, total, done, bar_format=form if sys.stderr.isatty() else form.replace("|{bar}|", ","))
 
 
 @contextmanager
-def heard(queue: Any, say: Callable[[str], object]) -> Iterator[None]:
-    """Pass on what worker processes say with `report_to(queue.put)`, until the end."""
+def relayed(queue: Any, show: Callable[[str], object]) -> Iterator[None]:
+    """Within this context, show the reports of worker processes that called `report_to(queue.put)`."""
 
-    def pass_on() -> None:
+    def relay() -> None:
         while (text := queue.get()) is not None:
-            say(text)
+            show(text)
 
-    listener = Thread(target=pass_on, name="heard", daemon=True)
-    listener.start()
+    thread = Thread(target=relay, name="relay", daemon=True)
+    thread.start()
     try:
         yield
     finally:
         queue.put(None)
-        listener.join()
+        thread.join()
 
 
-def report_to(say: Callable[[str], object] | None) -> None:
-    """Where `under_way` goes in this process: a worker's way to the bar of the process that it works for."""
-    global _say
-    _say = say
+def report_to(report: Callable[[str], object] | None) -> None:
+    """Set where `under_way` goes in this process: in a worker, to the bar of the process that it works for."""
+    global _report
+    _report = report
 
 
 def under_way(text: str) -> None:
-    """Say what this process works at, at most once a second; nothing where nobody asked."""
-    global _said
+    """Report the current work of this process, at most once a second, to the target of `report_to` if there is one."""
+    global _reported
     now = monotonic()
-    if _say is not None and now - _said >= 1:
-        _said = now
-        _say(text)
+    if _report is not None and now - _reported >= 1:
+        _reported = now
+        _report(text)
 
 
 def over(items: Iterable[T], description: str, unit: str = "it", leave: bool = True) -> Iterator[T]:
@@ -103,7 +103,7 @@ def over(items: Iterable[T], description: str, unit: str = "it", leave: bool = T
 
 @contextmanager
 def beating(shown: Any) -> Iterator[None]:
-    """A heartbeat for a bar of one's own."""
+    """A heartbeat for any bar of tqdm."""
     stop = Event()
     beat = Thread(target=_beat, args=(shown, stop), name="progress", daemon=True)
     beat.start()

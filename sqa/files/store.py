@@ -5,6 +5,9 @@
     <root>/store/<stage>/<key>/loaded.json          code of your own that was loaded while they were made
     <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, read without their data set
 
+`numpy.load` opens a block: NAME has a column's values (of texts, indices), NAME.offsets where its lists begin,
+NAME.words its texts as JSON, and `about` the metadata; a checksum at the end ensures that no changed byte is read.
+
 The key is the sha256 of everything that can change the rows, so an existing file is never made again and a killed run
 continues with the missing blocks.  No file holds a time, a path or a random value: the same inputs give the same bytes.
 """
@@ -17,16 +20,23 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol, overload
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
-from sqa.core.trace import SCHEMA_VERSION, QuestionTrace, Schema, Table
+from sqa.core.trace import SCHEMA_VERSION, Column, QuestionTrace, Schema, Table
 from sqa.core.types import Asked, Question
 from sqa.files.atomic import held, write_bytes
 from sqa.files.records import parse_json
-from sqa.files.tables import OLDER, read_table, table_bytes
+
+OLDER = ".parquet"  # the suffix of what earlier versions wrote instead of .npz
+_DIGEST = 64  # hex digits of the sha256 of all before them: the comment of the archive
 
 
 def digest(value: Any) -> str:
@@ -297,3 +307,80 @@ def _read(
         problem = f"has rows of {min(unrelated)!r}, not a question of this block"
         raise DataError(f"{store.block(stage, index)}: {problem}; delete it and run again")
     return {q.id: rows.get(q.id, ()) for q in block}
+
+
+# --------------------------------------------------------------------------------------------------- tables in files
+
+
+def write_table(path: Path, table: Table, metadata: Mapping[str, str]) -> None:
+    """Write the file of `table_bytes`, whole or not at all."""
+    write_bytes(path, table_bytes(table, metadata))
+
+
+def table_bytes(table: Table, metadata: Mapping[str, str]) -> bytes:
+    """A table as a file; the same rows give the same bytes."""
+    about = {"schema_version": str(SCHEMA_VERSION), **metadata, "kinds": {name: c.kind for name, c in table.items()}}
+    arrays: dict[str, NDArray[Any]] = {"about": _json_array(about)}
+    for name, column in table.items():
+        arrays[name] = column.values
+        if column.offsets is not None:
+            arrays[f"{name}.offsets"] = column.offsets
+        if column.words:
+            arrays[f"{name}.words"] = _json_array(column.words)
+    file = BytesIO()
+    with ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            member = BytesIO()
+            np.lib.format.write_array(member, array, allow_pickle=False)
+            archive.writestr(ZipInfo(f"{name}.npy"), member.getvalue(), ZIP_DEFLATED)  # ZipInfo: of no time
+    data = file.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")  # an archive ends with the length of its comment
+    return data + hashlib.sha256(data).hexdigest().encode()
+
+
+def read_table(
+    path: Path, schema: Schema, metadata: Mapping[str, str], read: Callable[[Path], bytes] = Path.read_bytes
+) -> Table:
+    """Read a table written by `write_table` with this schema and metadata; else DataError with the remedy."""
+    remedy = "delete it and run again"
+    try:
+        try:
+            table, about = _unpacked(read(path))
+        except FileNotFoundError:
+            older = read(path := path.with_suffix(OLDER))
+            from sqa.files.older_tables import parquet_table
+
+            table, about = parquet_table(older)
+    except FileNotFoundError as error:
+        raise DataError(f"{path.with_suffix('.npz')}: is missing; run the stage again") from error
+    except (ValueError, KeyError, OSError, BadZipFile) as error:
+        raise DataError(f"{path}: truncated or damaged, not a readable table; {remedy}") from error
+    version = about.get("schema_version")
+    if version != str(SCHEMA_VERSION):
+        raise DataError(f"{path}: has trace schema version {version}, expected {SCHEMA_VERSION}; {remedy}")
+    for key, value in metadata.items():
+        if about.get(key) != value:
+            raise DataError(f"{path}: holds {key} {about.get(key)}, expected {value}; {remedy}")
+    if {name: column.kind for name, column in table.items()} != schema:
+        raise DataError(f"{path}: has the columns {[*table]}, expected {[*schema]}; {remedy}")
+    return table
+
+
+def _json_array(value: object) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
+
+
+def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
+    """The table of a file's bytes, and its metadata."""
+    if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
+        raise ValueError("not what its checksum says")
+    with ZipFile(BytesIO(data)) as archive:
+        arrays: dict[str, Any] = {
+            name.removesuffix(".npy"): np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
+            for name in archive.namelist()
+        }
+    about = parse_json(arrays["about"].tobytes())
+    table = {}
+    for name, kind in about["kinds"].items():
+        words = parse_json(arrays[f"{name}.words"].tobytes()) if f"{name}.words" in arrays else ()
+        table[name] = Column(kind, arrays[name], tuple(words), arrays.get(f"{name}.offsets"))
+    return table, about

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from sqa.core.errors import DataError
 from sqa.files.atomic import held as locked
 from sqa.files.records import parse_json
-from sqa.files.store import Store
-from sqa.files.tables import OLDER
+from sqa.files.store import OLDER, Store
 from sqa.run import folder as folders
 from sqa.run.config import to_mapping
 

@@ -30,8 +30,7 @@ from sqa.core.types import Question
 from sqa.files.atomic import held, write_bytes, write_text
 from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
-from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint
-from sqa.files.tables import OLDER, read_table, write_table
+from sqa.files.store import OLDER, Store, Traces, blocks_of, dataset_fingerprint, read_table, write_table
 from sqa.run.config import RunConfig, load_run, to_mapping
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult

@@ -1,8 +1,7 @@
-"""Questions and components, loaded once; fingerprints of components; code that they load late."""
+"""Questions and components, loaded once; fingerprints of components."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,13 +14,12 @@ from sqa.core.own import short, watching
 from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.files.records import parse_json
-from sqa.files.store import Stage, Store, digest
+from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import NotComputed
 from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 if TYPE_CHECKING:
-    from sqa.core.own.code import Code, Load
+    from sqa.core.own.code import Code
 
 
 class Parts:
@@ -150,58 +148,3 @@ def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) 
 def in_a_line(error: SqaError) -> str:
     """An error's text without line breaks."""
     return " ".join(str(error).split())
-
-
-# ------------------------------------------------------------------------------------------ code that is loaded late
-
-
-def settled(store: Store, stage: Stage, codes: Sequence[Code]) -> Stage:
-    """The stage whose results are those of the code as it is now.
-
-    The files that parts of your own load while they run are recorded beside the results (`written_down`).  If they
-    would load other files now, the results are of other code, and the stage has another fingerprint.
-    """
-    while codes and (recorded := _recorded(store, stage)):
-        now = [(code.label, code.now(recorded.get(code.label, []))) for code in codes]
-        if all(hashes == [load.sha256 for load in recorded.get(label, [])] for label, hashes in now):
-            for code in codes:
-                code.assumed = tuple(recorded.get(code.label, ()))
-            return stage
-        stage = replace(stage, fingerprint=digest([stage.fingerprint, sorted(now)]))
-    return stage
-
-
-def written_down(store: Store, stage: Stage, codes: Sequence[Code]) -> None:
-    """Record the files that were loaded late, before the results are written.  Edited meanwhile: DataError."""
-    late = {code.label: code.late for code in codes if code.late}
-    if not late:
-        return
-    before = _recorded(store, stage)
-    after = {label: list(dict.fromkeys([*before.get(label, []), *late.get(label, [])])) for label in {*before, *late}}
-    for label, loads in after.items():
-        hashes: dict[Load, str] = {}
-        for load in loads:
-            if hashes.setdefault(replace(load, sha256=""), load.sha256) != load.sha256:
-                file = load.module or load.file
-                raise DataError(f"{label.partition(' ')[0]}: {file} was edited while it was at work; run again")
-    if after != before:
-        rows = {label: [load.row for load in after[label]] for label in sorted(after)}
-        store.backend.write(_file(store, stage), (json.dumps(rows, indent=2) + "\n").encode())
-
-
-def _recorded(store: Store, stage: Stage) -> dict[str, list[Load]]:
-    """The recorded late loads by label."""
-    file = _file(store, stage)
-    if not store.backend.exists(file):
-        return {}
-    from sqa.core.own.code import Load
-
-    try:
-        rows = parse_json(store.backend.read(file))
-        return {label: [Load.of(row) for row in loads] for label, loads in rows.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{file}: damaged ({error}); delete its folder and run the config again") from error
-
-
-def _file(store: Store, stage: Stage) -> Any:
-    return store.folder(stage) / "loaded.json"

@@ -49,7 +49,7 @@ from sqa.core.trace import QuestionTrace, Score, Table
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
 from sqa.run.config import ComponentConfig, RunConfig
-from sqa.run.parts import Parts, check_questions, fingerprint_of, settled, written_down
+from sqa.run.parts import Parts, check_questions, fingerprint_of
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -253,7 +253,11 @@ class Work:
             self._settle(stage_of_scores(self.of_traces, self.stages, dataset), own_codes(self.of_traces))
 
     def _settle(self, stage: Stage, codes: Sequence[Code]) -> None:
-        self.stages[stage.name], self.codes[stage.name] = settled(self.store, stage, codes), codes
+        if codes:
+            from sqa.run.late_code import settled
+
+            stage = settled(self.store, stage, codes)
+        self.stages[stage.name], self.codes[stage.name] = stage, codes
 
     def traces(self, *names: str) -> Traces:
         """The traces with the results of these stages only, or of all."""
@@ -269,7 +273,10 @@ class Work:
     def make(self, name: str, index: int, tick: Tick) -> None:
         """Make one block of a stage, after the blocks of the same index before it."""
         table = self._table(name, index, tick)
-        written_down(self.store, self.stages[name], self.codes[name])
+        if self.codes[name]:
+            from sqa.run.late_code import record
+
+            record(self.store, self.stages[name], self.codes[name])
         self.store.write(self.stages[name], index, table)
 
     def _table(self, name: str, index: int, tick: Tick) -> Table:

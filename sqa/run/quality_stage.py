@@ -19,7 +19,8 @@ from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.text_metric import NotComputed, Segment, TextMetric, segment_of
-from sqa.run.parts import in_a_line, settled, written_down
+from sqa.run.late_code import record, settled
+from sqa.run.parts import in_a_line
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import BuiltMetric
@@ -95,7 +96,7 @@ def _keep(
 ) -> dict[str, tuple[float, ...]]:
     """Adds to the store's statistics (another run may have added some meanwhile) and returns all of them."""
     with store.working_on(stage):
-        written_down(store, stage, codes)
+        record(store, stage, codes)
         rows = {**_kept(store, stage), **measured}
         store.write(stage, 0, table_of(KEPT, sorted(rows.items())))
     return rows

@@ -43,7 +43,7 @@ def test_a_broken_plugin_is_left_out_with_one_line(tmp_path: Path) -> None:
     assert shown.returncode == 0 and "\n  board " in shown.stdout and "greet" not in shown.stdout
     assert shown.stderr.splitlines() == [
         "sqa: the plugin broken (broken_parts) is left out: RuntimeError: two lines",
-        "sqa: the plugin greedy (greedy_parts) is left out: ValueError: the guesser 'bm25' is there already: "
+        "sqa: the plugin greedy (greedy_parts) is left out: ValueError: the guesser 'bm25' is registered already: "
         "guessers.retrieval.bm25:build",
         "sqa: command 'greet' needs the Python package no_such_module, which is not installed",
     ]
@@ -90,6 +90,6 @@ def test_the_core_works_without_any_plugin(tmp_path: Path) -> None:
 def test_a_name_is_registered_once() -> None:
     registry = Registry("part", {"one": "a:b"})
     registry.register("one", "a:b")
-    with pytest.raises(ValueError, match="the part 'one' is there already: a:b"):
+    with pytest.raises(ValueError, match="the part 'one' is registered already: a:b"):
         registry.register("one", "c:d")
     assert registry.entries == {"one": "a:b"}

@@ -22,8 +22,7 @@ from sqa.core.paths import ROOT
 from sqa.core.trace import BUZZES, EMISSIONS, Score, emissions_rows, emissions_table
 from sqa.core.types import Buzz, Guess
 from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
-from sqa.files.store import Stage, Store, dataset_fingerprint
-from sqa.files.tables import read_table, write_table
+from sqa.files.store import Stage, Store, dataset_fingerprint, read_table, write_table
 
 Q = question()
 TABLE = emissions_table({Q.id: echo(Q)})

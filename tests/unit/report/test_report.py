@@ -323,7 +323,7 @@ def test_a_damaged_run(tmp_path: Path, file: str, broken: str | None, message: s
 
 def test_a_run_from_another_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make(tmp_path, "old")
-    monkeypatch.setattr("sqa.files.tables.SCHEMA_VERSION", 99)
+    monkeypatch.setattr("sqa.files.store.SCHEMA_VERSION", 99)
     with pytest.raises(DataError, match=r"stats\.npz: has trace schema version 1, expected 99") as error:
         main([run], tmp_path / "report")
     assert len(str(error.value).splitlines()) == 1

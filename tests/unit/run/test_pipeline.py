@@ -90,18 +90,6 @@ def test_the_batched_path_is_taken_and_checked() -> None:
         pipeline.translate(Batched([[Emission(0, "a", 9, False)]]), [Q], ignore)
 
 
-class BlankTranslator:
-    """Writes two words as one."""
-
-    def translate(self, source: Iterator[str]) -> Iterator[str]:
-        yield "two words"
-
-
-def test_a_token_with_a_blank_is_refused() -> None:
-    with pytest.raises(TraceError, match="one word without blanks, got 'two words'"):
-        pipeline.translate(BlankTranslator(), [Q], ignore)
-
-
 class Counting(KeywordGuesser):
     """Has the incremental path; remembers which path was taken."""
 
@@ -133,21 +121,6 @@ def test_only_an_oracle_is_told_the_answer() -> None:
     history = {Q.id: ((), (Guess("Spain", 0.1),))}
     oracle = OracleBuzzer(BuzzerConfig())
     assert buzzes_rows(pipeline.buzz(oracle, [Q], history, ignore)) == {Q.id: (Buzz(1.0, False), Buzz(1.0, True))}
-
-
-class Silent:
-    """Never buzzes; `at_end` is what buzzers could once say of themselves."""
-
-    at_end = True
-
-    def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-        return [Buzz(0.1, False) for _ in history]
-
-
-def test_no_buzzer_has_a_rule_of_its_own_for_questions_that_end_unanswered() -> None:
-    history = {Q.id: tuple((Guess("Spain", 0.1),) for _ in echo(Q))}
-    rows = buzzes_rows(pipeline.buzz(Silent(), [Q], history, ignore))[Q.id]
-    assert not any(row.buzz for row in rows)
 
 
 class Refusing:

@@ -15,7 +15,7 @@ from small_runs import small_run
 from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import SCORES
-from sqa.files.tables import read_table
+from sqa.files.store import read_table
 from sqa.run import folder as runs
 from sqa.run import paired
 from sqa.run.config import ComponentConfig, load_run
