@@ -122,8 +122,8 @@ class KeywordGuesser:
         return [self._guess(text.lower().split())[:n] for text in texts]
 
     def _guess(self, words: list[str]) -> list[Guess]:
-        found = [Guess(page, 1.0 + words.index(page.lower())) for page in self.pages if page.lower() in words]
-        return sorted(found, key=lambda guess: (-guess.score, guess.page))
+        guesses = [Guess(page, 1.0 + words.index(page.lower())) for page in self.pages if page.lower() in words]
+        return sorted(guesses, key=lambda guess: (-guess.score, guess.page))
 
     def fingerprint(self) -> str:
         return " ".join(sorted(self.pages))

@@ -60,13 +60,13 @@ class Project:
     """Files, and the order in which the modules come."""
 
     folder: Path
-    place: str  # of the guesser
+    target: str  # of the guesser
     modules: list[Path] = field(default_factory=list)  # the root first
     path: list[str] = field(default_factory=list)  # put into sys.path by the caller
 
     def run(self, store: Path, parts: Parts | None = None) -> tuple[str, int]:
         """The page that is guessed, and how many blocks of guesses were made for it."""
-        result = played(self.folder, store, guesser={"name": self.place}, parts=parts)
+        result = played(self.folder, store, guesser={"name": self.target}, parts=parts)
         return result.traces[0].guesses[-1][0].page, result.made["guess"]  # type: ignore[index]
 
     def edit(self, module: int, word: str) -> None:
@@ -115,8 +115,8 @@ def project(
             style, name, late, far = links[i]
             statement = loads(style, name, files[i + 1], "nextone")
             if far:
-                there = files[i + 1].parents[name.count(".")]
-                statement = f"import sys; sys.path.insert(0, r'{there}'); {statement}"
+                folder_of_module = files[i + 1].parents[name.count(".")]
+                statement = f"import sys; sys.path.insert(0, r'{folder_of_module}'); {statement}"
             head, body = ("", f"    {statement}\n") if late else (statement, "")
             body += "    return WORD + ' ' + nextone.page()"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -72,11 +72,11 @@ def covered(population: Population, trials: int = TRIALS, seed: int = 0) -> tupl
     return float(percentile), float(corrected)
 
 
-@pytest.mark.parametrize("one", POPULATIONS, ids=lambda one: f"{one.what}, {one.questions}")
-def test_the_kind_of_interval_that_is_used_covers_more_or_as_much(one):
-    percentile, bca = covered(one, TRIALS)
-    used, other = (bca, percentile) if one.used == "bca" else (percentile, bca)
-    print(f"{one.what}, {one.questions}: percentile {percentile:.3f}, BCa {bca:.3f}")
+@pytest.mark.parametrize("population", POPULATIONS, ids=lambda population: f"{population.what}, {population.questions}")
+def test_the_kind_of_interval_that_is_used_covers_more_or_as_much(population):
+    percentile, bca = covered(population, TRIALS)
+    used, other = (bca, percentile) if population.used == "bca" else (percentile, bca)
+    print(f"{population.what}, {population.questions}: percentile {percentile:.3f}, BCa {bca:.3f}")
     assert abs(used - LEVEL) < 0.025
     assert used >= other - 0.005
 

@@ -53,9 +53,9 @@ BUILT = build(
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(traces(), min_size=1, max_size=4))
-def test_statistics_are_finite_additive_and_order_free(some):
+def test_statistics_are_finite_additive_and_order_free(sample):
     for metric in BUILT:
-        stats = collect(some, metric)
+        stats = collect(sample, metric)
         assert stats.ndim == 2 and stats.dtype == np.float64 and np.isfinite(stats).all(), metric.name
         forward, backward = stats.sum(axis=0), stats[::-1].sum(axis=0)
         try:
@@ -71,11 +71,11 @@ def test_statistics_are_finite_additive_and_order_free(some):
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(traces(), min_size=1, max_size=4))
-def test_bounds_and_orderings(some):
+def test_bounds_and_orderings(sample):
     metrics = {metric.name: metric for metric in BUILT}
 
     def score(name):
-        return metrics[name].score(collect(some, metrics[name]).sum(axis=0))
+        return metrics[name].score(collect(sample, metrics[name]).sum(axis=0))
 
     for name in ("accuracy", "accuracy@10", "mrr"):
         assert 0 <= score(name) <= 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 
@@ -46,15 +46,6 @@ class Language:
     contractions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # two words -> the one they become
     sounds: Pairs = ()  # as written, as misheard: spellings that sound nearly the same
     fillers: tuple[str, ...] = ()
-
-
-# fields that a language of questions may leave empty
-OPTIONAL = frozenset("letters dotted_ordinals small_numbers capital_nouns possessive nominatives contractions".split())
-
-
-def lacking(of: Language) -> list[str]:
-    """The fields that a language of questions should have and this one leaves empty."""
-    return [each.name for each in fields(of) if each.name not in OPTIONAL and not getattr(of, each.name)]
 
 
 @cache

@@ -90,12 +90,12 @@ REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # 
 @cache
 def modules() -> dict[str, Path]:
     """Dotted name -> file."""
-    found = {}
+    paths = {}
     for package in (*(ROOT / name for name in PACKAGES), ROOT / "services" / SERVICES):
         for path in sorted(package.rglob("*.py")):
             name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
-            found[name.removesuffix(".__init__")] = path
-    return found
+            paths[name.removesuffix(".__init__")] = path
+    return paths
 
 
 @cache
@@ -117,14 +117,14 @@ def imported(path: Path) -> Iterator[str]:
 @cache
 def imports(name: str) -> frozenset[str]:
     """The modules of ours that a module imports; `from package import module` is an import of the module alone."""
-    found = {other for other in imported(modules()[name]) if other in modules()}
-    faces = {other for other in found if modules()[other].name == "__init__.py"}
+    imported_modules = {other for other in imported(modules()[name]) if other in modules()}
+    faces = {other for other in imported_modules if modules()[other].name == "__init__.py"}
     for node in ast.walk(parsed(modules()[name])):
         if isinstance(node, ast.ImportFrom) and node.module in faces:
             if all(f"{node.module}.{alias.name}" in modules() for alias in node.names):
                 faces.discard(node.module)
-                found.discard(node.module)
-    return frozenset(found - {name})
+                imported_modules.discard(node.module)
+    return frozenset(imported_modules - {name})
 
 
 @cache
@@ -133,8 +133,8 @@ def strings(name: str) -> frozenset[str]:
     tree = parsed(modules()[name])
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose)
-    places = (re.fullmatch(r"(\w+(?:\.\w+)+)(?::\w+)?", text) for text in texts if isinstance(text, str))
-    return frozenset(place[1] for place in places if place and place[1] in modules())
+    matches = (re.fullmatch(r"(\w+(?:\.\w+)+)(?::\w+)?", text) for text in texts if isinstance(text, str))
+    return frozenset(match[1] for match in matches if match and match[1] in modules())
 
 
 def test_what_tests_and_notebooks_import_is_there() -> None:
@@ -148,23 +148,23 @@ def test_what_tests_and_notebooks_import_is_there() -> None:
     for where, tree in sources.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in (*PACKAGES, SERVICES):
-                known = names_in(node.module) if node.module in modules() else set()
-                missing += [f"{where}: {node.module}.{alias.name}" for alias in node.names if alias.name not in known]
+                defined = names_in(node.module) if node.module in modules() else set()
+                missing += [f"{where}: {node.module}.{alias.name}" for alias in node.names if alias.name not in defined]
     assert not missing
 
 
 @cache
 def names_in(name: str) -> set[str]:
     """What `from name import ...` can take: submodules, and names that the module binds anywhere."""
-    found = {other.removeprefix(f"{name}.") for other in modules() if other.startswith(f"{name}.")}
+    names = {other.removeprefix(f"{name}.") for other in modules() if other.startswith(f"{name}.")}
     for node in ast.walk(parsed(modules()[name])):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {alias.asname or alias.name for alias in node.names}
+            names |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-    return found
+            names.add(node.id)
+    return names
 
 
 def room(name: str) -> str:
@@ -255,9 +255,9 @@ def test_configs_are_few() -> None:
 
 def tracked(pattern: str) -> list[Path]:
     """Files that git knows; without git (an unpacked archive) those that lie there."""
-    found = subprocess.run(["git", "ls-files", "--", pattern], cwd=ROOT, capture_output=True, text=True)
-    if found.returncode == 0:
-        return [Path(line) for line in found.stdout.splitlines() if (ROOT / line).is_file()]
+    listed = subprocess.run(["git", "ls-files", "--", pattern], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
     return [path.relative_to(ROOT) for path in ROOT.rglob(pattern) if ".venv" not in path.parts]
 
 
@@ -273,15 +273,15 @@ def test_importing_the_core_loads_nothing_heavy() -> None:
     names = [name for name in names if name not in OF_TRAININGS | KERNELS]
     outer = {"smt", "guessers", "buzzers", "experiments", SERVICES}
     code = f"import sys, {', '.join(names)}; print(sorted({HEAVY | outer!r} & set(sys.modules)))"
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(("module", "seconds"), [("sqa", 0.5), ("sqa.cli", 1.0)])
 def test_importing_is_quick(module: str, seconds: float) -> None:
     code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert float(found.stdout) < seconds  # of processor time: a busy machine is no failure
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < seconds  # of processor time: a busy machine is no failure
 
 
 def test_a_log_scored_by_expected_wins_loads_a_small_part_of_the_house(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ def test_whoever_sets_them_has_decided() -> None:
 
 
 def test_large_parts_are_parts_that_exist() -> None:
-    known = {*TRANSLATORS.names(), *GUESSERS.names(), *BUZZERS.names(), *QUALITY.names()}
-    assert known >= compute.LARGE
+    registered = {*TRANSLATORS.names(), *GUESSERS.names(), *BUZZERS.names(), *QUALITY.names()}
+    assert registered >= compute.LARGE
 
 
 def test_a_share_of_the_processors_counts(tmp_path: Path) -> None:
@@ -57,8 +57,8 @@ def test_a_run_sets_them_before_torch_is_loaded(tmp_path: Path) -> None:
         "except SystemExit: import torch; print(os.environ['OMP_NUM_THREADS'], torch.get_num_threads())\n"
     )
     kept = {"PATH": "/usr/bin", "PYTHONPATH": str(ROOT)}
-    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=kept, capture_output=True, text=True)
-    assert found.stdout == "1 1\n", found.stderr
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=kept, capture_output=True, text=True)
+    assert done.stdout == "1 1\n", done.stderr
 
 
 class Terminal(io.StringIO):

@@ -39,8 +39,8 @@ def test_both_distributions_have_one_version() -> None:
 def test_extra_resolves(extra: str) -> None:
     here = [f"{ROOT}[{extra}]", f"{ROOT}/services"]
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", *here]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    assert found.returncode == 0, found.stderr[-3000:]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 # --------------------------------------------------------------------------------------------- a package is missing
@@ -144,7 +144,7 @@ for package, command in json.load(open(sys.argv[1])):
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def output(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What each case said, and how it ended."""
     folder = tmp_path_factory.mktemp("extras")
     for name, part in PARTS.items():
@@ -159,23 +159,23 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     variables = {**os.environ, "SQA_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     variables.pop("SQA_METEOR_JAR", None)
     command = [sys.executable, "-W", "ignore", "-c", CHILD, str(folder / "cases.json")]
-    found = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=600)
-    first, *told, rest = found.stderr.split("==\n")
-    assert first.endswith("exit 0") and len(told) == len(CASES) and not rest, found.stderr[-3000:]
-    return told
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=600)
+    first, *outputs, after = done.stderr.split("==\n")
+    assert first.endswith("exit 0") and len(outputs) == len(CASES) and not after, done.stderr[-3000:]
+    return outputs
 
 
-@pytest.mark.parametrize("place", range(len(CASES)), ids=[f"{package} {command}" for package, command, _ in CASES])
-def test_a_missing_package_is_told_in_one_line(said: list[str], place: int) -> None:
-    package, _, install = CASES[place]
-    *lines, end = said[place].splitlines()
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[f"{package} {command}" for package, command, _ in CASES])
+def test_a_missing_package_is_told_in_one_line(output: list[str], index: int) -> None:
+    package, _, install = CASES[index]
+    *lines, end = output[index].splitlines()
     expected = f" needs the Python package {package}: pip install '{install}'"
-    told = [line for line in lines if line.endswith(expected)]
-    if "not computed: " in told[-1]:  # a metric is left out of the table, with the reason
+    matching = [line for line in lines if line.endswith(expected)]
+    if "not computed: " in matching[-1]:  # a metric is left out of the table, with the reason
         assert end == "exit 0"
     else:
-        assert told == lines[-1:] and told[0].startswith("sqa: ") and end == "exit 2"
-    assert "Traceback" not in said[place]
+        assert matching == lines[-1:] and matching[0].startswith("sqa: ") and end == "exit 2"
+    assert "Traceback" not in output[index]
 
 
 def test_only_one_place_says_how_an_extra_is_installed() -> None:

@@ -75,16 +75,16 @@ def test_a_plugin_is_loaded_for_a_name_that_is_not_known(tmp_path: Path) -> None
 )
 def test_what_services_would_bring_says_how_to_install_them(tmp_path: Path, words: str, kind: str, name: str) -> None:
     (tmp_path / "own.yaml").write_text("dataset: mini-es\ntranslator: fixed\nmetrics: [bleu]\n", encoding="utf-8")
-    told = command(words, tmp_path, NONE)
-    assert told.returncode == 2
-    assert f"the {kind} {name!r} is not installed: pip install 'sqa[services]'" in told.stderr.splitlines()[-1]
+    done = command(words, tmp_path, NONE)
+    assert done.returncode == 2
+    assert f"the {kind} {name!r} is not installed: pip install 'sqa[services]'" in done.stderr.splitlines()[-1]
 
 
 def test_the_core_works_without_any_plugin(tmp_path: Path) -> None:
     shown = command("--help", tmp_path, NONE)
     assert shown.returncode == 0 and "\n  run " in shown.stdout and "board" not in shown.stdout and not shown.stderr
-    told = command("boards", tmp_path, NONE)
-    assert told.returncode == 2 and "No such command 'boards'" in told.stderr
+    done = command("boards", tmp_path, NONE)
+    assert done.returncode == 2 and "No such command 'boards'" in done.stderr
 
 
 def test_a_name_is_registered_once() -> None:

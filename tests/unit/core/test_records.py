@@ -43,8 +43,10 @@ def _reads_json(path: Path) -> bool:
 
 
 def test_no_other_module_reads_json() -> None:
-    found = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py") if _reads_json(path)}
-    assert found <= set(OWN), "use sqa.files.records, which has limits"
+    readers = {
+        str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py") if _reads_json(path)
+    }
+    assert readers <= set(OWN), "use sqa.files.records, which has limits"
 
 
 def test_a_message_fits_a_screen() -> None:
@@ -165,45 +167,25 @@ def test_zstd_of_several_frames(tmp_path: Path) -> None:
     assert list(records.lines(write(tmp_path / "a.zst", frames))) == ["a", "bc", "d"]
 
 
-@pytest.mark.parametrize("cut", [6, 300, 999])
-def test_truncated_zstd(tmp_path: Path, cut: int) -> None:
-    text = "".join(f"{i * 7919 % 104729}\n" for i in range(2000))
-    whole = zstandard.compress(text.encode())
-    assert len(whole) > 1000
-    path = write(tmp_path / "a.jsonl.zst", whole[:cut])
-    with pytest.raises(DataError, match=r"a\.jsonl\.zst.*truncated"):
-        list(records.lines(path))
+PACKED = zstandard.compress("".join(f"{i * 7919 % 104729}\n" for i in range(2000)).encode())
+DAMAGED = [  # file, its bytes, the error of whatever reads it
+    *[("a.jsonl.zst", PACKED[:cut], r"a\.jsonl\.zst.*truncated") for cut in (6, 300, 999)],
+    ("a.zst", b"plain text, not compressed", "not a sound zstd file"),
+    ("a.txt", "fine\na\u00f1o\n".encode("latin-1"), r"a\.txt:2: not UTF-8 \(byte 0xf1 at 1\)"),
+    ("a.json", b'{"questions": [', r"a\.json: not JSON"),
+    ("a.jsonl", b'{}\n\n{"a"\n', r"a\.jsonl:3: not JSON"),
+    ("b.jsonl", b"[]\n", r"b\.jsonl:1: expected a JSON object, got list"),
+    ("a.tsv", b"a\tb\nc\td\te\n", r"a\.tsv:2: expected 2 tab-separated columns, got 3"),
+    ("a.txt", None, "cannot be read"),
+]
+READERS = {".json": records.json_document, ".jsonl": records.json_lines, ".tsv": lambda path: records.table(path, 2)}
 
 
-def test_not_zstd(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not a sound zstd file"):
-        list(records.lines(write(tmp_path / "a.zst", b"plain text, not compressed")))
-
-
-def test_not_utf8_names_file_and_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "latin.txt", "fine\na\u00f1o\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"latin\.txt:2: not UTF-8 \(byte 0xf1 at 1\)"):
-        list(records.lines(path))
-
-
-def test_faulty_json(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"a\.json: not JSON"):
-        records.json_document(write(tmp_path / "a.json", '{"questions": ['))
-    with pytest.raises(DataError, match=r"b\.jsonl:3: not JSON"):
-        list(records.json_lines(write(tmp_path / "b.jsonl", '{}\n\n{"a"\n')))
-    with pytest.raises(DataError, match=r"c\.jsonl:1: expected a JSON object, got list"):
-        list(records.json_lines(write(tmp_path / "c.jsonl", "[]\n")))
-
-
-def test_table_counts_columns(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.tsv", "a\tb\nc\td\te\n")
-    with pytest.raises(DataError, match=r"a\.tsv:2: expected 2 tab-separated columns, got 3"):
-        list(records.table(path, 2))
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
-        list(records.lines(tmp_path / "none.txt"))
+@pytest.mark.parametrize(("name", "data", "message"), DAMAGED)
+def test_damaged_files(tmp_path: Path, name: str, data: bytes | None, message: str) -> None:
+    path = tmp_path / name if data is None else write(tmp_path / name, data)
+    with pytest.raises(DataError, match=message):
+        list(READERS.get(path.suffix, records.lines)(path))
 
 
 def test_fingerprint(tmp_path: Path) -> None:

@@ -34,9 +34,9 @@ def test_unknown_names_get_the_nearest() -> None:
 
 def test_your_own_component_is_its_own_entry() -> None:
     """It is executed apart from what this process has imported; a config of either is a config of both."""
-    mine = TRANSLATORS.config_class("doubles:build_translator")
-    assert mine.__qualname__ == "EchoConfig" and mine is TRANSLATORS.config_class("doubles:build_translator")
-    for config in (EchoConfig(k=3), mine(k=3)):
+    own_class = TRANSLATORS.config_class("doubles:build_translator")
+    assert own_class.__qualname__ == "EchoConfig" and own_class is TRANSLATORS.config_class("doubles:build_translator")
+    for config in (EchoConfig(k=3), own_class(k=3)):
         built = TRANSLATORS.build("doubles:build_translator", config)
         assert list(built.translate(iter("a b c d".split()))) == ["a", "b", "c", "d"] and built.own_part.config.k == 3
 

@@ -43,5 +43,5 @@ def test_another_package_of_the_name_is_refused_by_name(installed: Path) -> None
 def test_a_module_runs_as_a_program(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sqa.module", "json.tool", "--help"]
     assert "usage" in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    found = subprocess.run(command[:3], cwd=ROOT, capture_output=True, text=True)
-    assert found.returncode == 1 and "the name of a module is needed" in found.stderr
+    done = subprocess.run(command[:3], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and "the name of a module is needed" in done.stderr

@@ -118,10 +118,10 @@ def test_randomisation_agrees_with_the_exact_test():
 def test_intervals_and_both_p_values_follow_the_seed():
     rng = np.random.default_rng(9)
     a, b = means(rng.random(40) + 0.05), means(rng.random(40))
-    one, again, other = (compare(a, b, ACCURACY, n_resamples=999, seed=seed) for seed in (1, 1, 2))
-    assert one == again and (one.a, one.b, one.diff) == (other.a, other.b, other.diff)
+    first, again, other = (compare(a, b, ACCURACY, n_resamples=999, seed=seed) for seed in (1, 1, 2))
+    assert first == again and (first.a, first.b, first.diff) == (other.a, other.b, other.diff)
     for name in ("low", "high", "p_bootstrap", "p_randomization"):
-        assert getattr(one, name) != getattr(other, name), name
+        assert getattr(first, name) != getattr(other, name), name
     assert bootstrap(a, ACCURACY, seed=1) == bootstrap(a, ACCURACY, seed=1) != bootstrap(a, ACCURACY, seed=2)
 
 

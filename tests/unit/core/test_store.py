@@ -199,8 +199,8 @@ def test_four_equal_runs_at_once_all_succeed_and_write_the_same(tmp_path: Path) 
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    said = [process.communicate()[1] for process in four]
-    assert [process.returncode for process in four] == [0] * 4, "\n".join(said)
+    errors = [process.communicate()[1] for process in four]
+    assert [process.returncode for process in four] == [0] * 4, "\n".join(errors)
     folders = [tmp_path / "runs" / str(number) for number in range(rounds)]
     assert not [path for folder in folders for path in folder.rglob("*.partial")]
     for name in ("config.yaml", "run.json", "stats.npz", "report.tsv"):

@@ -150,7 +150,7 @@ GUESSES = st.lists(st.lists(st.sampled_from(PAGES), unique=True, max_size=5), mi
 
 
 def steps_of(pages: list[list[str]]) -> tuple[tuple[Guess, ...], ...]:
-    return tuple(tuple(Guess(page, 1.0 / place) for place, page in enumerate(row, start=1)) for row in pages)
+    return tuple(tuple(Guess(page, 1.0 / rank) for rank, page in enumerate(row, start=1)) for row in pages)
 
 
 @given(

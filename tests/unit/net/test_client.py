@@ -36,9 +36,9 @@ def test_requests_within_limits() -> None:
             http.ask("GET", f"{url}/long")
         with pytest.raises(DataError, match="the server answered 307"):
             EvaluationService(f"{url}/hop1#").corpus_info()
-    with pytest.raises(Failed, match="the connection failed") as found:
+    with pytest.raises(Failed, match="the connection failed") as raised:
         http.ask("GET", url)
-    assert found.value.again
+    assert raised.value.again
 
 
 def test_an_answer_that_drips_ends_in_time() -> None:
@@ -75,12 +75,12 @@ def test_an_https_address_is_not_left_for_http() -> None:
 def test_threads_share_an_object_but_no_connection() -> None:
     http, seen = Http(10.0), set()
 
-    def one(_: int) -> str:
+    def request(_: int) -> str:
         seen.add((threading.get_ident(), id(http._session)))
         return http.ask("GET", url).text
 
     with serving_app(anything(answer)) as url, ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(one, range(40))) == {"GET"}
+        assert set(pool.map(request, range(40))) == {"GET"}
     assert len(seen) == len({thread for thread, _ in seen})
 
 
@@ -94,7 +94,7 @@ def test_how_a_connection_failed_is_told(monkeypatch) -> None:
             http.ask("GET", url.replace("http:", "https:"))
     with pytest.raises(Failed) as absent:
         http.ask("GET", url)
-    assert [found.value.kind for found in (large, insecure, absent)] == ["large", "insecure", "absent"]
+    assert [raised.value.kind for raised in (large, insecure, absent)] == ["large", "insecure", "absent"]
 
 
 def test_a_netrc_is_read_only_where_it_is_wanted(monkeypatch, tmp_path) -> None:
@@ -104,5 +104,5 @@ def test_a_netrc_is_read_only_where_it_is_wanted(monkeypatch, tmp_path) -> None:
     with serving_app(anything(answer)) as url:
         ways = (("", False), ("secret", True), ("", True))
         clients = [Http(5.0, token=token, proxies=True, netrc=netrc) for token, netrc in ways]
-        said = [client.ask("GET", url).text for client in clients]
-    assert said[:2] == ["GET", "GETBearer secret"] and said[2].startswith("GETBasic ")
+        bodies = [client.ask("GET", url).text for client in clients]
+    assert bodies[:2] == ["GET", "GETBearer secret"] and bodies[2].startswith("GETBasic ")

@@ -37,54 +37,54 @@ shared_stores.SharedFolder().write(Path(sys.argv[1]), b"the bytes")
 
 def files(root: Path) -> dict[str, bytes]:
     """Of all stages."""
-    found = (path for path in root.glob("store/*/*/*") if path.parts[-3] != "questions")
-    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+    paths = (path for path in root.glob("store/*/*/*") if path.parts[-3] != "questions")
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
-def made_in_blocks(workshop: Workshop, one: RunConfig) -> list[bool]:
-    planned = workshop.plan(one)
-    return [workshop.make(one, stage, b) for b in reversed(range(planned.blocks)) for stage in planned.stages]
+def made_in_blocks(workshop: Workshop, config: RunConfig) -> list[bool]:
+    planned = workshop.plan(config)
+    return [workshop.make(config, stage, b) for b in reversed(range(planned.blocks)) for stage in planned.stages]
 
 
 @pytest.mark.parametrize("without", [(), ("buzzer",), ("guesser", "buzzer")])
 def test_blocks_are_those_of_a_run(tmp_path: Path, without: tuple[str, ...]) -> None:
     metrics = ["bleu", "dal"] if without else ["ew", "bleu", "dal"]
-    one = small_config(tmp_path, 70, metrics=metrics, **dict.fromkeys(without))
-    run(one, Store(tmp_path / "a"), progress=False)
+    config = small_config(tmp_path, 70, metrics=metrics, **dict.fromkeys(without))
+    run(config, Store(tmp_path / "a"), progress=False)
     workshop = Workshop(Store(tmp_path / "b", SharedFolder()))
-    assert all(made_in_blocks(workshop, one))
+    assert all(made_in_blocks(workshop, config))
     assert files(tmp_path / "b") == files(tmp_path / "a")
-    assert not any(made_in_blocks(workshop, one))  # nothing is made twice
-    assert sum(run(one, Store(tmp_path / "b"), progress=False).made.values()) == 0
+    assert not any(made_in_blocks(workshop, config))  # nothing is made twice
+    assert sum(run(config, Store(tmp_path / "b"), progress=False).made.values()) == 0
 
 
 def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path: Path) -> None:
-    one, store = small_config(tmp_path, 70), Store(tmp_path / "runs")
-    workshop, folder = Workshop(store), tmp_path / "runs" / one.name
-    assert workshop.finished(one, folder) is None
-    result = run(one, store, progress=False)
+    config, store = small_config(tmp_path, 70), Store(tmp_path / "runs")
+    workshop, folder = Workshop(store), tmp_path / "runs" / config.name
+    assert workshop.finished(config, folder) is None
+    result = run(config, store, progress=False)
     save(result, tmp_path / "runs")
-    found = workshop.finished(one, folder)
-    assert found is not None and found.config == one
-    assert {name: stats.tolist() for name, stats in found.stats.items()} == {
+    finished = workshop.finished(config, folder)
+    assert finished is not None and finished.config == config
+    assert {name: stats.tolist() for name, stats in finished.stats.items()} == {
         metric.name: result.stats[metric.name].tolist() for metric in result.metrics
     }
     empty = {name: int(result.stats[name].sum(axis=0)[0]) for name in ("empty-questions", "empty-sentences")}
-    assert found.counts == empty | {"unknown-pages": result.unknown_pages}
-    other = replace(one, seed=1)
+    assert finished.counts == empty | {"unknown-pages": result.unknown_pages}
+    other = replace(config, seed=1)
     assert workshop.finished(other, folder) is None  # another config
     summary = (folder / "run.json").read_text(encoding="utf-8")
     key = result.stages["buzz"].key
     (folder / "run.json").write_text(summary.replace(key, "0" * 64), encoding="utf-8")
-    assert workshop.finished(one, folder) is None  # a component of other results
+    assert workshop.finished(config, folder) is None  # a component of other results
     (folder / "run.json").write_text("damaged", encoding="utf-8")
-    assert workshop.finished(one, folder) is None
+    assert workshop.finished(config, folder) is None
     (folder / "run.json").write_text(summary, encoding="utf-8")
-    assert workshop.finished(one, folder) is not None
+    assert workshop.finished(config, folder) is not None
     report = (folder / "report.tsv").read_bytes()
     for corrupted in (report[:60], report.replace(b"empty-sentences", b"empty"), b"\xff" + report, b""):
         (folder / "report.tsv").write_bytes(corrupted)
-        assert workshop.finished(one, folder) is None  # written anew, not read in half
+        assert workshop.finished(config, folder) is None  # written anew, not read in half
     (folder / "report.tsv").write_bytes(report)
     texts = small_config(tmp_path, 70, quality=[{"scores": {"file": "no.txt", "name": "own", "made_by": "us"}}])
     own = (folder / "config.yaml").read_text(encoding="utf-8")
@@ -92,21 +92,21 @@ def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path: Pa
     assert workshop.finished(texts, folder) is None  # the keys do not say which model scored its texts
     (folder / "config.yaml").write_text(own, encoding="utf-8")
     store.block(result.stages["guess"], 1).unlink()
-    assert workshop.finished(one, folder) is None  # the store lacks a block
+    assert workshop.finished(config, folder) is None  # the store lacks a block
 
 
 def test_blocks_in_object_storage(tmp_path: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
-    one = small_config(tmp_path, 70)
-    run(one, Store(tmp_path / "a"), progress=False)
+    config = small_config(tmp_path, 70)
+    run(config, Store(tmp_path / "a"), progress=False)
     root, backend = shared("memory://bucket/deep")
     assert backend == Objects("memory")
     store = Store(root, backend)
-    assert all(made_in_blocks(Workshop(store), one))
+    assert all(made_in_blocks(Workshop(store), config))
     memory = fsspec.filesystem("memory")
-    found = {name.removeprefix("/bucket/deep/"): memory.cat_file(name) for name in memory.find("bucket/deep")}
-    assert found == files(tmp_path / "a")
-    result = run(one, store, progress=False)
+    objects = {name.removeprefix("/bucket/deep/"): memory.cat_file(name) for name in memory.find("bucket/deep")}
+    assert objects == files(tmp_path / "a")
+    result = run(config, store, progress=False)
     assert (result.made, len(result.traces)) == ({"translate": 0, "guess": 0, "buzz": 0, "score": 0}, 70)
     stage = result.stages["guess"]
     assert store.stage("guess", stage.key) == stage
@@ -115,12 +115,12 @@ def test_blocks_in_object_storage(tmp_path: Path) -> None:
 
 
 def test_a_worker_with_another_model_is_refused(tmp_path: Path) -> None:
-    workshop, one = Workshop(Store(tmp_path / "a")), small_config(tmp_path)
+    workshop, config = Workshop(Store(tmp_path / "a")), small_config(tmp_path)
     generous = workshop.plan(small_config(tmp_path, answers={"matching": "aliases"})).stages
-    assert workshop.plan(one).stages[:-1] == generous[:-1] and workshop.plan(one).stages[-1] != generous[-1]
-    stage = replace(workshop.plan(one).stages[0], fingerprint="of another version")
+    assert workshop.plan(config).stages[:-1] == generous[:-1] and workshop.plan(config).stages[-1] != generous[-1]
+    stage = replace(workshop.plan(config).stages[0], fingerprint="of another version")
     with pytest.raises(DataError, match="t: stage translate: models, code or questions here are not those"):
-        workshop.make(one, stage, 0)
+        workshop.make(config, stage, 0)
     assert not (tmp_path / "a").exists()
 
 

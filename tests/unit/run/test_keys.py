@@ -20,7 +20,7 @@ class Config:
 class Copier:
     def translate(self, source):
         yield from source
-{said}
+{method}
 def build(config: Config):
     return Copier()
 # {note}
@@ -34,23 +34,23 @@ def keys(tmp_path: Path, **changes: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("in_file", [True, False])
-@pytest.mark.parametrize("said", [SAID, ""])
-def test_an_edited_part_of_ones_own_has_another_key(tmp_path, monkeypatch, said, in_file):
+@pytest.mark.parametrize("method", [SAID, ""])
+def test_an_edited_part_of_ones_own_has_another_key(tmp_path, monkeypatch, method, in_file):
     """A part by its source, whatever it says of itself, in a file or in a module."""
-    module, found = f"own_copier_{in_file}_{bool(said)}", []
+    module, stored = f"own_copier_{in_file}_{bool(method)}", []
     file = tmp_path / f"{module}.py"
     monkeypatch.syspath_prepend(str(tmp_path))
     for note in ("one", "two", "one"):
-        file.write_text(OWN.format(said=said, note=note), encoding="utf-8")
-        found.append(keys(tmp_path, translator=f"{file}:build" if in_file else f"{module}:build")["translate"])
-    assert found[0] == found[2] != found[1]
+        file.write_text(OWN.format(method=method, note=note), encoding="utf-8")
+        stored.append(keys(tmp_path, translator=f"{file}:build" if in_file else f"{module}:build")["translate"])
+    assert stored[0] == stored[2] != stored[1]
 
 
 def test_the_config_of_a_part_that_says_nothing_is_in_its_key(tmp_path):
     file = tmp_path / "own_copier.py"
-    file.write_text(OWN.format(said="", note=""), encoding="utf-8")
-    one, two = (keys(tmp_path, translator={"name": f"{file}:build", "step": step}) for step in (1, 2))
-    assert one["translate"] != two["translate"]
+    file.write_text(OWN.format(method="", note=""), encoding="utf-8")
+    first, two = (keys(tmp_path, translator={"name": f"{file}:build", "step": step}) for step in (1, 2))
+    assert first["translate"] != two["translate"]
 
 
 @pytest.mark.parametrize("constant", ["N_GUESSES", "VERSION", "BLOCK_SIZE"])

@@ -47,9 +47,9 @@ def refused(translator: dict[str, Any], dataset: str, tmp_path: Path) -> str:
     config, store = run_of(translator, dataset), Store(tmp_path / "runs")
     with pytest.raises(ConfigError) as here:
         pipeline.run(config, store, progress=False)
-    with pytest.raises(ConfigError) as there:
+    with pytest.raises(ConfigError) as on_worker:
         Workshop(store).plan(config)
-    assert str(here.value) == str(there.value) and not list(tmp_path.rglob("*.arrow"))
+    assert str(here.value) == str(on_worker.value) and not list(tmp_path.rglob("*.arrow"))
     assert not (tmp_path / "runs" / "store").exists()
     return str(here.value)
 
@@ -74,27 +74,29 @@ def test_questions_of_another_language_are_refused_by_name(
     if code_of(language) == source:
         Workshop(Store(tmp_path / "runs")).plan(run_of(translator, dataset))
         return
-    told = refused(translator, dataset, tmp_path)
-    assert f"translator {translator['name']!r} reads {source!r}, but question 0 of mine_es is in {language!r}" in told
-    assert "`other_languages: true`" in told
+    message = refused(translator, dataset, tmp_path)
+    assert (
+        f"translator {translator['name']!r} reads {source!r}, but question 0 of mine_es is in {language!r}" in message
+    )
+    assert "`other_languages: true`" in message
     meant = {**translator, "other_languages": True}
     Workshop(Store(tmp_path / "runs")).plan(run_of(meant, dataset))
 
 
 def test_a_translator_into_another_language_is_refused(tmp_path: Path) -> None:
-    place = tmp_path / "mine.py"
-    place.write_text(CLASS.format(languages=("en", "pl")))
+    path = tmp_path / "mine.py"
+    path.write_text(CLASS.format(languages=("en", "pl")))
     assert "writes 'pl', and answers are looked for in English" in refused(
-        {"name": f"{place}:build"}, "mini-en", tmp_path
+        {"name": f"{path}:build"}, "mini-en", tmp_path
     )
 
 
 @pytest.mark.parametrize("languages", ['"es-en"', '("es",)', "(1, 2)", "True", "{}"])
 def test_what_is_no_pair_is_told(languages: str, tmp_path: Path) -> None:
-    place = tmp_path / "mine.py"
-    place.write_text(CLASS.format(languages=languages))
-    told = refused({"name": f"{place}:build"}, "mini-es", tmp_path)
-    assert told.startswith("translator 'mine.py:build': `languages` must be None or a pair of codes such as")
+    path = tmp_path / "mine.py"
+    path.write_text(CLASS.format(languages=languages))
+    message = refused({"name": f"{path}:build"}, "mini-es", tmp_path)
+    assert message.startswith("translator 'mine.py:build': `languages` must be None or a pair of codes such as")
 
 
 def test_the_key_is_written_only_where_it_is_given(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def test_odd_keys_and_kinds_are_problems_of_the_config(tmp_path, monkeypatch, ca
         monkeypatch.setattr("sys.argv", ["sqa", *words, str(path)])
         with pytest.raises(SystemExit) as ended:
             command()
-        said = capsys.readouterr().err.splitlines()
-        assert ended.value.code == 2 and all(line.startswith("sqa: ") for line in said)
+        lines = capsys.readouterr().err.splitlines()
+        assert ended.value.code == 2 and all(line.startswith("sqa: ") for line in lines)
 
 
 def test_plain_yaml_with_aliases_stays_as_it_was(tmp_path):

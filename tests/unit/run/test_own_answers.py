@@ -193,8 +193,8 @@ def test_nonsense_is_one_line(tmp_path: Path, method: str, expression: str, line
     written(tmp_path, method, expression)
     with pytest.raises(SqaError) as raised:
         play(tmp_path, method)
-    said = str(raised.value)
-    assert line in said and "mine.py" in said and "\n" not in said and raised.value.exit_code in (2, 3)
+    message = str(raised.value)
+    assert line in message and "mine.py" in message and "\n" not in message and raised.value.exit_code in (2, 3)
 
 
 @pytest.mark.parametrize("method", PART_OF)

@@ -60,7 +60,7 @@ def check(made: Project, store: Path, module: int, monkeypatch: pytest.MonkeyPat
     assert made.run(store) == (edited, 1) and made.run(store) == (edited, 0)
     made.edit(module, word)
     assert made.run(store) == (first, 0)
-    files = {name: str(getattr(found, "__file__", "")) for name, found in sys.modules.items()}
+    files = {name: str(getattr(loaded, "__file__", "")) for name, loaded in sys.modules.items()}
     assert not [name for name, file in files.items() if file.startswith(str(made.folder))]
 
 
@@ -222,16 +222,16 @@ def test_metrics_and_policies_load_late_too(tmp_path: Path) -> None:
         "metrics": ["mine.py:build"],
         "quality": [{"mine.py:texts": {}}],
     }
-    parts, found = Parts(), []
+    parts, results = Parts(), []
     for value in (1, 1, 2, 1):
         (tmp_path / "helper.py").write_text(f"VALUE = {value}\n", encoding="utf-8")
         result = played(tmp_path, tmp_path / "runs", parts, **keys)
-        found.append(result)
+        results.append(result)
         for name in ("mine", "mine-texts"):
             assert result.stats[name][:, 0].tolist() == [value, value]
         assert [emission.g for emission in result.traces[0].emissions][:value] == [1, 2][:value]
-    assert [set(result.made.values()) for result in found] == [{1}, {0}, {1}, {0}]
-    saved = [read(save(result, tmp_path / str(i))) for i, result in enumerate(found)]
+    assert [set(result.made.values()) for result in results] == [{1}, {0}, {1}, {0}]
+    saved = [read(save(result, tmp_path / str(i))) for i, result in enumerate(results)]
     both = ["mine"]
     assert compare(saved[0], saved[3], 10, both)[0]
     with pytest.raises(NotComputable, match="mine: left out, signatures differ"):
@@ -299,8 +299,8 @@ def test_a_config_is_equal_to_itself_whatever_else_is_searched(tmp_path: Path, m
 
 def test_a_config_of_ones_own_goes_to_another_process(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(CHOOSES, encoding="utf-8")
-    place = f"{tmp_path / 'mine.py'}:build"
-    config = ComponentConfig(place, GUESSERS.config_class(place)(page="one"))
+    target = f"{tmp_path / 'mine.py'}:build"
+    config = ComponentConfig(target, GUESSERS.config_class(target)(page="one"))
     code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).options.page)"
     done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(config), capture_output=True, check=True)
     assert done.stdout == b"one\n" and pickle.loads(pickle.dumps(config)) == config

@@ -66,8 +66,8 @@ def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path: Path, monkeypat
     assert "models" not in json.loads((runs.save(done, tmp_path / "runs") / "run.json").read_text())
     pretrained = ComponentConfig("pretrained", PretrainedConfig("some/model", revision="v1", download=True))
     done = replace(done, config=replace(done.config, translator=pretrained))
-    told = json.loads((runs.save(done, tmp_path / "runs") / "run.json").read_text())["models"]
-    assert told == {"some/model": "some/model at v1"}
+    models = json.loads((runs.save(done, tmp_path / "runs") / "run.json").read_text())["models"]
+    assert models == {"some/model": "some/model at v1"}
 
 
 def test_a_refused_metric_has_no_number(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_the_statistics_of_an_earlier_version_are_read(tmp_path: Path) -> None:
     (folder / "stats.npz").unlink()
     as_older_versions_wrote(folder / "stats.parquet", table, {"dataset": now.dataset, "stage": "run"})
     stats = runs.read(folder).stats
-    assert {name: found.tolist() for name, found in stats.items()} == {n: f.tolist() for n, f in now.stats.items()}
+    assert {name: values.tolist() for name, values in stats.items()} == {n: f.tolist() for n, f in now.stats.items()}
 
 
 def test_a_signature_without_statistics_is_damage(tmp_path: Path) -> None:

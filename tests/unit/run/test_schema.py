@@ -24,14 +24,14 @@ RUN: dict[str, Any] = {"dataset": {"name": "mini-es"}, "translator": {"name": "w
 
 def configs() -> dict[str, dict[str, Any]]:
     """Every bundled run by its place."""
-    found = {}
+    runs = {}
     for path in sorted([*CONFIGS.glob("*.yaml"), *(ROOT / "docs" / "example").glob("*.yaml")]):
         entries = yaml.safe_load(path.read_text("utf-8")).get("entries")
-        for place in [path] if entries is None else [Path(f"{path}:{entry}") for entry in entries]:
-            mapping = read_yaml(place)
+        for config in [path] if entries is None else [Path(f"{path}:{entry}") for entry in entries]:
+            mapping = read_yaml(config)
             if "translator" in mapping and "dataset" in mapping:
-                found[f"{path.stem}:{place.name.rpartition(':')[2]}"] = mapping
-    return found
+                runs[f"{path.stem}:{config.name.rpartition(':')[2]}"] = mapping
+    return runs
 
 
 CONFIGS_OF_RUNS = configs()
@@ -96,23 +96,23 @@ def test_what_the_loader_refuses_does_not_fit(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kind", ["translator", "guesser", "buzzer"])
 def test_the_keys_are_those_that_the_command_lists(kind: str) -> None:
     for name in KINDS[kind].names():
-        [found] = (
-            one["properties"]
-            for one in SCHEMA["$defs"][kind]["anyOf"]
-            if one.get("properties", {}).get("name") == {"const": name}
+        [properties] = (
+            schema_of_part["properties"]
+            for schema_of_part in SCHEMA["$defs"][kind]["anyOf"]
+            if schema_of_part.get("properties", {}).get("name") == {"const": name}
         )
         keys = {key.key: key.meaning for key in keys_of(kind, name)}
-        assert set(found) - {"name", "other_languages"} == set(keys)
-        assert {key: found[key].get("description", "") for key in keys} == keys
+        assert set(properties) - {"name", "other_languages"} == set(keys)
+        assert {key: properties[key].get("description", "") for key in keys} == keys
 
 
 def test_a_part_whose_package_is_missing_may_have_any_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Registry.config_class
+    original = Registry.config_class
 
     def without_torch(self: Registry, name: str) -> type:
         if (self, name) == (TRANSLATORS, "waitk"):
             raise ConfigError("translator 'waitk': needs the package torch")
-        return found(self, name)
+        return original(self, name)
 
     monkeypatch.setattr(Registry, "config_class", without_torch)
     validator = Draft202012Validator(schema())
