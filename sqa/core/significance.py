@@ -4,9 +4,8 @@ Sentences of one question are not independent, so the question is the unit.  A r
 and its statistics are w @ stats: one matrix product scores thousands of resamples.  The same seed and number of
 questions give the same resamples for every metric and system; the result is a function of its arguments.
 
-    interval of a value       percentiles of the score over B resamples with replacement, moved for their median being
-                              beside the value and for a spread that grows with it: BCa, bias-corrected and accelerated
-                              (Efron 1987).  Plain percentiles are too low where most questions win nothing
+    interval of a value       95%: BCa, bias-corrected and accelerated percentiles of the score over B resamples with
+                              replacement (Efron 1987).  Plain percentiles are too low where most questions win nothing
     interval of a difference  plain percentiles, which hold there and BCa does not (Efron 1979; Koehn 2004); so a band's
                               (what each covers: tests/property/test_coverage_of_intervals.py)
     paired bootstrap          p = (1 + #{|d*_b - d| >= |d|}) / (B + 1), d the observed difference; two-sided
@@ -29,6 +28,7 @@ import numpy as np
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Floats
 
+LEVEL = 0.95  # of intervals and bands
 _CELLS = 4_000_000  # weights held at a time: 32 MB
 _BOOTSTRAP, _SWAP = 1, 2  # streams of random numbers that share a seed
 _TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
@@ -69,7 +69,6 @@ class Interval:
     low: float
     high: float
     n: int  # questions
-    level: float = 0.95
     resamples: int = 1000
     undefined: int = 0  # resamples on which the metric has no value; the interval is over the others
 
@@ -82,8 +81,6 @@ class Band:
     low: Floats
     high: Floats
     n: int  # questions
-    level: float = 0.95
-    resamples: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,45 +95,37 @@ class Comparison:
     p_bootstrap: float  # in 1/(resamples+1) .. 1
     p_randomization: float
     n: int  # questions
-    level: float = 0.95
-    resamples: int = 1000
 
 
 def bootstrap_many(
-    stats: Sequence[Floats],
-    metrics: Sequence[Resampled],
-    n_resamples: int = 1000,
-    seed: int = 0,
-    level: float = 0.95,
+    stats: Sequence[Floats], metrics: Sequence[Resampled], n_resamples: int = 1000, seed: int = 0
 ) -> list[Interval]:
     """One interval per (stats (n, d_i), metric), all from the same resamples; n is common to all.
 
     A metric without a value on all questions: NotComputable.
     """
-    n = _check(stats, metrics, n_resamples, level)
+    n = _check(stats, metrics, n_resamples)
     values = [metric.score(s.sum(axis=0)) for s, metric in zip(stats, metrics, strict=True)]
     samples = _resample(stats, metrics, bootstrap_weights(n, n_resamples, seed))
     intervals = []
     for value, scores, s, metric in zip(values, samples, stats, metrics, strict=True):
         without = metric.score_many(s.sum(axis=0) - s)  # (n,), each question left out once
-        low, high = bca(value, scores, without, level)
-        intervals.append(Interval(value, low, high, n, level, n_resamples, int(np.isnan(scores).sum())))
+        low, high = bca(value, scores, without)
+        intervals.append(Interval(value, low, high, n, n_resamples, int(np.isnan(scores).sum())))
     return intervals
 
 
-def bootstrap(
-    stats: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
-) -> Interval:
+def bootstrap(stats: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0) -> Interval:
     """The score of stats (n, d) summed over questions, with its BCa interval."""
-    return bootstrap_many([stats], [metric], n_resamples, seed, level)[0]
+    return bootstrap_many([stats], [metric], n_resamples, seed)[0]
 
 
-def bootstrap_band(stats: Floats, curve: Curve, n_resamples: int = 1000, seed: int = 0, level: float = 0.95) -> Band:
+def bootstrap_band(stats: Floats, curve: Curve, n_resamples: int = 1000, seed: int = 0) -> Band:
     """A curve's values on all questions with a pointwise percentile band; stats (n, d), `score_many` gives (B, k)."""
-    n = _check([stats], [curve], n_resamples, level)
+    n = _check([stats], [curve], n_resamples)
     [samples] = _resample([stats], [curve], bootstrap_weights(n, n_resamples, seed))  # (B, k)
-    low, high = _percentiles(samples, level)
-    return Band(curve.score_many(stats.sum(axis=0, keepdims=True))[0], low, high, n, level, n_resamples)
+    low, high = _percentiles(samples)
+    return Band(curve.score_many(stats.sum(axis=0, keepdims=True))[0], low, high, n)
 
 
 def compare_many(
@@ -144,17 +133,15 @@ def compare_many(
     metrics: Sequence[Resampled],
     n_resamples: int = 1000,
     seed: int = 0,
-    level: float = 0.95,
 ) -> list[Comparison]:
     """One comparison per (a (n, d_i), b (n, d_i)) and metric; row i of a and b is the same question."""
     a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    n = _check([*a, *b], [*metrics, *metrics], n_resamples, level)
+    n = _check([*a, *b], [*metrics, *metrics], n_resamples)
     for left, right, metric in zip(a, b, metrics, strict=True):
         if left.shape != right.shape:
             raise DataError(f"{metric.name}: statistics of {left.shape} and {right.shape} cannot be compared")
     points = [(m.score(x.sum(axis=0)), m.score(y.sum(axis=0))) for x, y, m in zip(a, b, metrics, strict=True)]
-    both, twice = [*a, *b], [*metrics, *metrics]
-    resampled = _resample(both, twice, bootstrap_weights(n, n_resamples, seed))
+    resampled = _resample([*a, *b], [*metrics, *metrics], bootstrap_weights(n, n_resamples, seed))
     # swapping on the questions where w = 1 leaves a + w (b - a) and b - w (b - a)
     change = [y - x for x, y in zip(a, b, strict=True)]
     sums = [(x.sum(axis=0), y.sum(axis=0)) for x, y in zip(a, b, strict=True)]
@@ -165,20 +152,16 @@ def compare_many(
     for i, (value_a, value_b) in enumerate(points):
         diff = value_a - value_b
         boot = resampled[i] - resampled[m + i]  # (B,)
-        [low], [high] = _percentiles(boot[:, None], level)
+        [low], [high] = _percentiles(boot[:, None])
         p_bootstrap = _p_value(boot - diff, diff)
         p_swap = _p_value(swapped[i] - swapped[m + i], diff)
-        comparisons.append(
-            Comparison(value_a, value_b, diff, float(low), float(high), p_bootstrap, p_swap, n, level, n_resamples)
-        )
+        comparisons.append(Comparison(value_a, value_b, diff, float(low), float(high), p_bootstrap, p_swap, n))
     return comparisons
 
 
-def compare(
-    a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
-) -> Comparison:
+def compare(a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Paired comparison of two systems' statistics (n, d) on the same questions in the same order."""
-    return compare_many([(a, b)], [metric], n_resamples, seed, level)[0]
+    return compare_many([(a, b)], [metric], n_resamples, seed)[0]
 
 
 # ------------------------------------------------------------------------------------------------ resampling
@@ -228,7 +211,7 @@ def _after(metric: Resampled, base: Floats, sign: int) -> Callable[[Floats], Flo
     return lambda change: metric.score_many(base + sign * change)
 
 
-def bca(value: float, samples: Floats, without: Floats, level: float) -> tuple[float, float]:
+def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) -> tuple[float, float]:
     """The BCa interval of a value from its resamples (B,) and the values with each question left out (n,).
 
     Each end is the percentile F(b + (b + z) / (1 - a (b + z))), F normal, z the normal quantile of the tail.  The bias
@@ -256,9 +239,9 @@ def bca(value: float, samples: Floats, without: Floats, level: float) -> tuple[f
     return float(low), float(high)
 
 
-def _percentiles(samples: Floats, level: float) -> tuple[Floats, Floats]:
+def _percentiles(samples: Floats) -> tuple[Floats, Floats]:
     """Lower and upper percentile of each column of (B, k), nan values left out; nan where all are."""
-    tails = [50 * (1 - level), 50 * (1 + level)]
+    tails = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
     defined = [column[~np.isnan(column)] for column in samples.T]
     ends = [np.percentile(column, tails) if len(column) else np.array([np.nan, np.nan]) for column in defined]
     return np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
@@ -270,12 +253,10 @@ def _p_value(samples: Floats, observed: float) -> float:
     return (1 + int((~smaller).sum())) / (len(samples) + 1)
 
 
-def _check(stats: Sequence[Floats], metrics: Sequence[Resampled | Curve], n_resamples: int, level: float) -> int:
+def _check(stats: Sequence[Floats], metrics: Sequence[Resampled | Curve], n_resamples: int) -> int:
     """The common number of questions."""
     if n_resamples < 1:
         raise ConfigError(f"significance.n_resamples: must be >= 1, got {n_resamples}")
-    if not 0 < level < 1:
-        raise ConfigError(f"significance.level: must be between 0 and 1, got {level}")
     if not stats or len(stats) != len(metrics):
         raise DataError(f"significance: {len(stats)} tables of statistics for {len(metrics)} metrics")
     sizes = {len(s) for s in stats}

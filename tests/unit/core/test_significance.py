@@ -60,7 +60,7 @@ def test_bca_is_scipys_on_the_same_resamples():
         theirs = scipy.stats.bootstrap(tuple(stats.T), value, paired=True, n_resamples=20000, method="BCa", rng=rng)
         point = metric.score(stats.sum(axis=0))
         without = metric.score_many(stats.sum(axis=0) - stats)
-        ends = bca(point, theirs.bootstrap_distribution, without, 0.95)
+        ends = bca(point, theirs.bootstrap_distribution, without)
         assert ends == pytest.approx(tuple(theirs.confidence_interval), rel=1e-3)
         ours = bootstrap(stats, metric, n_resamples=20000)  # of other resamples
         low, high = theirs.confidence_interval
@@ -74,20 +74,20 @@ def test_the_interval_of_bleu_is_bca_with_each_question_left_out():
     without = np.array([BLEU.score(np.delete(stats, i, axis=0).sum(axis=0)) for i in range(12)])
     samples = BLEU.score_many(np.concatenate(list(bootstrap_weights(12, 1000, 0))) @ stats)
     interval = bootstrap(stats, BLEU)
-    assert (interval.low, interval.high) == pytest.approx(bca(interval.value, samples, without, 0.95))
+    assert (interval.low, interval.high) == pytest.approx(bca(interval.value, samples, without))
     assert (interval.low, interval.high) != pytest.approx(tuple(np.percentile(samples, [2.5, 97.5])))
 
 
 def test_bca_where_little_is_defined():
     nan, ends = np.nan, np.array([-1.0, 0.0, 1.0])
-    assert bca(0.3, np.full(9, 0.3), np.full(3, 0.3), 0.95) == (0.3, 0.3)
-    assert np.isnan(bca(0.3, np.full(9, nan), ends, 0.95)).all()
-    assert bca(0.0, np.append(np.linspace(-1, 1, 999), nan), np.append(ends, nan), 0.95) == bca(
+    assert bca(0.3, np.full(9, 0.3), np.full(3, 0.3)) == (0.3, 0.3)
+    assert np.isnan(bca(0.3, np.full(9, nan), ends)).all()
+    assert bca(0.0, np.append(np.linspace(-1, 1, 999), nan), np.append(ends, nan)) == bca(
         0.0, np.linspace(-1, 1, 999), ends, 0.95
     )
-    assert bca(0.0, np.linspace(-1, 1, 999), np.full(3, nan), 0.95) == bca(0.0, np.linspace(-1, 1, 999), ends, 0.95)
+    assert bca(0.0, np.linspace(-1, 1, 999), np.full(3, nan)) == bca(0.0, np.linspace(-1, 1, 999), ends)
     for outside in (-5.0, 5.0):  # of all resamples
-        low, high = bca(outside, np.linspace(-1, 1, 999), ends, 0.95)
+        low, high = bca(outside, np.linspace(-1, 1, 999), ends)
         assert -1 <= low <= high <= 1 and low * outside > 0
     far = np.append(np.zeros(99), 1.0)  # as skew as can be: the pole of the acceleration
     assert bca(-5.0, np.linspace(-1, 1, 9999), far, 0.999999) == (-1.0, pytest.approx(-0.99, abs=0.02))
@@ -161,7 +161,6 @@ def test_band_has_one_interval_per_bin():
     [
         (lambda: bootstrap(means([]), ACCURACY), DataError),
         (lambda: bootstrap(means([1.0]), ACCURACY, n_resamples=0), ConfigError),
-        (lambda: bootstrap(means([1.0]), ACCURACY, level=95), ConfigError),
         (lambda: compare(means([1.0]), means([1.0, 2.0]), ACCURACY), DataError),
         (lambda: compare(means([1.0]), np.ones((1, 3)), ACCURACY), DataError),
     ],
