@@ -53,13 +53,13 @@ def bar(description: str, total: float, done: float = 0, unit: str = "question",
             yield shown
 
 
-def weighed(description: str, total: float, done: float = 0.0) -> AbstractContextManager[Any]:
+def weighed(description: str, total: float) -> AbstractContextManager[Any]:
     """A bar over costs in any unit, so that the estimated time takes account of steps that cost more than others.
 
     Its postfix describes the progress in words.
     """
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} to go{postfix}"
-    return bar(description, total, done, bar_format=form if sys.stderr.isatty() else form.replace("|{bar}|", ","))
+    return bar(description, total, bar_format=form if sys.stderr.isatty() else form.replace("|{bar}|", ","))
 
 
 @contextmanager
@@ -94,11 +94,11 @@ def under_way(text: str) -> None:
         _report(text)
 
 
-def over(items: Iterable[T], description: str, unit: str = "it", leave: bool = True) -> Iterator[T]:
+def over(items: Iterable[T], description: str) -> Iterator[T]:
     """The items, with a bar."""
     from tqdm import tqdm
 
-    yield from tqdm(items, desc=description, unit=unit, leave=leave, **_settings())
+    yield from tqdm(items, desc=description, **_settings())
 
 
 @contextmanager

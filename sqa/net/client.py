@@ -193,11 +193,11 @@ def _kind(error: Exception) -> Kind:
 class Service:
     """One service.  Unexpected answers are RemoteProtocolErrors that quote them."""
 
-    def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "", max_reply: int = MAX_REPLY) -> None:
+    def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "") -> None:
         """`retries`: further attempts after a broken connection or a 5xx; for requests that may be repeated."""
         self.url = url.rstrip("/")
         self._retries = retries
-        self._http = Http(timeout, max_reply, token)
+        self._http = Http(timeout, token=token)
 
     def json(self, method: str, path: str, body: object = None) -> Any:
         """The JSON of a reply."""
