@@ -281,7 +281,8 @@ class Reader:
         if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
             given = f", got {', '.join(map(str, value)) or 'none'}" if isinstance(value, Mapping) else ""
             given = f", got {kind_of(value['name'])}" if given and "name" in value else given
-            return self._add(f"{key}.name", f"expected one of {', '.join(registry.names())}{given}")
+            self._add(f"{key}.name", f"expected one of {', '.join(registry.names())}{given}")
+            return None
         name = own.located(value["name"], self.folder)
         try:
             cls = registry.config_class(name)

@@ -63,7 +63,7 @@ class _Call(NamedTuple):
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    index: int | None = None  # of its value among the results; None: it is no result
+    result: int | None = None  # the index of its value among the results; None: it is no result
     then: Callable[[Any], Iterable[_Call]] = lambda _: ()  # value -> the calls that follow
 
 
@@ -161,8 +161,8 @@ def _followed(client: Client, waiting: list[_Call]) -> Iterator[tuple[int, Any]]
             future = next(following)
             call, value = open_calls.pop(future), _value(future)
             waiting += call.then(value)
-            if call.index is not None:
-                yield call.index, value
+            if call.result is not None:
+                yield call.result, value
     finally:
         if open_calls and client.status == "running":
             client.cancel(list(open_calls), force=True)

@@ -140,7 +140,7 @@ def test_a_refusal_is_kept_as_such_and_empty_output_is_counted() -> None:
     assert rows[Q.id]["empty-sentences"].stats == (1.0, 2.0)
     gone = (Emission(0, "a", 1, False), Emission(0, "", 2, False, erase=1))
     rows = scores_rows(pipeline.score([], [QuestionTrace(Q, gone)], ignore))
-    assert rows[Q.id]["empty-questions"].stats == (1.0, 1.0)
+    assert rows[Q.id]["empty-questions"].stats == (1.0, 1.0) and rows[Q.id]["empty-sentences"].stats == (2.0, 2.0)
 
 
 def test_a_run_from_end_to_end(tmp_path: Path) -> None:
