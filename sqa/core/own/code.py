@@ -110,7 +110,7 @@ class Code(World):
         except OSError as error:
             raise ConfigError(f"{file}: cannot be read ({error})") from error
         if source is None:
-            missing = "no such file; searched beside the config, then in the current folder"
+            missing = "no such file; it is looked for beside the config, then in the current folder"
             raise ConfigError(f"{self.home}: {missing}")
         loader = _FreshLoader(name, str(file), source)
         self._note(str(file), source, name)
