@@ -106,7 +106,7 @@ def test_a_finished_run_needs_its_data_set_no_more(finished: Path) -> None:
     assert open_run(finished).questions == before.questions
     [kept] = (finished.parent / "store" / "questions").glob("*/questions.jsonl")
     kept.write_text(kept.read_text("utf-8").replace("grande", "enorme"), encoding="utf-8")
-    refused(DataError, "are not those that were put there; delete the file and run again", open_run, finished)
+    refused(DataError, "are not those that were written; delete the file and run again", open_run, finished)
     kept.unlink()  # as in a store of an earlier version
     refused(DataError, "made from other questions", open_run, finished)
     path.unlink()
