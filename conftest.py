@@ -1,4 +1,4 @@
-"""Shared by all tests: skips what needs the real data where it is not at hand."""
+"""Shared by all tests: a browser, and skips of tests without the real data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def disk_is_not_waited_for() -> Iterator[None]:
-    """No test pulls the plug: that bytes have reached the disk, a third of a small run's time, is taken for granted."""
+    """No test cuts the power, so `fsync`, a third of a small run's time, is left out."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield

@@ -1,6 +1,6 @@
 """The wheel: `sqa` alone lies at the top of site-packages, the project's other folders below it (ARCHITECTURE.md).
 
-All else is said in pyproject.toml; setuptools has no words there for a folder that moves on its way into the wheel.
+Everything else is in pyproject.toml, which cannot say that a folder moves on its way into the wheel.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""The contracts: everything that a part may have.  Anything with these methods takes part; nothing has to inherit.
+"""The contracts: the methods and attributes of parts.  Nothing has to inherit; a part needs the methods alone.
 
     part         must have                  may have
     translator   translate                  translate_batch (then translate may lack), languages, check, fingerprint
@@ -8,9 +8,9 @@
                  kind, higher_is_better,
                  signature, stats, score
 
-The fast paths (`translate_batch`, `guess_prefixes`, `score_many`) are optional: a conformance test proves each equal to
-the plain method.  Results of a part of your own are stored under its code (sqa/core/own/code.py) and its config, and
-under its `fingerprint` if it has one.
+The fast paths (`translate_batch`, `guess_prefixes`, `score_many`) are optional; a conformance test compares each with
+the plain method.  Store keys of a part of your own hold its code (sqa/core/own/code.py), its config, and its
+`fingerprint` if it has one.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Kind = Literal["quality", "lag", "answers"]  # of a metric: what it measures
 
 @runtime_checkable
 class Fingerprinted(Protocol):
-    """Names what decides a part's output; a registered part has it.
+    """Identifies everything that determines a part's output; required of a registered part.
 
-    Optional for a part of your own: all code that it loads and its config are known without it, models and other
-    files that it reads are not.  It is for these, and never takes the place of the code.
+    Optional for a part of your own, whose code and config are in its keys anyway: for models and other files that it
+    reads.
     """
 
     def fingerprint(self) -> str:
@@ -60,20 +60,19 @@ class BatchTranslator(Protocol):
 
 @runtime_checkable
 class KnowsLanguages(Protocol):
-    """Optional for a translator: the pair it translates.  Questions of another one are refused before work starts.
-
-    Who means it says `other_languages: true` beside the translator's name in a config.
+    """Optional for a translator: the pair it translates.  Questions of another pair raise an error before work starts,
+    unless the config has `other_languages: true` beside the translator's name.
     """
 
     @property
     def languages(self) -> tuple[str | None, str | None] | None:
-        """ISO 639-1 codes of source and target, each None where it cannot say; None: neither."""
+        """ISO 639-1 codes of source and target, each None if unknown; None: both unknown."""
         ...
 
 
 @runtime_checkable
 class ChecksQuestions(Protocol):
-    """Optional for a translator: it wants to see the whole data set first (a file of translations must fit it)."""
+    """Optional for a translator: called with the whole data set first (a file of translations must fit it)."""
 
     def check(self, questions: Sequence[Question]) -> None: ...
 
@@ -103,7 +102,7 @@ class IncrementalGuesser(Protocol):
 
 @runtime_checkable
 class AnswersQuestions(Protocol):
-    """A guesser that is told what is asked, where that is not who or what is meant; else it may have no guess."""
+    """A guesser for data sets with questions in English; without one, who or what the source means is asked."""
 
     def answer(self, asked: str, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """As `guess`, of short answers to a question in English."""
@@ -112,7 +111,7 @@ class AnswersQuestions(Protocol):
 
 @runtime_checkable
 class ChecksTexts(Protocol):
-    """Optional for a guesser: it wants to see all texts of the run first (each of them may cost money)."""
+    """Optional for a guesser: called with all texts of the run first (each of them may cost money)."""
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None: ...
 
@@ -123,7 +122,7 @@ class KnowsPages(Protocol):
 
     @property
     def pages(self) -> Iterable[str] | None:
-        """None: it cannot say."""
+        """None: unknown."""
         ...
 
 
@@ -139,7 +138,7 @@ class Buzzer(Protocol):
 
 @runtime_checkable
 class OracleBuzzer(Protocol):
-    """A buzzer that is told the answer, where `oracle` is True; no other is."""
+    """A buzzer that gets the answer if `oracle` is True; no other buzzer does."""
 
     oracle: bool
 
@@ -153,12 +152,12 @@ class OracleBuzzer(Protocol):
 class Metric(Protocol):
     """Additive statistics per question plus a score of their sum, so that resampling knows no metric by name.
 
-    It says itself how it is shown; no report, figure or table knows a metric by name.
+    Reports, figures and tables take its name, unit, digits and label from it.
     """
 
     @property
     def name(self) -> str:
-        """What it was built from: "ew", "ew@xqb-interface"; of your own whatever you call it."""
+        """What it was built from: "ew", "ew@xqb-interface"; of your own metric any name."""
         ...
 
     @property
@@ -205,7 +204,7 @@ class ScoresMany(Protocol):
 
 
 class BuiltMetric(Metric, ScoresMany, Protocol):
-    """A metric as `sqa.metrics.build` gives it: one of your own that has no fast path has been given a plain one."""
+    """A metric as `sqa.metrics.build` returns it; your own metrics have a plain `score_many` if they define none."""
 
 
 # what a component of each kind of registry must be

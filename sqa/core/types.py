@@ -68,7 +68,7 @@ class Emission:
 
     `g` is the number of words of THIS source sentence read when the word was known to be complete
     (0 <= g <= |S_i|, never decreasing within a sentence).  `ended` is True when the translator had already
-    been told that the sentence is over.  `erase` is the number of trailing words of this sentence that this
+    reached the end of the sentence.  `erase` is the number of trailing words of this sentence that this
     write retracts (0 for append-only systems).
     """
 

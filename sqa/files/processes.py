@@ -9,10 +9,10 @@ from threading import Thread
 
 
 def end_with_parent() -> None:
-    """For a worker's start: end this process at once when its parent is gone, even by kill -9.
+    """Called at a worker's start: end this process when its parent ends, even by kill -9.
 
-    The parent holds one end of a pipe, which the system closes with it.  In a process that has no parent of
-    `multiprocessing` nothing happens.  Files are written whole or not at all, so an end at any moment spoils none.
+    The parent holds one end of a pipe, which the system closes with it.  Without a parent of `multiprocessing` nothing
+    happens.  Files are written whole or not at all, so an end at any moment corrupts none.
     """
     parent = parent_process()
     if parent is not None:
