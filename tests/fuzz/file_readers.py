@@ -196,7 +196,7 @@ def finished_run() -> Path:
 
 def _fit(path: Path) -> None:
     """What `sqa curve fit` does before it draws."""
-    fit(str(path), FitConfig("monotone", "clip", False, "questions", 10, 0))
+    fit(str(path), FitConfig("monotone", "clip", 10, 0))
     buzzes = regular_players(load_buzzes(str(path), "clip"), 1)
     if buzzes.game is not None:
         first_of_game(buzzes)
