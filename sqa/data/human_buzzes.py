@@ -21,7 +21,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -37,8 +37,6 @@ COLUMNS = ("qid", "correct", "rel_pos", "word_index", "n_words", "tournament", "
 BeyondEnd = Literal["refuse", "keep", "clip", "drop"]  # how positions above 1 are treated
 MOST_WORDS = 10**9  # of a question
 Repeated = Literal["refuse", "keep"]  # how a row that occurs twice is treated
-REPEATED = ("refuse", "keep")
-BEYOND_END = ("refuse", "keep", "clip", "drop")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False, "prompt": False}
 Name = str | int | float | None
 
@@ -88,8 +86,9 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse", repeated: Repeate
     `beyond_end` is for positions above 1 (a buzz after the last word of a longer version of the text).  An
     empty file, a missing column, an invalid value: DataError with file and record.
     """
-    if beyond_end not in BEYOND_END:
-        raise ConfigError(f"beyond_end: must be one of {', '.join(BEYOND_END)}, got {beyond_end!r}")
+    for key, value, kind in (("beyond_end", beyond_end, BeyondEnd), ("repeated", repeated, Repeated)):
+        if value not in get_args(kind):
+            raise ConfigError(f"{key}: must be one of {', '.join(get_args(kind))}, got {value!r}")
     path = _path_of(source)
     numbered = list(_rows(path))
     if not numbered:

@@ -10,19 +10,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Floats
-from sqa.files.records import json_document
+from sqa.files.records import converted, json_document
 
 KEYS = (
     *("kind", "version", "method", "coefficients", "knots"),
@@ -70,6 +70,21 @@ class MonotoneCurve:
 
 
 AnyCurve = Curve | MonotoneCurve
+_Coefficient = Annotated[float, Meta(ge=-_STEEPEST, le=_STEEPEST)]
+_Shares = tuple[Annotated[float, Meta(ge=0, le=1)], ...]
+
+
+class _Knots(Struct):
+    t: _Shares
+    ew: _Shares
+
+
+class _Shape(Struct):
+    """The keys of a curve file that define the curve."""
+
+    method: str
+    coefficients: tuple[_Coefficient, _Coefficient, _Coefficient, _Coefficient] | None = None
+    knots: _Knots | None = None
 
 
 @functools.lru_cache(maxsize=64)
@@ -132,32 +147,21 @@ def read_curve(path: Path) -> AnyCurve:
 
 def curve_of(document: dict[str, Any], path: Path) -> AnyCurve:
     """The curve of a file's document; `path` is for the errors."""
-    method = document.get("method")
-    if method == "cubic":
-        c = _numbers(document.get("coefficients"), path, "coefficients")
-        if len(c) != 4:
-            raise DataError(f"{path}: coefficients: expected 4 numbers (c0, c1, c2, c3), got {len(c)}")
-        if max(map(abs, c)) > _STEEPEST:
-            raise DataError(f"{path}: coefficients: expected numbers of {_STEEPEST:g} at most, got {max(c, key=abs):g}")
-        return Curve(_name(method, [c]), str(path), (c[0], c[1], c[2], c[3]))
-    if method == "monotone":
-        knots = document.get("knots")
-        t, ew = (_numbers(knots.get(k) if isinstance(knots, dict) else None, path, f"knots.{k}") for k in ("t", "ew"))
-        if len(t) != len(ew) or len(t) < 2 or (t[0], t[-1]) != (0, 1) or any(a >= b for a, b in pairwise(t)):
+    shape = converted(str(path), document, _Shape)
+    if shape.method == "cubic" and shape.coefficients is not None:
+        return Curve(_name(shape.method, [shape.coefficients]), str(path), shape.coefficients)
+    if shape.method == "monotone" and shape.knots is not None:
+        t, ew = shape.knots.t, shape.knots.ew
+        if len(t) != len(ew) or len(t) < 2 or (t[0], t[-1]) != (0, 1):
             raise DataError(f"{path}: knots: expected as many ew as t, and t ascending from 0 to 1")
         if any(b - a < 1 / _STEEPEST for a, b in pairwise(t)):
-            raise DataError(f"{path}: knots.t: expected steps of {1 / _STEEPEST:g} at least")
-        if any(a < b for a, b in pairwise(ew)) or not 0 <= ew[-1] <= ew[0] <= 1:
-            raise DataError(f"{path}: knots.ew: expected numbers in 0..1 that never rise")
-        return MonotoneCurve(_name(method, [t, ew]), str(path), t, ew)
-    raise DataError(f"{path}: method: expected 'cubic' or 'monotone', got {method!r}")
-
-
-def _numbers(value: Any, path: Path, field: str) -> tuple[float, ...]:
-    numbers = value if isinstance(value, list) else [None]
-    if not all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in numbers):
-        raise DataError(f"{path}: {field}: expected a list of finite numbers")
-    return tuple(map(float, numbers))
+            raise DataError(f"{path}: knots.t: expected ascending, by steps of {1 / _STEEPEST:g} at least")
+        if any(a < b for a, b in pairwise(ew)):
+            raise DataError(f"{path}: knots.ew: expected numbers that never rise")
+        return MonotoneCurve(_name(shape.method, [t, ew]), str(path), t, ew)
+    raise DataError(
+        f"{path}: expected method 'cubic' with coefficients, or 'monotone' with knots, got {shape.method!r}"
+    )
 
 
 def _name(method: str, shape: list[tuple[float, ...]]) -> str:

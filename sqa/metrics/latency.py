@@ -366,13 +366,10 @@ class Latency(MeanMetric):
         elif formula and (defining := listing(formula.name)) and formula.name not in convention.formulas:
             has = ", ".join(c.name for c in defining)
             wrong.append(f"convention: {formula.name} is not defined by {convention.name}; use {has}")
-        for key, value, choices in (
-            ("reference", self.reference or "none", ("none", "question")),
-            ("per", self.per, ("word", "char")),
-            ("stream", self.stream, ("sentence", "question")),
-        ):
-            if value not in choices:
-                wrong.append(f"{key}: must be {choices[0]} or {choices[1]}, got {value!r}")
+        choices = {"reference": ("none", "question"), "per": ("word", "char"), "stream": ("sentence", "question")}
+        for key, allowed in choices.items():
+            if (value := getattr(self, key) or allowed[0]) not in allowed:
+                wrong.append(f"{key}: must be {' or '.join(allowed)}, got {value!r}")
         if wrong or formula is None or convention is None:
             raise ConfigError([f"metrics.latency.{line}" for line in wrong])
         object.__setattr__(self, "_formula", formula)

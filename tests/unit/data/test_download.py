@@ -186,6 +186,8 @@ def test_mirror_goes_first_and_is_checked(
     mirrored.write_bytes(BODY[:-1] + b"!")
     with pytest.raises(ChecksumError, match=r"sub/set\.bin: sha256 is .*, the manifest says"):
         download.path_of("set")
+    with pytest.raises(ChecksumError, match=r"sub/set\.bin: sha256 is"):
+        download.fetch("set")  # a mirror's file is never replaced
     mirrored.write_bytes(BODY[:-1])
     with pytest.raises(ChecksumError, match="299999 bytes, the manifest says 300000"):
         download.path_of("set")
@@ -193,13 +195,17 @@ def test_mirror_goes_first_and_is_checked(
 
 
 def test_fetch_replaces_a_corrupted_copy_and_path_of_refuses_it(
-    home: Home, item: download.Entry, tmp_path: Path
+    home: Home, item: download.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = cached(tmp_path)
     target.parent.mkdir(parents=True)
     target.write_bytes(BODY[::-1])
     with pytest.raises(ChecksumError):
         download.path_of("set")
+    with monkeypatch.context() as patch:
+        patch.setattr(download, "entries", lambda: (replace(item, home=None),))
+        with pytest.raises(ChecksumError):  # nothing to replace it with
+            download.fetch("set")
     assert download.fetch("set").read_bytes() == BODY
 
 

@@ -39,6 +39,11 @@ def test_end_of_sentence_is_a_source_unit_where_the_convention_says_so():
         assert metric.name == name and metric.score(metric.stats(trace)) == pytest.approx(expected)
 
 
+def test_al_of_simuleval_102_stands_still_after_the_reference():
+    delays = pack([[1, 1, 1, 4]], [4], [2])  # ideal: 0, 2, then 2 for ever
+    assert FORMULAS["al"](delays, CONVENTIONS["simuleval-1.0.2"])[0] == pytest.approx((1 - 1 - 1 + 2) / 4)
+
+
 def test_question_reference_gives_each_sentence_its_share():
     trace = trace_of((3, [(1, False)]), (1, [(1, True)]), reference=("a b c d e f", "g h"))
     assert trace_delays(trace, CONVENTIONS["simuleval-1.1"], "question").reference.tolist() == [6, 2]

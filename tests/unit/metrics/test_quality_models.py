@@ -7,6 +7,7 @@ import socket
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -34,6 +35,14 @@ TEXTS = [
     ("por diez puntos", "for ten points name this one", "for ten points, name it"),
 ]
 SEGMENTS = [Segment(f"q{i}", *texts) for i, texts in enumerate(TEXTS)]
+
+
+def problem(module: ModuleType, config: object) -> str:
+    """The one line with which a metric of this config is refused."""
+    with pytest.raises((ConfigError, DataError)) as caught:
+        module.build(config).measure(SEGMENTS)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +121,7 @@ def rewritten(source: Path, folder: Path, **hparams: object) -> Path:
 @needs_comet
 def test_folders_that_are_no_comet_model(comets: dict[str, Path], bert: Path, xlmr: Path, tmp_path: Path) -> None:
     def wrong(folder: Path | str, encoder: Path | None = None) -> str:
-        with pytest.raises((ConfigError, DataError)) as caught:
-            comet.build(CometConfig(str(folder), encoder=encoder and str(encoder))).measure(SEGMENTS)
-        assert "\n" not in str(caught.value)
-        return str(caught.value)
+        return problem(comet, CometConfig(str(folder), encoder=encoder and str(encoder)))
 
     good = comets["regression-bert"]
     assert wrong("./nowhere") == "model ./nowhere not found: there is no such folder"
@@ -183,10 +189,7 @@ def test_bertscore_cuts_what_is_longer_than_the_encoder_s_positions(bert: Path, 
 @needs_bertscore
 def test_folders_that_bertscore_cannot_use(bert: Path, tmp_path: Path) -> None:
     def wrong(folder: Path | str, **options: object) -> str:
-        with pytest.raises((ConfigError, DataError)) as caught:
-            bertscore.build(BertScoreConfig(str(folder), **options)).measure(SEGMENTS)
-        assert "\n" not in str(caught.value)
-        return str(caught.value)
+        return problem(bertscore, BertScoreConfig(str(folder), **options))
 
     assert wrong(bert) == f"bertscore.layer: needed for model {bert}, the package has no default for it"
     assert "num_layers should be between 0 and 3" in wrong(bert, layer=9)
@@ -236,8 +239,7 @@ def test_folders_that_are_no_bleurt_model(bert: Path, tmp_path: Path) -> None:
         (tmp_path, "no config.json"),
         ("./no", "no such folder"),
     ):
-        with pytest.raises((ConfigError, DataError), match=message):
-            bleurt.build(BleurtConfig(str(folder)))
+        assert message in problem(bleurt, BleurtConfig(str(folder)))
 
 
 @pytest.mark.skipif(find_spec("bleurt_pytorch") is not None, reason="bleurt-pytorch is installed")
