@@ -202,6 +202,7 @@ class _Ranks:
     """The rank of the answer at each step, and what log MRR lost between two steps.  Step -1 is before any word."""
 
     def __init__(self, trace: QuestionTrace, config: DiagnoseConfig) -> None:
+        self.trace = trace
         self.logs: tuple[float, ...] | None = None
         self._floor, self._ranks = config.floor, None
         if trace.guesses is not None:
@@ -219,9 +220,38 @@ class _Ranks:
         first, last = (self._floor if step < 0 else self.logs[step] for step in (before, after))
         return first - last
 
+    def finding(
+        self,
+        kind: Kind,
+        sentence: int,
+        before: int,
+        steps: tuple[int, int],
+        words: tuple[str, ...] = (),
+        span: SourceSpan | None = None,
+        size: int = 0,
+        probability: float | None = None,
+    ) -> Finding:
+        """A finding at the steps (first, last), with the ranks at `before` and at the last of them."""
+        first, last = steps
+        return Finding(
+            question=self.trace.question.id,
+            kind=kind,
+            sentence=sentence,
+            first=first,
+            last=last,
+            read=int(self.trace.source_words[first]) if first >= 0 else 0,
+            words=words,
+            span=span,
+            rank_before=self.at(before),
+            rank_after=self.at(last),
+            loss=self.loss(before, last),
+            size=size,
+            probability=probability,
+        )
 
-def _size(words: Iterable[str], content: Iterable[bool], names: Iterable[bool]) -> int:
-    return sum((1 + name) for _, counts, name in zip(words, content, names, strict=True) if counts)
+
+def _size(content: Iterable[bool], names: Iterable[bool]) -> int:
+    return sum(1 + name for counts, name in zip(content, names, strict=True) if counts)
 
 
 def _hallucinations(
@@ -241,21 +271,9 @@ def _hallucinations(
             continue
         first, last = content[0], content[-1]
         words = tuple(emissions[step].token for step in range(first, last + 1))
-        yield Finding(
-            question=trace.question.id,
-            kind="hallucination",
-            sentence=sentence,
-            first=first,
-            last=last,
-            read=int(trace.source_words[first]),
-            words=words,
-            span=None,
-            rank_before=ranks.at(first - 1),
-            rank_after=ranks.at(last),
-            loss=ranks.loss(first - 1, last),
-            size=_size(words, hallucinated[first : last + 1], (is_name(w, False) for w in words)),
-            probability=None if wrong is None else max(wrong[step] for step in content),
-        )
+        size = _size(hallucinated[first : last + 1], (is_name(word, False) for word in words))
+        probability = None if wrong is None else max(wrong[step] for step in content)
+        yield ranks.finding("hallucination", sentence, first - 1, (first, last), words, None, size, probability)
 
 
 def _drops(
@@ -271,20 +289,9 @@ def _drops(
         if hallucinated[step] or ranks.loss(step - 1, step) < config.drop:
             continue
         at = links[step]
-        yield Finding(
-            question=trace.question.id,
-            kind="drop",
-            sentence=emission.sentence,
-            first=step,
-            last=step,
-            read=int(trace.source_words[step]),
-            words=(emission.token,) if emission.token else (),
-            span=SourceSpan(at[0], at[-1] + 1, tuple(source[i] for i in at)) if at else None,
-            rank_before=ranks.at(step - 1),
-            rank_after=ranks.at(step),
-            loss=ranks.loss(step - 1, step),
-            size=0,
-        )
+        words = (emission.token,) if emission.token else ()
+        span = SourceSpan(at[0], at[-1] + 1, tuple(source[i] for i in at)) if at else None
+        yield ranks.finding("drop", emission.sentence, step - 1, (step, step), words, span)
 
 
 def _omissions(
@@ -300,24 +307,12 @@ def _omissions(
     for first, stop in _stretches(content, [trust < config.trust for trust in alignment.source]):
         words = sentence[first:stop]
         names = [is_name(word, first + i == 0) for i, word in enumerate(words)]
-        size = _size(words, content[first:stop], names)
+        size = _size(content[first:stop], names)
         if size < config.omission_words:
             continue
         before, after, last = _around(trace, text.sentence, start + first, start + stop)
-        yield Finding(
-            question=question.id,
-            kind="omission",
-            sentence=text.sentence,
-            first=after,
-            last=last,
-            read=int(trace.source_words[after]) if after >= 0 else 0,
-            words=(),
-            span=SourceSpan(start + first, start + stop, tuple(words)),
-            rank_before=ranks.at(before),
-            rank_after=ranks.at(last),
-            loss=ranks.loss(before, last),
-            size=size,
-        )
+        span = SourceSpan(start + first, start + stop, tuple(words))
+        yield ranks.finding("omission", text.sentence, before, (after, last), (), span, size)
 
 
 def _stretches(content: Sequence[bool], lost: Sequence[bool]) -> Iterator[tuple[int, int]]:

@@ -155,9 +155,8 @@ def correlate(
         tables = [stats[metric.name] for metric in usable for stats in systems.values()]
         agreement = _Agreement(usable, len(systems), [table.shape[1] for table in tables], todo)
         band = bootstrap_band(np.hstack(tables), agreement, n_resamples, seed)
-        undefined = agreement.undefined - np.isnan(band.value)  # the value itself went through it, too
         columns = ([None if math.isnan(x) else x for x in ends.tolist()] for ends in (band.value, band.low, band.high))
-        estimates = dict(zip(todo, zip(*columns, undefined.tolist(), strict=True), strict=True))
+        estimates = dict(zip(todo, zip(*columns, agreement.undefined.tolist(), strict=True), strict=True))
     rows = []
     for a, b in pairs:
         tau, low, high, without = estimates.get((a, b), (None, None, None, 0))

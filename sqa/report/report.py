@@ -40,21 +40,9 @@ DEFAULT_OUTPUT = "report"  # in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
 SIGNIFICANT = 0.05
 PACKAGES = (
-    "numpy",
-    "scipy",
-    "pyarrow",
-    "sacrebleu",
-    "torch",
-    "numba",
-    "sentencepiece",
-    "transformers",
-    "ctranslate2",
-    "simuleval",
-    "unbabel-comet",
-    "bert-score",
-    "bleurt-pytorch",
-    "matplotlib",
-)
+    "numpy scipy pyarrow sacrebleu torch numba sentencepiece transformers ctranslate2 simuleval unbabel-comet "
+    "bert-score bleurt-pytorch matplotlib"
+).split()
 _USUAL_DIGITS = 3  # after the point, where the metric can no longer be asked
 _COUNTED = ("questions", "sentences")  # units of counts, which have no interval
 

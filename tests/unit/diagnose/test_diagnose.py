@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from viewer_runs import make
 
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
@@ -17,6 +18,7 @@ from sqa.data.priors import is_content
 from sqa.diagnose import findings as diagnose_command
 from sqa.diagnose.alignment import Alignment
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding, is_name, ranked, step_errors
+from sqa.run.folder import open_run
 
 SOURCE = (
     ("El", "poeta", "Neruda", "nació", "en", "Parral,", "un", "pueblo", "pequeño", "de", "Linares."),
@@ -82,7 +84,11 @@ def diagnose(traces: list[QuestionTrace], *arguments: object) -> list[Finding]:
 
 def test_a_good_translation_has_no_findings() -> None:
     [errors] = step_errors([trace(FULL, "He died late.", ranks=[5, 5, 1, *[1] * 10])], ALIGNER)
-    assert errors.findings == ()
+    assert (
+        errors.findings
+        == ()
+        == step_errors([trace(FULL, "He died late.")], ALIGNER, DiagnoseConfig(trust=1))[0].findings
+    )
     assert errors.log_mrr == (-math.log(5), -math.log(5), *[0.0] * 11)
     words = f"{FULL} He died late.".split()
     assert [word for word, bad in zip(words, errors.unaligned, strict=True) if bad] == ["was", "He"]
@@ -254,3 +260,11 @@ def test_lines_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bad_arguments(given: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
         diagnose_command.main(tmp_path, **given)  # type: ignore[arg-type]
+
+
+def test_findings_of_one_question_are_a_part_of_all(tmp_path: Path) -> None:
+    run = open_run(make(tmp_path, "drops", translator={"name": "doubles:build_dropper"}))
+    findings = diagnose_command.findings_of(run)
+    assert {finding.question for finding in findings} > {"q0"}
+    of_q0 = [finding for finding in findings if finding.question == "q0"]
+    assert diagnose_command.findings_of(run, questions=["q0"]) == of_q0

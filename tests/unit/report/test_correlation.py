@@ -68,15 +68,15 @@ def test_tau_is_scipys_tau_b(seed):
 
 def test_all_metrics_are_resampled_together():
     """The interval is what one gets by drawing questions and ranking all systems again, draw by draw."""
-    stats = systems(1, 5, 12, "ab")
+    stats = systems(1, 3, 6, "ab")
     metrics = [Mean("a"), Mean("b")]
     [row] = correlate(stats, metrics, [("a", "b")], 300, seed=3)
-    drawn = np.random.default_rng([3, 1]).integers(0, 12, size=(300, 12))  # the stream of sqa.core.significance
+    drawn = np.random.default_rng([3, 1]).integers(0, 6, size=(300, 6))  # the stream of sqa.core.significance
     taus = []
     for questions in drawn:
         a, b = ([s[name][questions, 0].mean() for s in stats.values()] for name in "ab")
         taus.append(kendalltau(np.round(a, 9), np.round(b, 9)).statistic)
-    assert row.undefined == np.isnan(taus).sum()
+    assert row.undefined == np.isnan(taus).sum() > 0
     low, high = np.nanpercentile(taus, [2.5, 97.5])
     assert (row.low, row.high) == pytest.approx((low, high))
 
