@@ -47,8 +47,7 @@ def resolve(page: str, aliases: Mapping[str, str]) -> str:
 
 def is_right(guess_page: str, question_page: str) -> bool:
     """True if the guessed page is the question's page."""
-    wanted = key(question_page)
-    return bool(wanted) and key(guess_page) == wanted
+    return key(guess_page) == key(question_page) != ""
 
 
 def takes(guess: str, right: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, pairwise
 from typing import Any, TypeVar, overload
 
@@ -97,16 +97,11 @@ class QuestionTrace:
     def _rank_by(self, right: Right) -> Ints:
         if self.guesses is None:
             raise TraceError("no guesser ran on this trace", self.question.id)
-        page, verdicts = self.question.page, dict[str, bool]()
-
-        def matches(title: str) -> bool:
-            if title not in verdicts:
-                verdicts[title] = right(title, page)
-            return verdicts[title]
-
+        page = self.question.page
         if isinstance(self.guesses, StoredGuesses):
-            rank = self.guesses.rank_where(matches)
+            rank = self.guesses.rank_where(lambda title: right(title, page))
         else:
+            matches = cache(lambda title: right(title, page))
             ranks = (next((i for i, guess in enumerate(row, 1) if matches(guess.page)), 0) for row in self.guesses)
             rank = np.fromiter(ranks, dtype=np.int64, count=len(self.guesses))
         rank.flags.writeable = False
