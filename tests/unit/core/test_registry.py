@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 
 import pytest
 from doubles import EchoConfig
 
 from sqa.core.errors import ConfigError
+from sqa.core.own import located
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
 from sqa.run.config import ComponentConfig
 from sqa.run.pipeline import Parts
@@ -39,6 +41,19 @@ def test_your_own_component_is_its_own_entry() -> None:
     for config in (EchoConfig(k=3), own_class(k=3)):
         built = TRANSLATORS.build("doubles:build_translator", config)
         assert list(built.translate(iter("a b c d".split()))) == ["a", "b", "c", "d"] and built.own_part.config.k == 3
+
+
+def test_a_file_beside_the_config_comes_before_one_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, current = tmp_path / "config", tmp_path / "current"
+    for folder in (config, current):
+        folder.mkdir()
+        (folder / "mine.py").touch()
+    monkeypatch.chdir(current)
+    assert located("mine.py:build", config) == f"{config / 'mine.py'}:build"
+    (config / "mine.py").unlink()
+    assert located("mine.py:build", config) == located("mine.py:build") == f"{current / 'mine.py'}:build"
 
 
 def test_a_missing_package_is_named() -> None:

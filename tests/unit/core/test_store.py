@@ -22,7 +22,7 @@ from sqa.core.paths import ROOT
 from sqa.core.trace import BUZZES, EMISSIONS, Score, emissions_rows, emissions_table
 from sqa.core.types import Buzz, Guess
 from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
-from sqa.files.store import Stage, Store, dataset_fingerprint, read_table, write_table
+from sqa.files.store import Stage, Store, dataset_fingerprint, read_emissions, read_table, write_table
 
 Q = question()
 TABLE = emissions_table({Q.id: echo(Q)})
@@ -91,6 +91,13 @@ def test_a_foreign_block_is_refused(tmp_path: Path) -> None:
         store.read(STAGE, 1, EMISSIONS)
     with pytest.raises(DataError, match="is missing"):
         store.read(STAGE, 0, EMISSIONS)
+
+
+def test_rows_of_another_question_are_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(STAGE, 0, TABLE)
+    with pytest.raises(DataError, match=r"block-0000\.npz: has rows of 'q', not a question of this block; delete it"):
+        read_emissions(store, STAGE, 0, [replace(Q, id="other")])
 
 
 def test_other_columns_are_refused(tmp_path: Path) -> None:
@@ -173,7 +180,7 @@ sys.path.insert(0, {tests!r})
 from sqa.run.config import load_run
 from sqa.run.pipeline import run
 from sqa.run.folder import save
-from sqa.files.store import Store
+from sqa.files.store import read_emissions, Store
 sys.stdin.readline()
 for number in range({rounds}):
     runs = Path({folder!r}) / str(number)

@@ -160,12 +160,13 @@ def test_any_dataclass_can_be_loaded(tmp_path: Path) -> None:
 
 
 def test_problems_of_any_dataclass(tmp_path: Path) -> None:
-    text = "k: [1]\nmode: c\nfolder: 3\nweights: {x: y}\npair: [2]\nks: [1.5]\ninner: {rate: 0}\n"
+    text = "k: [1]\nmode: c\nfolder: 3\nweights: {x: y, z: true}\npair: [2]\nks: [1.5]\ninner: {rate: 0}\n"
     assert problems(write(tmp_path, text), lambda path: load(path, Outer)) == [
         "k: expected a whole number or text, got list '[1]'",
         "mode: expected 'a' or 'b', got 'c'",
         "folder: expected a path or null, got number '3'",
         "weights.x: expected a number, got text 'y'",
+        "weights.z: expected a number, got true or false 'True'",
         "pair: expected a list of 2: a whole number, text, got list '[2]'",
         "ks[0]: expected a whole number or text, got number '1.5'",
         "inner.rate: must be > 0, got 0.0",
