@@ -78,33 +78,40 @@ def test_bad_record_is_named(tmp_path: Path, change: dict[str, Any], message: st
         datasets.load_questions(own_file(tmp_path, GOOD, {**GOOD, **change}))
 
 
-def test_what_else_is_kept_and_where_a_key_is_wrong(tmp_path: Path) -> None:
+def test_other_data_under_meta_and_underscores_is_ignored(tmp_path: Path) -> None:
     more = {**GOOD, "meta": {"category": "Rivers", "year": 1990}, "_note": "x"}
     assert datasets.load_questions(own_file(tmp_path, more)) == datasets.load_questions(own_file(tmp_path, GOOD))
-    path = tmp_path / "mine.jsonl"
-    path.write_text("\n" + json.dumps(GOOD) + "\n\n" + json.dumps({**GOOD, "langauge": "es"}) + "\n")
-    with pytest.raises(DataError, match=r"mine\.jsonl:4: record 1: unknown key 'langauge', did you mean 'language'"):
-        datasets.load_questions(str(path))
-    path.write_text(json.dumps(GOOD).replace("{", '{"page": "Oder", ', 1) + "\n")
-    with pytest.raises(DataError, match=r"mine\.jsonl:1: the key 'page' is there twice in one object; which"):
-        datasets.load_questions(str(path))
 
 
-def test_bad_files(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="record 0: expected an object, got int"):
-        datasets.load_questions(own_file(tmp_path, 5))
-    with pytest.raises(DataError, match="no questions"):
-        datasets.load_questions(own_file(tmp_path))
-    with pytest.raises(DataError, match="no such file"):
-        datasets.load_questions(str(tmp_path / "none.jsonl"))
-    latin = tmp_path / "latin.jsonl"
-    latin.write_bytes(json.dumps(GOOD, ensure_ascii=False).encode("iso-8859-2"))
-    with pytest.raises(DataError, match=r"latin\.jsonl:1: not UTF-8"):
-        datasets.load_questions(str(latin))
-    odd = tmp_path / "odd.json"
-    odd.write_text('{"items": []}')
-    with pytest.raises(DataError, match="expected a list of questions"):
-        datasets.load_questions(str(odd))
+LINE = json.dumps(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", "[5]", "record 0: expected an object, got int"),
+        ("a.json", "[]", "no questions"),
+        ("a.json", '{"items": []}', "expected a list of questions"),
+        ("none.jsonl", None, "no such file"),
+        ("latin.jsonl", json.dumps(GOOD, ensure_ascii=False), r"latin\.jsonl:1: not UTF-8"),
+        (
+            "a.jsonl",
+            f'\n{LINE}\n\n{LINE[:-1]}, "langauge": "es"}}\n',
+            r"a\.jsonl:4: record 1: unknown key 'langauge', did",
+        ),
+        (
+            "a.jsonl",
+            f'{{"page": "Oder", {LINE[1:]}\n',
+            r"a\.jsonl:1: the key 'page' is there twice in one object; which",
+        ),
+    ],
+)
+def test_invalid_files(tmp_path: Path, name: str, content: str | None, message: str) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content.encode("iso-8859-2"))
+    with pytest.raises(DataError, match=message):
+        datasets.load_questions(str(path))
 
 
 def test_unknown_names_offer_the_nearest() -> None:
