@@ -14,13 +14,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from smt.policies.chosen import PolicyConfig, policy_of
-from smt.policies.prefixes import PolicyTranslator, Remembered
-from sqa.core.errors import ConfigError, DataError
+from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.prefixes import PolicyTranslator
+from sqa.core.errors import ConfigError, DataError, Whole, checked
 from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 
@@ -30,34 +29,35 @@ TIMEOUT = 600  # seconds for one call of the command
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class CommandConfig:
     """The program and the policy around it."""
 
     command: tuple[str, ...]  # program and arguments; reads lines on stdin, writes as many on stdout
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
-    blank_lines: int = 1  # put between sentences and expected back, so that the program sees them apart
+    blank_lines: Whole = 1  # put between sentences and expected back, so that the program sees them apart
     separator: str = ""  # a line translated between sentences and dropped, for a program that remembers the last one
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         policy_of(self)
         if not self.command:
-            raise ConfigError("command: a program is needed, e.g. [apertium, -u, spa-eng]")
-        if self.blank_lines < 0:
-            raise ConfigError(f"blank_lines: must be >= 0, got {self.blank_lines}")
+            return ["command: a program is needed, e.g. [apertium, -u, spa-eng]"]
         if self.separator != " ".join(self.separator.split()):
-            raise ConfigError(f"separator: must be one line of words with single blanks, got {self.separator!r}")
+            return [f"separator: must be one line of words with single blanks, got {self.separator!r}"]
+        return []
 
 
 class Engine:
     """The program as a full-input system."""
 
-    def __init__(self, command: tuple[str, ...], blank_lines: int, separator: str = "") -> None:
-        self.command, self.gap, self.separator = command, blank_lines + 1, separator
-        self.languages = _languages(command)
-        if shutil.which(command[0]) is None:
-            raise ConfigError(f"command: {command[0]!r} is not installed or not on PATH")
+    def __init__(self, config: CommandConfig) -> None:
+        self.command, self.gap, self.separator = config.command, config.blank_lines + 1, config.separator
+        self.languages = _languages(self.command)
+        if shutil.which(self.command[0]) is None:
+            raise ConfigError(f"command: {self.command[0]!r} is not installed or not on PATH")
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text, from one call of the program."""
@@ -69,8 +69,8 @@ class Engine:
         The version of a program that is looked up on the PATH is not visible from here.
         """
         text = f"{VERSION} {self.command} {self.gap}" + f" {self.separator!r}" * bool(self.separator)
-        for place, path in named_files(self.command):
-            text += f" {place}:{file_digest(path)}"
+        for index, path in named_files(self.command):
+            text += f" {index}:{file_digest(path)}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _run(self, texts: Sequence[str]) -> list[str]:
@@ -82,9 +82,9 @@ class Engine:
             done = subprocess.run(self.command, input=text.encode(), capture_output=True, timeout=TIMEOUT, check=True)
             lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")[::lines_each]
         except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
-            said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").split()
-            last = f"; it said: {' '.join(said)[-300:]}" if said else ""
-            raise DataError(f"command {' '.join(self.command)}: {error}{last}") from error
+            words = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").split()
+            printed = f"; it printed: {' '.join(words)[-300:]}" if words else ""
+            raise DataError(f"command {' '.join(self.command)}: {error}{printed}") from error
         missing = len(texts) - len(lines)
         if missing > 0 and all(not text.strip() for text in texts[len(lines) :]):
             lines.extend([""] * missing)
@@ -98,21 +98,21 @@ def _languages(command: Sequence[str]) -> Pair | None:
     if Path(command[0]).name != "apertium":
         return None
     options = ("-d", "-f", "-m")  # that have a value
-    modes = (part for before, part in pairwise(command) if before not in options and not part.startswith("-"))
+    modes = (part for option, part in pairwise(command) if option not in options and not part.startswith("-"))
     pair = next(modes, "").split("-")
     return certain_pair(*pair) if len(pair) == 2 else None
 
 
 def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
-    """(place, file) of every part of a command that names a file: PROGRAM if given by its path, FILE, --option=FILE.
+    """(index, file) of every part of a command that names a file: PROGRAM if given by its path, FILE, --option=FILE.
 
-    A program of MAX_PROGRAM bytes or more is an interpreter, which is known by its path as others by their name.
+    A program of MAX_PROGRAM bytes or more is an interpreter, which is identified by its path.
     """
-    for place, part in enumerate(command):
-        path = Path(part if place == 0 or not part.startswith("-") else part.partition("=")[2])
-        looked_up = place == 0 and os.sep not in part
-        if not looked_up and _is_file(path) and (place or path.stat().st_size < MAX_PROGRAM):
-            yield place, path
+    for index, part in enumerate(command):
+        path = Path(part if index == 0 or not part.startswith("-") else part.partition("=")[2])
+        on_the_path = index == 0 and os.sep not in part
+        if not on_the_path and _is_file(path) and (index or path.stat().st_size < MAX_PROGRAM):
+            yield index, path
 
 
 def _is_file(path: Path) -> bool:
@@ -122,12 +122,6 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-@lru_cache(maxsize=8)
-def engine(command: tuple[str, ...], blank_lines: int, separator: str) -> Remembered:
-    """One engine per command, so that runs with different policies share its memory."""
-    return Remembered(Engine(command, blank_lines, separator))
-
-
 def build(config: CommandConfig) -> PolicyTranslator:
     """The translator of a config."""
-    return PolicyTranslator(engine(config.command, config.blank_lines, config.separator), policy_of(config))
+    return simultaneous(Engine, config)

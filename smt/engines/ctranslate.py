@@ -8,11 +8,9 @@ vocabulary, and what turns text into pieces: our vocabulary.model, or the tokeni
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -22,9 +20,9 @@ from smt.engines.hub import TextCodec, files_fingerprint, load_tokenizer
 from smt.models.next_piece import piece_limit
 from smt.models.transformer import Transformer
 from smt.models.vocab import BOS, PAD, UNK, Vocabulary
-from smt.policies.chosen import PolicyConfig, policy_of
-from smt.policies.full_input import batches
-from smt.policies.prefixes import PolicyTranslator, Remembered
+from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.full_input import in_batches
+from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import Count, DataError, Whole, checked, need
 from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.records import json_document
@@ -136,20 +134,18 @@ class CTranslate:
             )
         except (RuntimeError, ValueError) as error:
             raise DataError(f"{self.folder}: CTranslate2 cannot load it: {str(error).splitlines()[0]}") from error
-        self._fingerprint: str | None = None
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text, translated in batches of similar length; a blank text gives ()."""
-        results: list[tuple[str, ...]] = [()] * len(texts)
-        filled = [i for i, text in enumerate(texts) if text.strip()]
-        rows = self.text.encode([texts[i] for i in filled])
-        for group in batches([len(row) for row in rows], self.config.batch_tokens):
-            for i, pieces in zip(group, self._translate([rows[i] for i in group]), strict=True):
-                results[filled[i]] = self.text.decode(pieces, len(rows[i]))
-        return results
+        """Target words of each text; a blank text gives ()."""
+        return in_batches(texts, self.text.encode, self._words, self.config.batch_tokens)
 
-    def _translate(self, rows: list[list[str]]) -> list[list[str]]:
-        found = self.engine.translate_batch(
+    def _words(self, rows: list[list[str]]) -> list[tuple[str, ...]]:
+        written = zip(self.translate(rows), rows, strict=True)
+        return [self.text.decode(pieces, len(row)) for pieces, row in written]
+
+    def translate(self, rows: list[list[str]]) -> list[list[str]]:
+        """Target pieces of rows of source pieces."""
+        results = self.engine.translate_batch(
             rows,
             target_prefix=[self.text.prefix] * len(rows) if self.text.prefix else None,
             beam_size=self.config.beams,
@@ -157,19 +153,17 @@ class CTranslate:
             max_input_length=0,
             suppress_sequences=self.text.suppress or None,
         )
-        return [result.hypotheses[0] for result in found]
+        return [result.hypotheses[0] for result in results]
 
     def fingerprint(self) -> str:
         """Hash of the folder's files, the languages, the search, the arithmetic and the package."""
-        if self._fingerprint is None:
-            import ctranslate2
+        import ctranslate2
 
-            c = self.config
-            search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens}"
-            arithmetic = f"{self.engine.device} {self.engine.compute_type} {ctranslate2.__version__}"
-            key = f"{VERSION} {search} {arithmetic} {files_fingerprint(self.folder)}"
-            self._fingerprint = hashlib.sha256(key.encode()).hexdigest()
-        return self._fingerprint
+        c = self.config
+        search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens}"
+        arithmetic = f"{self.engine.device} {self.engine.compute_type} {ctranslate2.__version__}"
+        key = f"{VERSION} {search} {arithmetic} {files_fingerprint(self.folder)}"
+        return hashlib.sha256(key.encode()).hexdigest()
 
 
 def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:
@@ -185,17 +179,7 @@ def piece_names(vocabulary: Vocabulary) -> list[str]:
     return [processor.id_to_piece(i) for i in range(vocabulary.size)]
 
 
-@lru_cache(maxsize=2)
-def _shared(config: CTranslateConfig) -> Remembered:
-    return Remembered(CTranslate(config))
-
-
-def system(config: CTranslateConfig) -> Remembered:
-    """The full-input system of a config; runs that differ in the policy only share it and what it translated."""
-    need("ctranslate2", "translator 'ctranslate2'")
-    return _shared(dataclasses.replace(config, policy="wait-k", k="full", n=None))
-
-
 def build(config: CTranslateConfig) -> PolicyTranslator:
     """The translator of a config."""
-    return PolicyTranslator(system(config), policy_of(config))
+    need("ctranslate2", "translator 'ctranslate2'")
+    return simultaneous(CTranslate, config)

@@ -4,8 +4,7 @@
     translator: {name: moses, url: "http://localhost:8080/RPC2", tokenize: none, policy: local-agreement, n: 2}
 
 A request is `translate({"text": one line})`, its answer a struct with "text" (moses-smt/mosesdecoder,
-contrib/server).  The server is not trusted: what it sends is limited in size and time and parsed without
-declarations, and every way of not answering has its own line.
+contrib/server).  The server is not trusted: responses are limited in size and time and parsed without declarations.
 """
 
 from __future__ import annotations
@@ -16,18 +15,17 @@ import re
 import socket
 import threading
 import xmlrpc.client
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 from xml.parsers.expat import ExpatError
 
 from tqdm import tqdm
 
-from smt.policies.chosen import PolicyConfig, policy_of
-from smt.policies.prefixes import PolicyTranslator, Remembered
-from sqa.core.errors import ConfigError, DataError, RemoteProtocolError, lacking
+from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.prefixes import PolicyTranslator
+from sqa.core.errors import DataError, Positive, RemoteProtocolError, checked, lacking
 from sqa.data.languages import certain_pair
 
 VERSION = 1  # raise when the words that come from the same server change
@@ -38,30 +36,28 @@ _XML_HEADER = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class MosesConfig:
-    """Which server, how text is brought to it, and when its words are written."""
+    """Which server, its tokens, and when its words are written."""
 
     url: str = "http://localhost:8080/RPC2"  # where `mosesserver --server-port 8080` listens
     tokenize: Literal["moses", "none"] = "moses"  # moses = Moses' own tokenizer, through the package sacremoses
     source_language: str = "es"  # for the tokenizer, ISO 639-1
     target_language: str = "en"  # what it writes
-    timeout: float = 60.0  # seconds for one answer, from connecting to its last byte
+    timeout: Positive = 60.0  # seconds for one answer, from connecting to its last byte
     system: str = ""  # any name for what the server runs; change it with the model: results are stored under it
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         policy_of(self)
-        wrong = []
-        if not self.timeout > 0:
-            wrong.append(f"timeout: must be > 0 seconds, got {self.timeout}")
         try:
             _address(self.url)
         except ValueError as error:
-            wrong.append(f"url: expected something like http://localhost:8080/RPC2, got {self.url!r} ({error})")
-        if wrong:
-            raise ConfigError(wrong)
+            return [f"url: expected something like http://localhost:8080/RPC2, got {self.url!r} ({error})"]
+        return []
 
 
 def _address(url: str) -> SplitResult:
@@ -76,40 +72,28 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
-class Tokens(Protocol):
-    """How text is brought to the server and back."""
+class Tokens(NamedTuple):
+    """Text as the server takes it, and its answers as text."""
 
-    def split(self, text: str) -> str: ...
-
-    def join(self, text: str) -> tuple[str, ...]: ...
-
-
-class PlainTokens:
-    """Text as it is, but for the bar, which separates factors in Moses' input."""
-
-    def split(self, text: str) -> str:
-        return text.replace("|", "&#124;")
-
-    def join(self, text: str) -> tuple[str, ...]:
-        return tuple(text.replace("&#124;", "|").split())
+    split: Callable[[str], str]
+    join: Callable[[str], str]
 
 
-class MosesTokens:
+# Text without a tokenizer, but for the bar, which separates factors in Moses' input.
+PLAIN = Tokens(lambda text: text.replace("|", "&#124;"), lambda text: text.replace("&#124;", "|"))
+
+
+def moses_tokens(source_language: str, target_language: str) -> Tokens:
     """Moses' tokenizer and detokenizer (sacremoses), with its escapes."""
-
-    def __init__(self, source_language: str, target_language: str) -> None:
-        try:
-            from sacremoses import MosesDetokenizer, MosesTokenizer
-        except ModuleNotFoundError as error:
-            raise lacking(error, "tokenize: moses (not tokenize: none)") from error
-        self._tokenizer = MosesTokenizer(lang=source_language)
-        self._detokenizer = MosesDetokenizer(lang=target_language)
-
-    def split(self, text: str) -> str:
-        return str(self._tokenizer.tokenize(text, return_str=True, escape=True))
-
-    def join(self, text: str) -> tuple[str, ...]:
-        return tuple(self._detokenizer.detokenize(text.split(), return_str=True, unescape=True).split())
+    try:
+        from sacremoses import MosesDetokenizer, MosesTokenizer
+    except ModuleNotFoundError as error:
+        raise lacking(error, "tokenize: moses (not tokenize: none)") from error
+    tokenizer, detokenizer = MosesTokenizer(lang=source_language), MosesDetokenizer(lang=target_language)
+    return Tokens(
+        lambda text: tokenizer.tokenize(text, return_str=True, escape=True),
+        lambda text: detokenizer.detokenize(text.split(), return_str=True, unescape=True),
+    )
 
 
 class MosesServer:
@@ -119,7 +103,7 @@ class MosesServer:
         self.config, self.address = config, _address(config.url)
         plain = config.tokenize == "none"
         self.languages = None if plain else certain_pair(config.source_language, config.target_language)
-        self.tokens: Tokens = PlainTokens() if plain else MosesTokens(config.source_language, config.target_language)
+        self.tokens = PLAIN if plain else moses_tokens(config.source_language, config.target_language)
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text, with a progress bar on a terminal; a blank text gives () without a request."""
@@ -131,10 +115,10 @@ class MosesServer:
             return ()
         if len(text) > MAX_TEXT:
             raise DataError(f"{self.config.url}: a text of {len(text)} characters; at most {MAX_TEXT} are sent")
-        return self.tokens.join(self._translation(self.tokens.split(text)))
+        return tuple(self.tokens.join(self._translation(self.tokens.split(text))).split())
 
     def _translation(self, text: str) -> str:
-        """What `translate` answers."""
+        """The text that `translate` returns."""
         request = xmlrpc.client.dumps(({"text": text},), "translate", encoding="utf-8").encode()
         answer = parse(self._post(request), self.config.url)
         if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
@@ -145,14 +129,13 @@ class MosesServer:
         return str(answer["text"])
 
     def _post(self, body: bytes) -> bytes:
-        """The body of the answer to a POST.  A down, slow, broken or talkative server: RemoteProtocolError."""
+        """The body of the response to a POST.  RemoteProtocolError where none arrives whole and in time."""
         url, timeout = self.config.url, self.config.timeout
         connect = http.client.HTTPSConnection if self.address.scheme == "https" else http.client.HTTPConnection
         connection = connect(self.address.hostname or "", self.address.port, timeout=timeout)
         expired = threading.Event()
-        watch = threading.Timer(
-            timeout, _expire, (connection, expired)
-        )  # a server that drips never times out by itself
+        # The socket's timeout starts anew with every byte that a slow server sends.
+        watch = threading.Timer(timeout, _expire, (connection, expired))
         watch.daemon = True
         try:
             watch.start()
@@ -160,7 +143,7 @@ class MosesServer:
             response = connection.getresponse()
             received = response.read(MAX_ANSWER + 1)
         except ConnectionRefusedError as error:
-            raise RemoteProtocolError(f"{url}: nobody listens there; start mosesserver, or mend the url") from error
+            raise RemoteProtocolError(f"{url}: connection refused; start mosesserver, or correct the url") from error
         except socket.gaierror as error:
             raise RemoteProtocolError(f"{url}: no such host ({error.strerror})") from error
         except TimeoutError as error:
@@ -213,8 +196,8 @@ def parse(body: bytes, url: str) -> Any:
             raise RemoteProtocolError(f"{url}: the answer declares XML entities, refused")
         values, _ = xmlrpc.client.loads(text, use_builtin_types=True)
     except xmlrpc.client.Fault as fault:
-        said = " ".join(str(fault.faultString).split())[:200]
-        raise RemoteProtocolError(f"{url}: the server reports fault {fault.faultCode}: {said}") from fault
+        reason = " ".join(str(fault.faultString).split())[:200]
+        raise RemoteProtocolError(f"{url}: the server reports fault {fault.faultCode}: {reason}") from fault
     except (ExpatError, xmlrpc.client.Error, ValueError, LookupError, TypeError, AttributeError) as error:
         start = body[:40].decode("ascii", "replace")
         raise RemoteProtocolError(f"{url}: not an XML-RPC answer, it begins {start!r}") from error
@@ -223,12 +206,6 @@ def parse(body: bytes, url: str) -> Any:
     return values[0]
 
 
-@lru_cache(maxsize=4)
-def server(config: MosesConfig) -> Remembered:
-    """One memory per server, so that runs with different policies share what was translated."""
-    return Remembered(MosesServer(config))
-
-
 def build(config: MosesConfig) -> PolicyTranslator:
     """The translator of a config."""
-    return PolicyTranslator(server(replace(config, policy="wait-k", k="full", n=None)), policy_of(config))
+    return simultaneous(MosesServer, config)

@@ -10,18 +10,16 @@ They read whole texts.  Without a policy every word is written once the sentence
 from __future__ import annotations
 
 import copy
-import dataclasses
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
-from smt.policies.chosen import PolicyConfig, policy_of
-from smt.policies.full_input import batches
-from smt.policies.prefixes import PolicyTranslator, Remembered
+from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.full_input import in_batches
+from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import ConfigError, Count, DataError, checked, need
 from sqa.files.hub import find_model
 from sqa.files.model_files import check_weights
@@ -67,7 +65,6 @@ class Pretrained:
             raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)
         self.generation = self._generation()
-        self._fingerprint: str | None = None
 
     def _generation(self) -> Any:
         """The model's own settings of search (forbidden pieces, length penalty), without sampling."""
@@ -92,17 +89,17 @@ class Pretrained:
         return generation
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text, translated in batches of similar length; a blank text gives ()."""
-        results: list[tuple[str, ...]] = [()] * len(texts)
-        filled = [i for i, text in enumerate(texts) if text.strip()]
-        rows = self.codec.encode([texts[i] for i in filled], self.limit)
-        for group in batches([len(row) for row in rows], self.config.batch_tokens):
-            written = self._generate([rows[i] for i in group])
-            for i, pieces in zip(group, written, strict=True):
-                results[filled[i]] = self.codec.decode(pieces)
-        return results
+        """Target words of each text; a blank text gives ()."""
+        return in_batches(texts, self._encode, self._words, self.config.batch_tokens)
 
-    def _generate(self, rows: list[list[int]]) -> list[list[int]]:
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        return self.codec.encode(texts, self.limit)
+
+    def _words(self, rows: list[list[int]]) -> list[tuple[str, ...]]:
+        return [self.codec.decode(pieces) for pieces in self.generate(rows)]
+
+    def generate(self, rows: list[list[int]]) -> list[list[int]]:
+        """Target pieces of rows of source pieces, without the start token."""
         import torch
 
         width = max(map(len, rows))
@@ -117,24 +114,22 @@ class Pretrained:
 
     def fingerprint(self) -> str:
         """Hash of the model's files, the languages, the search, the device and the package."""
-        if self._fingerprint is None:
-            import transformers
+        import transformers
 
-            c = self.config
-            search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens} {self.device}"
-            key = f"{VERSION} {transformers.__version__} {search} {files_fingerprint(self.folder)}"
-            self._fingerprint = hashlib.sha256(key.encode()).hexdigest()
-        return self._fingerprint
+        c = self.config
+        search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens} {self.device}"
+        key = f"{VERSION} {transformers.__version__} {search} {files_fingerprint(self.folder)}"
+        return hashlib.sha256(key.encode()).hexdigest()
 
 
 def pick_device(device: str) -> str:
-    """ "cpu" or "cuda"; ConfigError for a GPU that is not there."""
+    """ "cpu" or "cuda"; ConfigError for a GPU that this machine does not have."""
     import torch
 
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device: no GPU is to be had here, got cuda; take auto or cpu")
+        raise ConfigError("device: this machine has no GPU, got cuda; take auto or cpu")
     return device
 
 
@@ -171,7 +166,7 @@ def load_weights(folder: Path) -> Any:
 
 
 def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:
-    """DataError for a tokenizer that knows pieces which the model does not."""
+    """DataError for a tokenizer with more pieces than the model has."""
     highest = max(tokenizer.get_vocab().values())
     if highest >= model.config.vocab_size:
         raise DataError(
@@ -180,17 +175,7 @@ def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:
         )
 
 
-@lru_cache(maxsize=2)
-def _shared(config: PretrainedConfig) -> Remembered:
-    return Remembered(Pretrained(config))
-
-
-def system(config: PretrainedConfig) -> Remembered:
-    """The full-input system of a config; runs that differ in the policy only share it and what it translated."""
-    need("transformers", "translator 'pretrained'")
-    return _shared(dataclasses.replace(config, policy="wait-k", k="full", n=None))
-
-
 def build(config: PretrainedConfig) -> PolicyTranslator:
     """The translator of a config."""
-    return PolicyTranslator(system(config), policy_of(config))
+    need("transformers", "translator 'pretrained'")
+    return simultaneous(Pretrained, config)

@@ -1,16 +1,16 @@
-"""What systems that listen wrote, and when: logs of four programs as words with seconds of their recording.
+"""Logs of four programs that translate speech: target words with seconds of their recording.
 
     simulstream      {"id", "metadata": {"wav_name"}} begins a recording; then {"id", "total_audio_processed" (s),
                      "computation_time", "generated_tokens", "deleted_tokens"} after every chunk, by release 1.0
     SimulStreaming   the standard output of one recording, {"emission_time" (s), "text", ...}, of Whisper or of the
-                     translation after it, where lines of "status" INCOMPLETE are said again by a COMPLETE one
+                     translation after it; a COMPLETE line replaces those of "status" INCOMPLETE before it
     OmniSTEval       instances.resegmented.jsonl, {"docid", "segid", "prediction", "emission_cu" (ms since the segment's
                      start), "time_to_recording_end" (ms)}: a recording is a docid, and begins with its first segment
     SimulEval        instances.log of speech, {"source": [WAV, ...], "prediction", "delays" (ms)}
 
-Computing time counts in none of them ("emission_time" is what SimulStreaming was asked to simulate).  A word that a
-later line only goes on with ("Vien", then "na") is written where it became whole, which gives the delays of
-simulstream's own reader; where tokens are deleted, the words that are no longer there are taken back.
+Computing time counts in none of them ("emission_time" is the time that SimulStreaming simulates).  A word that a later
+line continues ("Vien", then "na") is written at the time of its last piece, as simulstream's own reader has it; deleted
+tokens retract the words they belonged to.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
@@ -25,73 +25,73 @@ from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from smt.policies.shown import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 from sqa.files.records import numbered_lines
 
 GREATEST = 1e7  # s: four months
 Row = dict[str, Any]
-Rows = Iterable[tuple[str, int, Row]]  # "FILE:LINE", the line's number, what it says
+Rows = Iterable[tuple[str, int, Row]]  # "FILE:LINE", the line's number, its object
 
 
-class Wrote(NamedTuple):
+class TimedWord(NamedTuple):
     """A target word and when it was written."""
 
-    seconds: float  # of the recording, >= 0, never falling
-    token: str  # "" where words are taken back and none follows
-    erase: int  # words taken back first
+    seconds: float  # of the recording, >= 0, in ascending order
+    token: str  # "" where words are retracted and none follows
+    erase: int  # words retracted first
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All that was written of one recording."""
+    """The translation of one recording."""
 
-    name: str | int | None  # of its file, without folder and ending; a number in the log's order; None = not said
+    name: str | int | None  # of its file, without folder and ending; a number in the log's order; None = not named
     line: int  # where it begins
-    wrote: tuple[Wrote, ...]
+    wrote: tuple[TimedWord, ...]
 
 
 class Shown(NamedTuple):
-    """All words of a recording that stand after a line of its log."""
+    """All words of a recording's translation after a line of its log."""
 
     seconds: float
     line: int
     words: Sequence[str]
-    revised: bool = False  # something was taken back
+    revised: bool = False  # a word was retracted
 
 
-def words_of(shown: Sequence[Shown]) -> tuple[Wrote, ...]:
-    """The words, each once it is whole; what one state lacks of the state before is taken back."""
-    found: list[Wrote] = []
-    before: Sequence[str] = ()
-    for state, whole in zip(shown, _whole(shown), strict=True):
-        same = next((i for i, (a, b) in enumerate(zip(before, whole, strict=False)) if a != b), None)
-        same = min(len(before), len(whole)) if same is None else same
-        erase, new = len(before) - same, whole[same:] or [""] * (len(before) > same)
-        found += (Wrote(state.seconds, word, 0 if i else erase, state.line) for i, word in enumerate(new))
-        before = whole
-    return tuple(found)
+def words_of(states: Sequence[Shown]) -> tuple[TimedWord, ...]:
+    """The words, each once it is complete; what a state lacks of the one before is retracted."""
+    words: list[TimedWord] = []
+    previous: Words = ()
+    for state, complete in zip(states, map(tuple, _whole(states)), strict=True):
+        words += (TimedWord(state.seconds, token, erase, state.line) for token, erase in writes(previous, complete))
+        previous = complete
+    return tuple(words)
 
 
-def _whole(shown: Sequence[Shown]) -> list[Sequence[str]]:
-    """The words of each state without a last one that a later state only goes on with."""
-    found, grows = [state.words for state in shown], False
-    for i in range(len(shown) - 2, -1, -1):
-        now, after = shown[i].words, shown[i + 1]
-        goes_on = after.words[len(now) - 1 : len(now)] != now[-1:]  # a slice: half a letter may turn out to be a blank
-        grows = bool(now) and not after.revised and (goes_on or (grows and len(after.words) == len(now)))
+def _whole(states: Sequence[Shown]) -> list[Sequence[str]]:
+    """The words of each state without a last word that a later state only continues."""
+    words, grows = [state.words for state in states], False
+    for i in range(len(states) - 2, -1, -1):
+        current, following = states[i].words, states[i + 1]
+        goes_on = following.words[len(current) - 1 : len(current)] != current[-1:]  # a slice: it may be shorter
+        grows = (
+            bool(current) and not following.revised and (goes_on or (grows and len(following.words) == len(current)))
+        )
         if grows:
-            found[i] = now[:-1]
-    return found
+            words[i] = current[:-1]
+    return words
 
 
 # ------------------------------------------------------------------------------------------------------- simulstream
 
 
 @dataclass(slots=True)
-class _Heard:
-    """A recording of simulstream's while its log is read."""
+class _Stream:
+    """A recording in simulstream's log while it is read."""
 
     name: str
     line: int
@@ -101,48 +101,44 @@ class _Heard:
 
 
 def _simulstream(rows: Rows) -> Iterator[Recording]:
-    begun: dict[str, _Heard] = {}  # by name
-    of: dict[object, _Heard] = {}  # by id; an id may come again, for another recording
+    by_name: dict[str, _Stream] = {}  # by name
+    by_id: dict[object, _Stream] = {}  # by id; an id may come again, for another recording
     for where, number, row in rows:
         if "metadata" in row:
             name = _wav(where, row["metadata"])
-            if name in begun:
-                first = begun[name].line
-                raise DataError(f"{where}: the recording {name!r} is there twice (line {first}); one log, one run each")
-            begun[name] = of[_id(where, row)] = _Heard(name, number)
+            if name in by_name:
+                raise DataError(f"{where}: the recording {name!r} appears twice (line {by_name[name].line})")
+            by_name[name] = by_id[_id(where, row)] = _Stream(name, number)
         elif "id" in row:
-            heard = of.get(_id(where, row))
-            if heard is None:
-                lacks = f'id {row["id"]!r:.40} has no line with "metadata" before'
-                raise DataError(f"{where}: {lacks}; is the log cut off?")
-            _hear(where, number, row, heard)
+            stream = by_id.get(_id(where, row))
+            if stream is None:
+                raise DataError(
+                    f'{where}: id {row["id"]!r:.40} has no line with "metadata" before; is the log cut off?'
+                )
+            _receive(where, number, row, stream)
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
             raise DataError(f"{where}: expected simulstream's {keys}, got {_keys(row)}")
-    joined = _joiner(token for heard in begun.values() for _, _, tokens, _ in heard.shown for token in tokens)
-    for heard in begun.values():
-        if not heard.shown:
-            name = f"the recording {heard.name!r}"
-            raise DataError(f"{where.rpartition(':')[0]}:{heard.line}: {name} has no other line; is the log cut off?")
-        states = [Shown(s, line, joined(tokens).split(), revised) for s, line, tokens, revised in heard.shown]
-        yield Recording(heard.name, heard.line, words_of(states))
+    joined = _joiner(token for stream in by_name.values() for _, _, tokens, _ in stream.shown for token in tokens)
+    for stream in by_name.values():
+        if not stream.shown:
+            name = f"the recording {stream.name!r}"
+            raise DataError(f"{where.rpartition(':')[0]}:{stream.line}: {name} has no other line; is the log cut off?")
+        states = [Shown(s, line, joined(tokens).split(), revised) for s, line, tokens, revised in stream.shown]
+        yield Recording(stream.name, stream.line, words_of(states))
 
 
-def _hear(where: str, number: int, row: Row, heard: _Heard) -> None:
+def _receive(where: str, number: int, row: Row, stream: _Stream) -> None:
     """A line of output."""
     seconds = _seconds(where, "total_audio_processed", row.get("total_audio_processed"))
-    _seconds(where, "computation_time", row.get("computation_time"))
-    if seconds < heard.seconds:
-        raise DataError(f"{where}: total_audio_processed is {seconds:g} after {heard.seconds:g}; time never goes back")
+    if seconds < stream.seconds:
+        raise DataError(f"{where}: total_audio_processed is {seconds:g} after {stream.seconds:g}; time never goes back")
     new, gone = (_texts(where, key, row.get(key)) for key in ("generated_tokens", "deleted_tokens"))
-    kept = len(heard.tokens) - len(gone)
-    if kept < 0:
-        raise DataError(f"{where}: deleted_tokens has {len(gone)} tokens, but only {len(heard.tokens)} were written")
-    for token, stood in zip(gone, heard.tokens[kept:], strict=True):
-        if token != stood:
-            raise DataError(f"{where}: deleted_tokens has {token!r:.40} where {stood!r:.40} was written")
-    heard.seconds, heard.tokens = seconds, [*heard.tokens[:kept], *new]
-    heard.shown.append((seconds, number, heard.tokens, bool(gone)))
+    kept = len(stream.tokens) - len(gone)
+    if kept < 0 or stream.tokens[kept:] != gone:
+        raise DataError(f"{where}: deleted_tokens {gone!r:.60} are not the last ones written")
+    stream.seconds, stream.tokens = seconds, [*stream.tokens[:kept], *new]
+    stream.shown.append((seconds, number, stream.tokens, bool(gone)))
 
 
 def _id(where: str, row: Row) -> object:
@@ -162,7 +158,7 @@ _BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")  # of SentencePiece: letters that it
 
 
 def _joiner(tokens: Iterable[str]) -> Callable[[Sequence[str]], str]:
-    """What makes a text of tokens: pieces of SentencePiece, of a vocabulary of bytes (GPT-2's), or words."""
+    """Tokens to text: pieces of SentencePiece, of a vocabulary of bytes (GPT-2's), or words."""
     marks = {mark for token in tokens for mark in "▁Ġ" if mark in token}
     if "▁" in marks:
         return lambda pieces: _BYTES.sub(_letters, "".join(pieces).replace("▁", " "))
@@ -188,24 +184,26 @@ _BYTE_OF = _byte_letters()
 
 
 def _simulstreaming(rows: Rows) -> Iterator[Recording]:
-    shown: list[Shown] = []
-    text, before = "", 0.0
+    states: list[Shown] = []
+    text, previous = "", 0.0
     for where, number, row in rows:
         seconds = _seconds(where, "emission_time", row.get("emission_time"))
-        if seconds < before:
-            also = "one file for each recording"
-            raise DataError(f"{where}: emission_time is {seconds:g} after {before:g}; time never goes back, {also}")
+        if seconds < previous:
+            problem = f"emission_time is {seconds:g} after {previous:g}"
+            raise DataError(f"{where}: {problem}; time never goes back, one file for each recording")
         if wrong := misspelt(row, ("text", "status")):
             raise DataError(f"{where}: unknown key {wrong}")
-        said, status, before = row.get("text", ""), row.get("status"), seconds
-        if not isinstance(said, str):
-            raise DataError(f'{where}: expected a text as "text", got {said!r:.40}')
+        added, status, previous = row.get("text", ""), row.get("status"), seconds
+        if not isinstance(added, str):
+            raise DataError(f'{where}: expected a text as "text", got {added!r:.40}')
         if status not in (None, "COMPLETE", "INCOMPLETE"):
             raise DataError(f'{where}: expected COMPLETE or INCOMPLETE as "status", got {status!r:.40}')
         if status != "INCOMPLETE":
-            text += said if status is None else f" {said}"  # the translation's are whole words, with a blank or without
-            shown.append(Shown(seconds, number, text.split()))
-    yield Recording(None, 1, words_of(shown))
+            text += (
+                added if status is None else f" {added}"
+            )  # the translation's are whole words, with a blank or without
+            states.append(Shown(seconds, number, text.split()))
+    yield Recording(None, 1, words_of(states))
 
 
 # -------------------------------------------------------------------------------------------- OmniSTEval, SimulEval
@@ -213,12 +211,12 @@ def _simulstreaming(rows: Rows) -> Iterator[Recording]:
 
 def _omnisteval(rows: Rows) -> Iterator[Recording]:
     segments = []
-    for place, (where, number, row) in enumerate(rows):
+    for position, (where, number, row) in enumerate(rows):
         wrong = [key for key in ("index", "docid", "segid") if type(row.get(key)) is not int or row[key] < 0]
         if wrong:
             raise DataError(f'{where}: expected a whole number >= 0 as "{wrong[0]}", got {row.get(wrong[0])!r:.40}')
-        if row["index"] != place:
-            raise DataError(f"{where}: index {row['index']} where {place} is due; each segment once, in order")
+        if row["index"] != position:
+            raise DataError(f"{where}: index {row['index']} where {position} is due; each segment once, in order")
         tokens, times = _tokens(where, row, "emission_cu", least=-GREATEST)
         end = row.get("time_to_recording_end")  # lacking where nothing was written
         if tokens or end is not None:
@@ -233,32 +231,34 @@ def _omnisteval(rows: Rows) -> Iterator[Recording]:
         yield Recording(document, members[0][2], tuple(_of_document(members)))
 
 
-def _of_document(segments: Sequence[tuple[Any, ...]]) -> list[Wrote]:
+def _of_document(segments: Sequence[tuple[Any, ...]]) -> list[TimedWord]:
     """The words of a recording's segments by their time, which counts from the first segment's start."""
-    found: list[Wrote] = []
+    words: list[TimedWord] = []
     first = segments[0][-1]
     for _, where, number, tokens, times, end in segments:
         if tokens and first is None:
-            lacks = 'the first segment of its recording has no words, so no "time_to_recording_end"'
-            raise DataError(f"{where}: {lacks}; give the log that was segmented in place of this one")
-        found += (
-            Wrote(max(0.0, round(first - end + time, 6)), token, 0, number)
+            problem = "the first segment of its recording has no words, and so no start"
+            raise DataError(f"{where}: {problem}; give the log that was segmented instead of this one")
+        words += (
+            TimedWord(max(0.0, round(first - end + time, 6)), token, 0, number)
             for token, time in zip(tokens, times, strict=True)
         )
-    return sorted(found, key=lambda word: word.seconds)  # stable: of one moment, in the order of the segments
+    return sorted(words, key=lambda word: word.seconds)  # stable: of one moment, in the order of the segments
 
 
 def _simuleval(rows: Rows) -> Iterator[Recording]:
-    begun: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for where, number, row in rows:
         source = row.get("source")
         if not isinstance(source, list) or not source or not isinstance(source[0], str) or not stem(source[0]):
             raise DataError(f'{where}: expected a list as "source", the recording\'s file first, got {source!r:.60}')
         name = stem(source[0])
-        if begun.setdefault(name, number) != number:
-            raise DataError(f"{where}: the recording {name!r} is there twice (line {begun[name]})")
+        if lines.setdefault(name, number) != number:
+            raise DataError(f"{where}: the recording {name!r} appears twice (line {lines[name]})")
         tokens, times = _tokens(where, row, "delays")
-        wrote = (Wrote(time, token, 0, number) for token, time in zip(tokens, times, strict=True) if token != "</s>")
+        wrote = (
+            TimedWord(time, token, 0, number) for token, time in zip(tokens, times, strict=True) if token != "</s>"
+        )
         yield Recording(name, number, tuple(wrote))
 
 
@@ -271,8 +271,8 @@ def _tokens(where: str, row: Row, key: str, least: float = 0.0) -> tuple[list[st
     if len(tokens) != len(times):
         raise DataError(f"{where}: {len(tokens)} words but {len(times)} {key}; each word needs one, in milliseconds")
     seconds = [_seconds(where, f"{key}[{i}]", time, 1000, least) for i, time in enumerate(times)]
-    for i, (before, after) in enumerate(pairwise(seconds), 1):
-        if after < before:
+    for i, (previous, following) in enumerate(pairwise(seconds), 1):
+        if following < previous:
             raise DataError(f"{where}: {key}[{i}] is {times[i]:g} after {times[i - 1]:g}; time never goes back")
     return tokens, seconds
 
@@ -293,19 +293,19 @@ def read(path: Path) -> list[Recording]:
         files = sorted(path.glob("*.jsonl"))
         if not files:
             raise DataError(f"{path}: expected a file NAME.jsonl for each recording, found none")
-        return [Recording(file.stem, 1, each.wrote) for file in files for each in read(file)]
+        return [Recording(file.stem, 1, recording.wrote) for file in files for recording in read(file)]
     rows = ((f"{path}:{number}", number, row) for number, row in numbered_lines(path))
     where, number, row = next(rows)
     program = _program(row)
     if program is None:
-        known = "SimulEval's (prediction, delays), simulstream's (id, metadata), SimulStreaming's (emission_time)"
-        also = "OmniSTEval's (docid, segid, emission_cu) or a table (index token delay)"
-        raise DataError(f"{where}: a log of no program known here: expected {known}, {also}, got {_keys(row)}")
+        programs = "SimulEval's (prediction, delays), simulstream's (id, metadata), SimulStreaming's (emission_time)"
+        others = "OmniSTEval's (docid, segid, emission_cu) or a table (index token delay)"
+        raise DataError(f"{where}: not a log of a supported program: expected {programs}, {others}, got {_keys(row)}")
     return list(READERS[program](chain([(where, number, row)], rows)))
 
 
 def _program(row: dict[str, Any]) -> str | None:
-    """Which of READERS a log's first line belongs to; None for none of them."""
+    """The key of READERS for a log's first line; None for a line of another program."""
     if "model_loading_time" in row or ("id" in row and ("metadata" in row or "total_audio_processed" in row)):
         return "simulstream"
     if "emission_time" in row:
@@ -322,18 +322,20 @@ def stem(file: str) -> str:
 
 def _seconds(where: str, key: str, value: object, per_second: float = 1, least: float = 0.0) -> float:
     unit, most = ("milliseconds", GREATEST * 1000) if per_second == 1000 else ("seconds", GREATEST)
-    number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    if number is None or not least * per_second <= number <= most:
-        got = "nothing" if value is None else repr(value)[:40]
-        raise DataError(f"{where}: {key} must be a number of {unit}, {least:g} to {most:g}, got {got}")
-    return number / per_second
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not least * per_second <= float(value) <= most:
+        raise DataError(f"{where}: {key} must be a number of {unit}, {least:g} to {most:g}, got {_shown(value)}")
+    return float(value) / per_second
 
 
 def _texts(where: str, key: str, value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        got = "nothing" if value is None else repr(value)[:40]
-        raise DataError(f'{where}: expected a list of texts as "{key}", got {got}')
+        raise DataError(f'{where}: expected a list of texts as "{key}", got {_shown(value)}')
     return value
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else repr(value)[:40]
 
 
 def _keys(row: Row) -> str:

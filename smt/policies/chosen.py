@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
+from smt.policies.full_input import FullInput
 from smt.policies.own_policy import Policy, own_policy
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, WaitK, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart, short
@@ -39,6 +44,17 @@ class Counted(Protocol):
     def __call__(self, n: int) -> Policy: ...
 
 
+def simultaneous(load: Callable[[Any], FullInput], config: Any) -> PolicyTranslator:
+    """The policy of `config`, a dataclass with the keys of `HasPolicy`, around the system that `load` makes of it."""
+    return PolicyTranslator(remembered(load, replace(config, policy="wait-k", k="full", n=None)), policy_of(config))
+
+
+@lru_cache(maxsize=4)
+def remembered(load: Callable[[Any], FullInput], config: Any) -> Remembered:
+    """The system of a config without its policy: runs that differ in the policy share it and what it translated."""
+    return Remembered(load(config))
+
+
 def policy_of(config: HasPolicy) -> Policy:
     """The policy of a config.  A key that is missing, wrong or of no use: ConfigError."""
     return parse_policy(config.policy, config.k, config.n)
@@ -56,12 +72,12 @@ def parse_policy(policy: PolicyConfig, k: int | str = "full", n: int | None = No
         return WaitK(parse_k(k))
     if policy not in POLICIES.entries:
         raise ConfigError(f"policy: must be {', '.join(POLICIES.entries)}, got {policy!r}")
-    made = cast(Counted, POLICIES.resolve(policy))
+    factory = cast(Counted, POLICIES.resolve(policy))
     if parse_k(k) != FULL:
-        raise ConfigError(f"k: {policy} takes n ({made.counts}), not k, got k = {k!r}")
-    n = made.usual if n is None else n
+        raise ConfigError(f"k: {policy} takes n ({factory.counts}), not k, got k = {k!r}")
+    n = factory.usual if n is None else n
     if n is None:
-        raise ConfigError(f"n: missing; {policy} needs the number of {made.counts}")
-    if not isinstance(n, int) or isinstance(n, bool) or n < made.least:
-        raise ConfigError(f"n: must be >= {made.least} ({made.counts}), got {n!r}")
-    return made(n)
+        raise ConfigError(f"n: missing; {policy} needs the number of {factory.counts}")
+    if not isinstance(n, int) or isinstance(n, bool) or n < factory.least:
+        raise ConfigError(f"n: must be >= {factory.least} ({factory.counts}), got {n!r}")
+    return factory(n)

@@ -6,8 +6,10 @@ of `smt.policies.prefixes` make such a system simultaneous (or leave it full inp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+Row = TypeVar("Row", bound=Sequence[object])
 
 
 class FullInput(Protocol):
@@ -20,6 +22,22 @@ class FullInput(Protocol):
     def fingerprint(self) -> str:
         """sha256 of everything that can change the words."""
         ...
+
+
+def in_batches(
+    texts: Sequence[str],
+    encode: Callable[[list[str]], Sequence[Row]],
+    translate: Callable[[list[Row]], Sequence[tuple[str, ...]]],
+    tokens: int,
+) -> list[tuple[str, ...]]:
+    """Target words of each text, in batches of similar length with at most `tokens` pieces; a blank text gives ()."""
+    words: list[tuple[str, ...]] = [()] * len(texts)
+    filled = [i for i, text in enumerate(texts) if text.strip()]
+    rows = encode([texts[i] for i in filled])
+    for group in batches([len(row) for row in rows], tokens):
+        for i, translation in zip(group, translate([rows[i] for i in group]), strict=True):
+            words[filled[i]] = translation
+    return words
 
 
 def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

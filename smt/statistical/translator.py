@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-from smt.policies.chosen import PolicyConfig, policy_of
-from smt.policies.prefixes import PolicyTranslator, Remembered
+from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import tokens
 from smt.statistical.model import LANGUAGE, TABLE, Decoding, read_model
 from smt.statistical.packed import is_packed, unpacked
@@ -56,7 +55,7 @@ class Engine:
         if not self.model.load_language_model(str(folder / LANGUAGE)):
             raise DataError(f"{folder}: the decoder cannot read the language model")
         self.model.non_monotonicity = decoding.reorder
-        longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # no longer one is looked for
+        longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # the table has no longer ones
         self.model.w, self.model.a, self.model.e = 0.4, longest, 2
         # The cost still to come (6: best phrases, language model, distance).  Without jumps it is the same for all
         # hypotheses that are compared, so it is not computed.
@@ -68,8 +67,8 @@ class Engine:
     def translate(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """Target tokens of each sentence of source tokens."""
         parts = [[s[i : i + LONGEST] for i in range(0, len(s), LONGEST)] for s in sentences]
-        found = iter(self.decoder.translate_batch([" ".join(part) for some in parts for part in some]))
-        return [[token for _ in some for token in next(found).target] for some in parts]
+        results = iter(self.decoder.translate_batch([" ".join(part) for sentence in parts for part in sentence]))
+        return [[token for _ in sentence for token in next(results).target] for sentence in parts]
 
     def close(self) -> None:
         """Free the tables."""
@@ -78,8 +77,8 @@ class Engine:
 
     def candidates(self, sentences: Sequence[Sequence[str]], n: int) -> list[list[tuple[list[str], list[float]]]]:
         """At most `n` (target tokens, components of the score) of each sentence, the best first."""
-        found = self.decoder.translate_n_batch([" ".join(sentence[:LONGEST]) for sentence in sentences], n)
-        return [[(list(one.target), list(one.score_components)) for one in some] for some in found]
+        n_best = self.decoder.translate_n_batch([" ".join(sentence[:LONGEST]) for sentence in sentences], n)
+        return [[(list(row.target), list(row.score_components)) for row in rows] for rows in n_best]
 
 
 def finish(target: Sequence[str], source: str) -> tuple[str, ...]:
@@ -110,15 +109,14 @@ class Statistical:
         return self._fingerprint
 
 
-@lru_cache(maxsize=2)
-def system(folder: Path) -> Remembered:
-    """One decoder per model, so that runs with different policies share its tables."""
-    return Remembered(Statistical(folder))
-
-
 def build(config: StatisticalConfig) -> PolicyTranslator:
     """The translator of a config."""
     need("thot", "translator 'pbmt'")
+    return simultaneous(load, config)
+
+
+def load(config: StatisticalConfig) -> Statistical:
+    """The system of a config."""
     bundled = DATA / "models" / config.model
     folder = bundled if is_packed(bundled) else Path(config.model).expanduser().resolve()
-    return PolicyTranslator(system(unpacked(folder) if is_packed(folder) else folder), policy_of(config))
+    return Statistical(unpacked(folder) if is_packed(folder) else folder)

@@ -9,7 +9,9 @@ import sys
 import pytest
 from refusals import refused
 
-from smt.engines.command import CommandConfig, Engine, build, engine
+from smt.engines.command import CommandConfig, build
+from smt.engines.command import Engine as System
+from smt.policies.chosen import remembered
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.reveal import hypotheses
 from sqa.core.types import Question
@@ -30,6 +32,10 @@ for line in sys.stdin:
     last = [] if line.strip() == "." else line.split()
 """
 REMEMBERS = (sys.executable, "-c", SCRIPT)
+
+
+def engine(command, blank_lines=1, separator=""):
+    return System(CommandConfig(tuple(command), blank_lines=blank_lines, separator=separator))
 
 
 def question(*sentences: str) -> Question:
@@ -66,17 +72,17 @@ POLICIES += [{"policy": name} for name in ("local-agreement", "retranslate")]
 def test_streaming_equals_batched(keys):
     q = question("uno dos tres cuatro", "cinco", "seis siete")
     batched = build(CommandConfig(REVERSE, **keys)).translate_batch([q])[0]
-    engine.cache_clear()  # else the second would only remember what the first was told
+    remembered.cache_clear()  # else the second would only remember the translations of the first
     assert stream(build(CommandConfig(REVERSE, **keys)), q) == batched
 
 
 @pytest.mark.parametrize("blank_lines", [0, 1, 2])
 def test_a_separator_makes_a_program_forget(blank_lines):
     texts = ["a b", "c", "d e"]
-    forgets = Engine(REMEMBERS, blank_lines, ".").words(texts)
+    forgets = engine(REMEMBERS, blank_lines, ".").words(texts)
     assert forgets == [("a", "b"), ("c",), ("d", "e")]
-    assert blank_lines or Engine(REMEMBERS, 0).words(texts) != forgets
-    prints = {Engine(REMEMBERS, blank_lines, separator).fingerprint() for separator in ("", ".", "x")}
+    assert blank_lines or engine(REMEMBERS, 0).words(texts) != forgets
+    prints = {engine(REMEMBERS, blank_lines, separator).fingerprint() for separator in ("", ".", "x")}
     assert len(prints) == 3
 
 
@@ -109,24 +115,24 @@ def test_streaming_reads_no_further_than_it_writes():
 
 def test_a_program_that_answers_too_few_lines_is_named():
     silent = (sys.executable, "-c", "print('one')")
-    refused(DataError, "1 lines came back for 2", Engine(silent, 0).words, ["a", "b"])
+    refused(DataError, "1 lines came back for 2", engine(silent, 0).words, ["a", "b"])
 
 
 def test_a_program_that_fails_is_named():
-    refused(DataError, "exit status 3.*$", Engine((sys.executable, "-c", "raise SystemExit(3)"), 0).words, ["a"])
+    refused(DataError, "exit status 3.*$", engine((sys.executable, "-c", "raise SystemExit(3)"), 0).words, ["a"])
     says = "import sys; sys.exit('Error: no such mode\\n(try spa-eng)')"
-    with pytest.raises(DataError, match=r"exit status 1\.; it said: Error: no such mode \(try spa-eng\)$"):
-        Engine((sys.executable, "-c", says), 0).words(["a"])
+    with pytest.raises(DataError, match=r"exit status 1\.; it printed: Error: no such mode \(try spa-eng\)$"):
+        engine((sys.executable, "-c", says), 0).words(["a"])
 
 
 def test_a_program_that_is_not_there():
-    refused(ConfigError, "not installed", Engine, ("no-such-translator-xyz",), 0)
+    refused(ConfigError, "not installed", engine, ("no-such-translator-xyz",), 0)
 
 
 def test_commands_that_name_no_file_keep_their_fingerprint():
     key = hashlib.sha256(f"2 {('cat', '-u', 'spa-eng')} 2".encode()).hexdigest()
-    assert Engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
-    assert Engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any name of a file
+    assert engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
+    assert engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any name of a file
 
 
 def test_scripts_and_models_named_in_a_command_are_in_the_fingerprint(tmp_path):
@@ -135,11 +141,11 @@ def test_scripts_and_models_named_in_a_command_are_in_the_fingerprint(tmp_path):
     script.chmod(0o755)
     model.write_text("one")
     commands = (("sh", str(script)), (str(script),), ("cat", f"--model={model}"), ("cat", "-m", str(model)))
-    before = [Engine(command, 0).fingerprint() for command in commands]
-    assert before == [Engine(command, 0).fingerprint() for command in commands]
+    before = [engine(command, 0).fingerprint() for command in commands]
+    assert before == [engine(command, 0).fingerprint() for command in commands]
     script.write_text("#!/bin/sh\ntac\n")
     model.write_text("two")
-    after = [Engine(command, 0).fingerprint() for command in commands]
+    after = [engine(command, 0).fingerprint() for command in commands]
     assert all(a != b for a, b in zip(before, after, strict=True)) and len({*before, *after}) == 8
 
 
@@ -148,7 +154,7 @@ def test_apertium_translates_and_sentences_do_not_influence_each_other():
     translator = build(CommandConfig(("apertium", "-u", "spa-eng"), "full"))
     questions = load_questions("mini-es", limit=3)
     together = translator.translate_batch(questions)
-    alone = [Engine(("apertium", "-u", "spa-eng"), 1).words([" ".join(s)])[0] for q in questions for s in q.sentences]
+    alone = [engine(("apertium", "-u", "spa-eng"), 1).words([" ".join(s)])[0] for q in questions for s in q.sentences]
     assert [
         tuple(e.token for e in es if e.sentence == i)
         for q, es in zip(questions, together, strict=True)
@@ -171,6 +177,6 @@ def test_apertium_ends_at_the_same_text_whether_it_revises_or_waits():
 def test_apertium_remembers_a_subject_without_a_separator():
     texts = ["Se extiende desde el Mar", "Se extiende desde el Mar de"]
     command = ("apertium", "-u", "spa-eng")
-    alone = [Engine(command, 1).words([text])[0] for text in texts]
-    assert Engine(command, 1).words(texts) != alone
-    assert Engine(command, 1, ".").words(texts) == alone
+    alone = [engine(command, 1).words([text])[0] for text in texts]
+    assert engine(command, 1).words(texts) != alone
+    assert engine(command, 1, ".").words(texts) == alone

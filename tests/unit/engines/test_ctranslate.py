@@ -79,7 +79,7 @@ def test_greedy_pieces_are_ours(exported):
                 scores[[PAD, UNK, BOS]] = float("-inf")
             written.append(int(scores.argmax()))
         expected = [names[i] for i in written[1:] if i != EOS]
-        assert found._translate([[names[i] for i in source]]) == [expected]
+        assert found.translate([[names[i] for i in source]]) == [expected]
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
@@ -202,9 +202,9 @@ def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_p
     folder = convert(str(hub_folders[name]), tmp_path / "ct")
     fast = engine(folder, source_language=source, target_language=target, max_new_tokens=20)
     tokenizer, rows = plain.codec.tokenizer, plain.codec.encode(TEXTS, 300)
-    theirs = fast._translate([tokenizer.convert_ids_to_tokens(row) for row in rows])
+    theirs = fast.translate([tokenizer.convert_ids_to_tokens(row) for row in rows])
     marks = {tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.convert_tokens_to_ids(plain.codec.target_token)}
-    for written, expected in zip(theirs, plain._generate(rows), strict=True):
+    for written, expected in zip(theirs, plain.generate(rows), strict=True):
         ids = [i for i in tokenizer.convert_tokens_to_ids(written) if i not in marks]
         assert ids[:COMPARED] == [i for i in expected if i not in marks][:COMPARED]
     together = fast.words(TEXTS)

@@ -135,7 +135,7 @@ def fails(url: str, match: str, **keys) -> None:
 def test_nobody_listens():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    fails(f"http://127.0.0.1:{port}/RPC2", "nobody listens there; start mosesserver")
+    fails(f"http://127.0.0.1:{port}/RPC2", "connection refused; start mosesserver")
 
 
 def test_a_fault_is_told():
