@@ -6,7 +6,7 @@ Our network maps onto CTranslate2's Transformer (pre-norm, ReLU, one embedding s
 positions from 0, the end of the source appended, the decoder begun with <s>), but for two things:
 
 * The alignment head and the lexicon have no counterpart: a model that has them is refused.
-* A causal encoder is none of CTranslate2's kinds.  It is spelt as T5's relative attention bias, 0 for positions up to
+* CTranslate2 has no causal encoder.  It is written as T5's relative attention bias, 0 for positions up to
   the query and -10,000 for those after it.  CTranslate2 leaves the position vectors out where the FIRST layer has such
   a bias, so a layer that changes nothing is put before the others.
 """
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -39,7 +38,7 @@ from sqa.files.records import json_document
 
 Storage = Literal["float32", "float16", "int8", "int8_float16", "int16"]
 BUCKETS, FARTHEST = 32, 128  # of the relative attention bias, as in T5; any would do
-HIDDEN = -1e4  # added to attention scores of positions not to be seen; representable in float16
+HIDDEN = -1e4  # added to the attention scores of hidden positions; representable in float16
 
 
 def convert(
@@ -53,18 +52,18 @@ def convert(
     if storage not in get_args(Storage):
         raise ConfigError(f"storage: unknown {storage!r}{did_you_mean(storage, get_args(Storage))}")
     if folder.exists():
-        raise ConfigError(f"{folder}: exists already; name a new folder")
+        raise ConfigError(f"{folder}: exists already; give a new folder")
     bundled = (DATA / "models" / model / "vocabulary.model").is_file()
     if bundled or (Path(model) / "vocabulary.model").is_file():
-        network, vocabulary, about = load_model(model_folder(model))
-        return export(network, vocabulary, folder, storage, pair_of(about))
+        network, vocabulary, metadata = load_model(model_folder(model))
+        return export(network, vocabulary, folder, storage, pair_of(metadata))
     return _convert_hub(find_model(model, revision, download, WANTED), folder, storage)
 
 
 def export(
     model: Transformer, vocabulary: Vocabulary, folder: Path, storage: Storage = "float32", pair: Pair | None = None
 ) -> Path:
-    """Write a model of ours, with the pair that it translates if it is known.
+    """Write a model of ours, with its language pair if that is given.
 
     DataError for one with a lexicon, or converted from fairseq.
     """
@@ -96,19 +95,19 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
 
     model_type, model, tokenizer = check_model(source), load_weights(source), load_tokenizer(source)
     check_vocabulary(source, model, tokenizer)
-    if model_type == "mbart":  # always so in the package; the hub's config.json may leave it out
+    if model_type == "mbart":  # the hub's config.json may leave it out
         model.config.normalize_before = model.config.normalize_embedding = True
-    known = {
+    loaders_of = {
         "marian": loaders.MarianMTLoader,
         "m2m_100": loaders.M2M100Loader,
         "mbart": loaders.MBartLoader,
     }
     with torch.no_grad():
-        spec = known[model_type]()(model, tokenizer)
+        spec = loaders_of[model_type]()(model, tokenizer)
     if type(tokenizer).__name__.startswith("MBart50Tokenizer"):
         spec.config.decoder_start_token = tokenizer.eos_token  # else only where config.json names the tokenizer
     if spec.config.bos_token is None:
-        spec.config.bos_token = tokenizer.eos_token  # must be a piece; it is never used
+        spec.config.bos_token = tokenizer.eos_token  # must be a piece; never used
     try:
         spec.validate()
     except ValueError as error:
@@ -146,39 +145,36 @@ def _spec(model: Transformer) -> Any:
     _norm(spec.decoder.layer_norm, model.decoder_norm)
     if causal:
         _do_nothing(spec.encoder.layer[0], c.width)
-    for there, layer in zip(spec.encoder.layer[causal:], model.encoder, strict=True):
+    for target, layer in zip(spec.encoder.layer[causal:], model.encoder, strict=True):
         if causal:
-            there.self_attention = _backward_attention(c.heads)
-        _attention(there.self_attention, layer.norm_attention, layer.attention, fused=True)
-        _feed_forward(there.ffn, layer.norm_feed_forward, layer.feed_forward)
-    for there, layer in zip(spec.decoder.layer, model.decoder, strict=True):
-        _attention(there.self_attention, layer.norm_attention, layer.attention, fused=True)
-        _attention(there.attention, layer.norm_cross, layer.cross, fused=False)
-        _feed_forward(there.ffn, layer.norm_feed_forward, layer.feed_forward)
+            target.self_attention = _backward_attention(c.heads)
+        _attention(target.self_attention, layer.norm_attention, layer.attention, fused=True)
+        _feed_forward(target.ffn, layer.norm_feed_forward, layer.feed_forward)
+    for target, layer in zip(spec.decoder.layer, model.decoder, strict=True):
+        _attention(target.self_attention, layer.norm_attention, layer.attention, fused=True)
+        _attention(target.attention, layer.norm_cross, layer.cross, fused=False)
+        _feed_forward(target.ffn, layer.norm_feed_forward, layer.feed_forward)
     return spec
 
 
-def _attention(there: Any, norm: nn.LayerNorm, attention: Attention, fused: bool) -> None:
-    """Self-attention has query, key and value in one map (`fused`), cross-attention the query on its own."""
-    _norm(there.layer_norm, norm)
-    first: Sequence[nn.Linear] = [attention.query, attention.key_value]
-    for linear, parts in zip(there.linear, [first, [attention.output]] if fused else _each(attention), strict=True):
+def _attention(target: Any, norm: nn.LayerNorm, attention: Attention, fused: bool) -> None:
+    """Self-attention has query, key and value in one map (`fused`), cross-attention the query apart."""
+    _norm(target.layer_norm, norm)
+    query, key_value, output = attention.query, attention.key_value, attention.output
+    maps: list[list[nn.Linear]] = [[query, key_value], [output]] if fused else [[query], [key_value], [output]]
+    for linear, parts in zip(target.linear, maps, strict=True):
         linear.weight = np.concatenate([_array(part.weight) for part in parts])
         linear.bias = np.concatenate([_array(part.bias) for part in parts])
 
 
-def _each(attention: Attention) -> list[list[nn.Linear]]:
-    return [[attention.query], [attention.key_value], [attention.output]]
+def _feed_forward(target: Any, norm: nn.LayerNorm, layer: FeedForward) -> None:
+    _norm(target.layer_norm, norm)
+    for linear, source in zip((target.linear_0, target.linear_1), (layer[0], layer[-1]), strict=True):
+        linear.weight, linear.bias = _array(source.weight), _array(source.bias)
 
 
-def _feed_forward(there: Any, norm: nn.LayerNorm, layer: FeedForward) -> None:
-    _norm(there.layer_norm, norm)
-    for linear, ours in zip((there.linear_0, there.linear_1), (layer[0], layer[-1]), strict=True):
-        linear.weight, linear.bias = _array(ours.weight), _array(ours.bias)
-
-
-def _norm(there: Any, norm: nn.LayerNorm) -> None:
-    there.gamma, there.beta = _array(norm.weight), _array(norm.bias)
+def _norm(target: Any, norm: nn.LayerNorm) -> None:
+    target.gamma, target.beta = _array(norm.weight), _array(norm.bias)
 
 
 def _backward_attention(heads: int) -> Any:

@@ -1,10 +1,10 @@
 """Conversion of translation models trained with fairseq to this program's own Transformer.
 
-Taken are the text-to-text Transformers: fairseq's `transformer*`, those of its simultaneous_translation example
+Supported are the text-to-text Transformers: fairseq's `transformer*`, those of its simultaneous_translation example
 (`transformer_unidirectional*`, and `transformer_monotonic*` with wait-k attention) and the `waitk_transformer*` of
 attn2d (Elbayad et al. 2020).  The converted model gives fairseq's logits to rounding.
 
-What differs between the two is an option of `smt.models.transformer.ModelConfig`: layers that normalise after the
+The differences are options of `smt.models.transformer.ModelConfig`: layers that normalise after the
 residual, source, target and output embeddings of their own, sines and cosines in halves, positions numbered from 2, and
 decoding that begins with </s>.  fairseq numbers <s> <pad> </s> <unk> 0 to 3; the rows of the embeddings are put in our
 order.
@@ -39,18 +39,17 @@ _KNOWN = re.compile(r"(waitk_)?transformer(?!_lm|_ulm|_from_pretrained|_pointer)
 _CAUSAL = ("transformer_monotonic", "transformer_unidirectional", "waitk_transformer")
 _UNUSED = re.compile(
     r"(encoder|decoder)\.(version|embed_positions\.(_float_tensor|weights))"
-    r"|decoder\.layers\.\d+\.encoder_attn\.([kq]_proj_soft\.(weight|bias)|energy_bias)"  # wait-k makes no use of them
+    r"|decoder\.layers\.\d+\.encoder_attn\.([kq]_proj_soft\.(weight|bias)|energy_bias)"  # unused by wait-k
 )
-# Arguments that change the computation without adding weights, and the value they must have (or not be there).
-_REQUIRED = {
-    "no_scale_embedding": False,
-    "no_token_positional_embeddings": False,
-    "no_cross_attention": False,
-    "cross_self_attention": False,
-    "merge_src_tgt_embed": False,
-    "adaptive_input": False,
-    "char_inputs": False,
-}
+_UNSUPPORTED = (  # arguments that change the computation without adding weights
+    "no_scale_embedding",
+    "no_token_positional_embeddings",
+    "no_cross_attention",
+    "cross_self_attention",
+    "merge_src_tgt_embed",
+    "adaptive_input",
+    "char_inputs",
+)
 _NORMS = {"norm_attention": "self_attn_layer_norm", "norm_feed_forward": "final_layer_norm"}
 _OLD_NORMS = {
     "encoder": ("norm_attention", "norm_feed_forward"),
@@ -60,7 +59,7 @@ _OLD_NORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What was made of a checkpoint."""
+    """A converted checkpoint."""
 
     folder: Path
     architecture: str
@@ -81,8 +80,8 @@ def convert(
 
     `source_dict` and `target_dict` are the dict.*.txt of fairseq-preprocess.  `bpe` says how the training text was cut
     into pieces, `codes` is the file of codes (subword-nmt) or the source's SentencePiece model, `moses` the source
-    language where the text was tokenised by Moses before that.  Raises DataError for files that are not what they
-    should be or do not fit each other, ConfigError for options that do not.
+    language where the text was tokenised by Moses before that.  Raises DataError for files of
+    another format or that do not fit each other, ConfigError for options that do not.
     """
     if (output / "config.json").exists():
         raise ConfigError(f"output: {output} already holds a model; name another folder or remove it")
@@ -94,7 +93,7 @@ def convert(
     model = build_model(loaded, joint=source == target)
     vocabulary = BpeVocabulary(source, target, cutting)
     k = trained_k(loaded)
-    about: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "converted_from": "fairseq",
         "checkpoint_sha256": hashlib.sha256(checkpoint.read_bytes()).hexdigest(),
         "architecture": loaded.architecture,
@@ -104,8 +103,8 @@ def convert(
     }
     pair = [certain(path.suffixes[0][1:]) if path.suffixes else None for path in (source_dict, target_dict)]
     if all(pair):  # dict.es.txt and dict.en.txt, as fairseq-preprocess names them
-        about["pair"] = "-".join(map(str, pair))
-    save_model(model, vocabulary, output, about, quantised=False)
+        metadata["pair"] = "-".join(map(str, pair))
+    save_model(model, vocabulary, output, metadata, quantised=False)
     return Converted(output, loaded.architecture, sum(p.numel() for p in model.parameters()), k)
 
 
@@ -121,14 +120,14 @@ def read_dictionary(path: Path) -> tuple[str, ...]:
         if len(fields) < 2 or not fields[0] or not fields[1].isdecimal():
             raise DataError(f"{path}:{number}: not a line of a fairseq dictionary, 'symbol count': {line[:60]!r}")
         if fields[0] in seen and len(fields) == 2:
-            raise DataError(f"{path}:{number}: symbol {fields[0]!r} is there already")
+            raise DataError(f"{path}:{number}: symbol {fields[0]!r} appears twice")
         seen.add(fields[0])
         symbols.append(fields[0])
     return tuple(symbols)
 
 
 def _check_size(loaded: Checkpoint, side: str, symbols: tuple[str, ...], path: Path) -> None:
-    """Refuse a dictionary that is not the embedding's."""
+    """DataError for a dictionary of another size than the embedding."""
     table = loaded.weights.get(f"{side}.embed_tokens.weight")
     if table is None:
         raise DataError(f"{loaded.path}: not a text-to-text Transformer: it has no {side}.embed_tokens.weight")
@@ -158,25 +157,25 @@ def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
     source, target = state.table("encoder.embed_tokens.weight"), state.table("decoder.embed_tokens.weight")
     output = state.table("decoder.output_projection.weight", "decoder.embed_out")
     config = _config(loaded, source, target, output, joint)
-    ours = {"embedding.weight": target}
+    weights = {"embedding.weight": target}
     if config.source_vocabulary:
-        ours["source_embedding.weight"] = source
+        weights["source_embedding.weight"] = source
     if output is not None and not config.tied_output:
-        ours["output.weight"] = output
+        weights["output.weight"] = output
     if config.positions == "learned":
-        ours["source_positions"] = state.positions("encoder", config)
-        ours["target_positions"] = state.positions("decoder", config)
+        weights["source_positions"] = state.positions("encoder", config)
+        weights["target_positions"] = state.positions("decoder", config)
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for i in range(layers):
-            ours |= state.layer(side, i)
+            weights |= state.layer(side, i)
         if f"{side}.layer_norm.weight" in loaded.weights:
-            ours |= state.linear(f"{side}.layer_norm", f"{side}_norm")
-    left = sorted(name for name in state.left if not _UNUSED.fullmatch(name))
-    if left:
-        raise DataError(f"{loaded.path}: {loaded.architecture} has weights of a kind that is not known: {left[0]}")
+            weights |= state.linear(f"{side}.layer_norm", f"{side}_norm")
+    unused = sorted(name for name in state.unused if not _UNUSED.fullmatch(name))
+    if unused:
+        raise DataError(f"{loaded.path}: {loaded.architecture} has unsupported weights: {unused[0]}")
     model = Transformer(config)
     try:
-        model.load_state_dict(ours)
+        model.load_state_dict(weights)
     except RuntimeError as error:
         problem = " ".join(str(error).split()[:30])
         raise DataError(f"{loaded.path}: {loaded.architecture} is not built like a Transformer: {problem}") from error
@@ -184,15 +183,15 @@ def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
 
 
 def _check_architecture(loaded: Checkpoint) -> None:
-    """Refuse what computes something else than our Transformer can."""
+    """DataError for an architecture that our Transformer cannot compute."""
     name, arguments = loaded.architecture, loaded.arguments
     if not _KNOWN.match(name):
-        raise DataError(f"{loaded.path}: architecture {name}; known are transformer* and waitk_transformer*")
+        raise DataError(f"{loaded.path}: architecture {name}; supported are transformer* and waitk_transformer*")
     if name.startswith("transformer_monotonic") and arguments.get("simul_type") != "waitk":
-        raise DataError(f"{loaded.path}: {name} with simul_type {arguments.get('simul_type')}; only waitk is known")
-    for option, value in _REQUIRED.items():
-        if arguments.get(option, value) != value:
-            raise DataError(f"{loaded.path}: {name} with {option} = {arguments[option]}, which is not known")
+        raise DataError(f"{loaded.path}: {name} with simul_type {arguments.get('simul_type')}; only waitk is supported")
+    for option in _UNSUPPORTED:
+        if arguments.get(option):
+            raise DataError(f"{loaded.path}: {name} with {option} = {arguments[option]}, which is not supported")
     heads = [arguments.get(f"{part}_attention_heads") for part in ("encoder", "decoder", "encoder_decoder")]
     if not isinstance(heads[0], int) or set(heads[1:]) - {heads[0], None}:
         raise DataError(f"{loaded.path}: attention heads {heads}, but all layers must have the same number")
@@ -203,7 +202,7 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
     arguments, weights = loaded.arguments, loaded.weights
     activation = "gelu" if arguments.get("gelu") else arguments.get("activation_fn", "relu")
     if activation not in ("relu", "gelu"):
-        raise DataError(f"{loaded.path}: activation {activation}; known are relu and gelu")
+        raise DataError(f"{loaded.path}: activation {activation}; supported are relu and gelu")
     tied = arguments.get("share_decoder_input_output_embed") or arguments.get("share_all_embeddings")
     if output is None and not tied:
         raise DataError(f"{loaded.path}: it has no output layer, decoder.output_projection.weight")
@@ -240,17 +239,17 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
 
 
 class _Weights:
-    """A checkpoint's weights under our names; remembers which were not asked for."""
+    """A checkpoint's weights under our names, and those not yet used."""
 
     def __init__(self, loaded: Checkpoint) -> None:
         self.loaded = loaded
-        self.left = set(loaded.weights)
+        self.unused = set(loaded.weights)
 
     def take(self, *names: str) -> Tensor | None:
-        """The first of these weights that is there, as float32."""
-        found = [name for name in names if name in self.left]
-        self.left -= set(found)
-        return self.loaded.weights[found[0]].float() if found else None
+        """The first of these weights that the checkpoint has, as float32."""
+        matches = [name for name in names if name in self.unused]
+        self.unused -= set(matches)
+        return self.loaded.weights[matches[0]].float() if matches else None
 
     def need(self, *names: str) -> Tensor:
         """`take`, or DataError."""
@@ -265,38 +264,40 @@ class _Weights:
         return None if rows is None else torch.cat([rows[list(ORDER)], rows[len(ORDER) :]])
 
     def positions(self, side: str, config: ModelConfig) -> Tensor:
-        """Learned position vectors; sines and cosines where this side has none of its own."""
+        """Learned position vectors; sines and cosines where this side has none."""
         rows = self.take(f"{side}.embed_positions.weight")
         if rows is None:
             rows = sinusoid_halves(FIRST_POSITION + config.max_pieces, config.width)
         return rows[FIRST_POSITION : FIRST_POSITION + config.max_pieces]
 
-    def linear(self, theirs: str, ours: str) -> dict[str, Tensor]:
+    def linear(self, source: str, target: str) -> dict[str, Tensor]:
         """Weight and bias."""
-        return {f"{ours}.{part}": self.need(f"{theirs}.{part}") for part in ("weight", "bias")}
+        return {f"{target}.{part}": self.need(f"{source}.{part}") for part in ("weight", "bias")}
 
-    def attention(self, theirs: str, ours: str) -> dict[str, Tensor]:
+    def attention(self, source: str, target: str) -> dict[str, Tensor]:
         """An attention's projections; before 2019 (and in attn2d) queries, keys and values were one matrix."""
-        out = self.linear(f"{theirs}.out_proj", f"{ours}.output")
+        out = self.linear(f"{source}.out_proj", f"{target}.output")
         for part in ("weight", "bias"):
-            joined = self.take(f"{theirs}.in_proj_{part}")
-            rows = [self.need(f"{theirs}.{x}_proj.{part}") for x in "qkv"] if joined is None else joined.chunk(3)
+            joined = self.take(f"{source}.in_proj_{part}")
+            rows = [self.need(f"{source}.{x}_proj.{part}") for x in "qkv"] if joined is None else joined.chunk(3)
             if len({row.shape for row in rows}) != 1:
-                raise DataError(f"{self.loaded.path}: {theirs}: encoder and decoder of different widths are not known")
-            out |= {f"{ours}.query.{part}": rows[0], f"{ours}.key_value.{part}": torch.cat([*rows[1:]])}
+                raise DataError(
+                    f"{self.loaded.path}: {source}: encoder and decoder of different widths are not supported"
+                )
+            out |= {f"{target}.query.{part}": rows[0], f"{target}.key_value.{part}": torch.cat([*rows[1:]])}
         return out
 
     def layer(self, side: str, i: int) -> dict[str, Tensor]:
         """One layer of the encoder or the decoder."""
-        theirs, ours = f"{side}.layers.{i}", f"{side}.{i}"
-        out = self.attention(f"{theirs}.self_attn", f"{ours}.attention")
+        source, target = f"{side}.layers.{i}", f"{side}.{i}"
+        out = self.attention(f"{source}.self_attn", f"{target}.attention")
         norms: Mapping[str, str] = dict(_NORMS)
         if side == "decoder":
-            out |= self.attention(f"{theirs}.encoder_attn", f"{ours}.cross")
+            out |= self.attention(f"{source}.encoder_attn", f"{target}.cross")
             norms = {**_NORMS, "norm_cross": "encoder_attn_layer_norm"}
-        if f"{theirs}.layer_norms.0.weight" in self.left:
+        if f"{source}.layer_norms.0.weight" in self.unused:
             norms = {name: f"layer_norms.{number}" for number, name in enumerate(_OLD_NORMS[side])}
         for name, norm in norms.items():
-            out |= self.linear(f"{theirs}.{norm}", f"{ours}.{name}")
-        out |= self.linear(f"{theirs}.fc1", f"{ours}.feed_forward.0")
-        return out | self.linear(f"{theirs}.fc2", f"{ours}.feed_forward.3")
+            out |= self.linear(f"{source}.{norm}", f"{target}.{name}")
+        out |= self.linear(f"{source}.fc1", f"{target}.feed_forward.0")
+        return out | self.linear(f"{source}.fc2", f"{target}.feed_forward.3")

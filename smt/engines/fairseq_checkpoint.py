@@ -46,7 +46,7 @@ def _dictionary(*_: object) -> dict[object, object]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a conversion needs of a checkpoint."""
+    """The parts of a checkpoint that a conversion needs."""
 
     path: Path
     arguments: Mapping[str, Any]  # the model's, flat: encoder_embed_dim, ...
@@ -60,7 +60,7 @@ class Checkpoint:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a checkpoint.  DataError (one line) for a file that is none, or that holds objects of other kinds."""
+    """Read a checkpoint.  DataError for any other file, and for one that holds objects of other kinds."""
     content = _load(path)
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
@@ -84,23 +84,23 @@ def _load(path: Path) -> Any:
         with safe_globals([*_allowed(path)]):
             return torch.load(path, map_location="cpu", weights_only=True)
     except (UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise DataError(f"{path}: not a checkpoint that can be read: {_first_line(error)}") from error
+        raise DataError(f"{path}: not a readable checkpoint: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:
-    """The part of an unpickling error that says what was met."""
+    """The line of an unpickling error that names the problem."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if "GLOBAL" in line or "WeightsUnpickler error" in line]
     return (telling or [f"{type(error).__name__} {' '.join(lines[:1])}"])[0][:200]
 
 
 def _allowed(path: Path) -> list[Callable[..., object] | tuple[Callable[..., object], str]]:
-    """Namespace, and stand-ins for the other harmless names in the file; DataError where one is not harmless."""
+    """Namespace, and stand-ins for the other harmless names in the file; DataError for any other name."""
     allowed: list[Callable[..., object] | tuple[Callable[..., object], str]] = [Namespace]
     try:
         with safe_globals([Namespace]):
             names = get_unsafe_globals_in_checkpoint(path)
-    except ValueError:  # the format before torch 1.6 cannot be looked through: torch.load itself refuses there
+    except ValueError:  # the format before torch 1.6: torch.load itself refuses such names
         return allowed
     refused = []
     for name in sorted(names):

@@ -1,10 +1,10 @@
-"""Text that exists already as a translator: the human reference, or another system's output from a file.
+"""Existing text as a translator: the human reference, or another system's output from a file.
 
     translator: {name: fixed, text: reference, reveal: full}
     translator: {name: fixed, text: google.txt, unit: sentence}
     translator: {name: fixed, text: source, reveal: diagonal}    # no translation: each source word as it is read
 
-`reveal` says when its words are taken to appear.  "full": all words of a source sentence once that sentence was
+`reveal` says when its words appear.  "full": all words of a source sentence once that sentence was
 read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, an interpreter's pace.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -33,7 +34,7 @@ class FixedConfig:
 
 
 class FixedTranslator:
-    """Emissions of given text; there is nothing to stream, so it only knows whole questions."""
+    """Emissions of given text, of whole questions: there is nothing to stream."""
 
     def __init__(self, config: FixedConfig) -> None:
         self.config = config
@@ -76,7 +77,7 @@ class FixedTranslator:
     def _pace(self, sentence: int, source_length: int, words: Sequence[str]) -> list[Emission]:
         full = self.config.reveal == "full"
         return [
-            Emission(sentence, word, source_length if full else -(-(j + 1) * source_length // len(words)), full)
+            Emission(sentence, word, source_length if full else _read(j, source_length, len(words)), full)
             for j, word in enumerate(words)
         ]
 
@@ -86,7 +87,7 @@ class FixedTranslator:
         starts = _starts([len(sentence) for sentence in question.sentences])
         emissions = []
         for j, word in enumerate(words):
-            read = -(-(j + 1) * total // len(words))  # 1..total source words
+            read = _read(j, total, len(words))
             sentence = max(i for i, start in enumerate(starts) if start < read)
             full = self.config.reveal == "full"
             g = len(question.sentences[sentence]) if full else read - starts[sentence]
@@ -94,18 +95,19 @@ class FixedTranslator:
         return emissions
 
     def fingerprint(self) -> str:
-        """Hash of the text and the way it appears."""
+        """Hash of the text, its unit and `reveal`."""
         text = self.config.text if self._lines is None else "\n".join(self._lines)
         return hashlib.sha256(f"{VERSION} {self.config.reveal} {self.config.unit} {text}".encode()).hexdigest()
 
 
+def _read(j: int, source_length: int, target_length: int) -> int:
+    """Source words read, 1 to source_length, when target word j (from 0) of target_length appears on the diagonal."""
+    return -(-(j + 1) * source_length // target_length)
+
+
 def _starts(lengths: Sequence[int]) -> list[int]:
     """Where each run of the given lengths begins."""
-    starts, at = [], 0
-    for length in lengths:
-        starts.append(at)
-        at += length
-    return starts
+    return list(accumulate(lengths, initial=0))[:-1]
 
 
 def _read_lines(path: Path) -> list[str]:

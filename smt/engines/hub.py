@@ -25,7 +25,7 @@ LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART,
 
 
 def check_model(folder: Path) -> str:
-    """The model_type of a folder that can be loaded safely; one line says what is wrong with any other."""
+    """The model_type of a folder that can be loaded safely; DataError or ConfigError for any other."""
     try:
         config = parse_json((folder / "config.json").read_bytes())
         model_type = str(config["model_type"])
@@ -59,7 +59,7 @@ def check_tokenizer(folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder; the Rust one only where its file is there, for it is not converted here."""
+    """The tokenizer of a folder; the Rust one only if its file exists, since none is converted here."""
     need("transformers", f"the model {folder.name}")
     check_tokenizer(folder)
     from transformers import AutoTokenizer
@@ -87,7 +87,7 @@ def files_fingerprint(folder: Path) -> str:
 class TextCodec:
     """Texts to source pieces and target pieces to words, with the languages as the tokenizer marks them.
 
-    `target_token` is the piece that says the target language (None: a bilingual model, or one told in the source);
+    `target_token` is the piece that says the target language (None: the model has one, or reads it in the source);
     `starts_decoder` = it takes the place of the decoder's start token (mBART of 25 languages), else it comes second.
     """
 
@@ -98,20 +98,20 @@ class TextCodec:
         self.starts_decoder = self.kind == "MBartTokenizer"
         self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, to fill up their matrices
         self._mark = ""  # before every source text
-        self.languages: Pair | None = None  # where config or tokenizer say it
-        self._silent: frozenset[int] = frozenset()  # pieces that name a language; some tokenizers would spell them
+        self.languages: Pair | None = None  # if config or tokenizer name them
+        self._silent: frozenset[int] = frozenset()  # pieces that name a language; some tokenizers spell them
         if self.kind == "MarianTokenizer":
             self._bilingual(source_language, target_language)
         elif self.kind in MULTILINGUAL:
-            known = self._languages()
-            _check_languages({"source_language": source_language, "target_language": target_language}, known)
+            pieces = self._languages()
+            _check_languages({"source_language": source_language, "target_language": target_language}, pieces)
             tokenizer.src_lang = source_language
             self.languages = (code_of(str(source_language)), code_of(str(target_language)))
-            self.target_token = known[str(target_language)]
-            self._silent = frozenset(tokenizer.convert_tokens_to_ids(list(known.values())))
+            self.target_token = pieces[str(target_language)]
+            self._silent = frozenset(tokenizer.convert_tokens_to_ids(list(pieces.values())))
         else:
             raise ConfigError(
-                f"model: its tokenizer is a {self.kind}; known are MarianTokenizer, {_listed(MULTILINGUAL)}"
+                f"model: its tokenizer is a {self.kind}; supported are MarianTokenizer, {_listed(MULTILINGUAL)}"
             )
 
     def _languages(self) -> dict[str, str]:
@@ -121,17 +121,17 @@ class TextCodec:
         return {t: t for t in map(str, self.tokenizer.additional_special_tokens) if LANGUAGE_TOKEN.fullmatch(t)}
 
     def _bilingual(self, source: str | None, target: str | None) -> None:
-        """opus-mt: the languages are given, but for several target languages named in front of the text."""
-        said = target
+        """opus-mt: fixed languages, or several target languages named in front of the text."""
+        language = target
         marks = {mark[2:-2]: mark for mark in self.tokenizer.supported_language_codes}
         if marks:
             _check_languages({"target_language": target}, marks)
             self._mark = f"{marks[str(target)]} "
             target = None
-        self.languages = certain_pair(source or self.tokenizer.source_lang, said or self.tokenizer.target_lang)
-        given = {"source_language": (source, self.tokenizer.source_lang)}
-        given["target_language"] = (target, self.tokenizer.target_lang)
-        wrong = {key: pair for key, pair in given.items() if None not in pair and pair[0] != pair[1]}
+        self.languages = certain_pair(source or self.tokenizer.source_lang, language or self.tokenizer.target_lang)
+        languages = {"source_language": (source, self.tokenizer.source_lang)}
+        languages["target_language"] = (target, self.tokenizer.target_lang)
+        wrong = {key: pair for key, pair in languages.items() if None not in pair and pair[0] != pair[1]}
         if wrong:
             raise ConfigError([f"{key}: the model has {own!r} only, got {got!r}" for key, (got, own) in wrong.items()])
 
@@ -144,26 +144,26 @@ class TextCodec:
         return rows
 
     def decode(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """Words that target pieces spell; marks, and pieces that the tokenizer does not know, are left out."""
+        """Words that target pieces spell; marks, and pieces that the tokenizer does not have, are left out."""
         spoken = [piece for piece in pieces if piece <= self._last and piece not in self._silent]
         text = self.tokenizer.decode(spoken, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return tuple(text.split())
 
 
-def _check_languages(given: dict[str, str | None], known: dict[str, str]) -> None:
+def _check_languages(languages: dict[str, str | None], supported: dict[str, str]) -> None:
     problems = []
-    for key, code in given.items():
+    for key, code in languages.items():
         if code is None:
-            problems.append(f"{key}: missing; the tokenizer knows {_listed(sorted(known))}")
-        elif code not in known:
-            begins = [name for name in sorted(known) if name.lower().startswith(code.lower())]
-            near = f", did you mean {begins[0]!r}" if begins else did_you_mean(code, known)
-            problems.append(f"{key}: unknown to the tokenizer: {code!r}{near}; it knows {_listed(sorted(known))}")
+            problems.append(f"{key}: missing; the tokenizer has {_listed(sorted(supported))}")
+        elif code not in supported:
+            begins = [name for name in sorted(supported) if name.lower().startswith(code.lower())]
+            near = f", did you mean {begins[0]!r}" if begins else did_you_mean(code, supported)
+            problems.append(f"{key}: unknown to the tokenizer: {code!r}{near}; it has {_listed(sorted(supported))}")
     if problems:
         raise ConfigError(problems)
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
     """The first names, and how many more."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    others = len(names) - most
+    return ", ".join(names[:most]) + (f" and {others} more" if others > 0 else "")

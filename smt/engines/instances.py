@@ -18,7 +18,7 @@ def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = 
 
     One line a sentence, or with `unit` "question" a question, whose delays are then those of equation 1.  A sentence's
     reference is its own where the human translation has as many sentences as the source, else its share of the
-    question's words.  Elapsed times are 0.  A trace with retractions has no such log: NotComputable.
+    question's words.  Elapsed times are 0.  NotComputable for a trace with retractions.
     """
     rows: list[str] = []
     for trace in traces:
@@ -26,8 +26,8 @@ def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = 
             raise NotComputable(f"{trace.question.id} retracts words; an instances.log cannot say so")
         references = list(question_texts([trace.question], "references", unit))
         for member, reference in zip(units_of(trace.question, unit), references, strict=True):
-            place = enumerate(trace.emissions)
-            steps = [step for step, e in place if member.sentence in (None, e.sentence)]
+            emissions = enumerate(trace.emissions)
+            steps = [step for step, e in emissions if member.sentence in (None, e.sentence)]
             tokens = [trace.emissions[step].token for step in steps]
             questionwide = member.sentence is None
             delays = [int(trace.source_words[s]) if questionwide else trace.emissions[s].g for s in steps]

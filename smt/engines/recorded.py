@@ -1,9 +1,9 @@
-"""What somebody else's simultaneous system wrote, from its log: a translator that only reads a file.
+"""Logs of other simultaneous systems as translators.
 
     translator: {name: recorded, file: output/instances.log}
     translator: {name: recorded, file: output.tsv, unit: question}
 
-What a file is, its first line tells.  Logs of systems that listen to speech: `smt.engines.recorded_speech`.
+The first line of a file says its format.  Logs of systems that translate speech: `smt.engines.recorded_speech`.
 
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
 in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
@@ -11,9 +11,9 @@ whole numbers, never falling.  With `unit: question` they run over all words of 
 after d of them belongs to the sentence that holds word d (the inverse of equation 1, see `sqa.core.reveal`).
 
 format: simuleval    SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object a line.
-    Release 1.1: delays 0..|x|; whoever is given the last word is told that it is the last.
+    Release 1.1: delays 0..|x|; a system knows that the last word is the last.
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
-    A final "</s>" and its delay are dropped in both: it is no word.
+    A final "</s>" and its delay are dropped in both: it is not a word.
 
 format: tsv          a table, `smt.engines.recorded_table`
 
@@ -55,15 +55,15 @@ class RecordedConfig:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was written for one unit."""
+    """The translation of one unit."""
 
     key: Key
     tokens: tuple[str, ...]
-    delays: tuple[int, ...]  # as many as tokens, >= 0, never falling
-    lines: tuple[int, ...]  # 1-based line of each token, and of the record itself first: one more than tokens
+    delays: tuple[int, ...]  # as many as tokens, >= 0, in ascending order
+    lines: tuple[int, ...]  # 1-based: of the record itself, then of each token
     counts_end: bool  # the end of the unit is a read: |x| + 1 is a delay
-    source: tuple[str, ...] | None = None  # the words of the unit, where the file says
-    source_length: object = None  # |x|, where the file says
+    source: tuple[str, ...] | None = None  # the words of the unit, if the file has them
+    source_length: object = None  # |x|, if the file has it
 
 
 class DataUnit(NamedTuple):
@@ -78,7 +78,7 @@ class DataUnit(NamedTuple):
 
 
 class RecordedTranslator:
-    """Emissions out of a log; there is nothing to stream, so it only knows whole questions."""
+    """Emissions out of a log, of whole questions: there is nothing to stream."""
 
     def __init__(self, config: RecordedConfig) -> None:
         self.path, self.unit = Path(config.file), config.unit
@@ -89,7 +89,7 @@ class RecordedTranslator:
         self._of: dict[str, list[Record]] = {}  # by question id, once checked
 
     def check(self, questions: Sequence[Question]) -> None:
-        """Compare the file with the whole data set: every unit there, in order, its delays within the source."""
+        """Compare the file with the whole data set: every unit once, in order, its delays within the source."""
         try:
             self._of = self._compared(questions)
         except DataError as error:
@@ -99,16 +99,16 @@ class RecordedTranslator:
         """question id -> its records."""
         units = [unit for question in questions for unit in units_of(question, self.unit)]
         of: dict[str, list[Record]] = {question.id: [] for question in questions}
-        for place, record in enumerate(self._records):
+        for index, record in enumerate(self._records):
             where = f"{self.path}:{record.lines[0]}"
-            if place == len(units):
+            if index == len(units):
                 raise DataError(f"{where}: one {self.unit} too many; the data set has {len(units)}")
-            expected = _key(record.key, place, units[place])
+            expected = _key(record.key, index, units[index])
             if record.key != expected:
                 got, wanted = _named(record.key), _named(expected)
                 raise DataError(f"{where}: expected {wanted} here, got {got}; each {self.unit} once, in data set order")
-            _check_source(self.path, record, units[place])
-            of[units[place].question.id].append(record)
+            _check_source(self.path, record, units[index])
+            of[units[index].question.id].append(record)
         if len(self._records) < len(units):
             missing = units[len(self._records)]
             line = self._records[-1].lines[-1] if self._records else 1
@@ -119,29 +119,27 @@ class RecordedTranslator:
         return of
 
     def _other_unit(self, questions: Sequence[Question]) -> str:
-        """What to say beside an error where the file has as many lines as there are units of the other kind."""
-        other: Unit = "question" if self.unit == "sentence" else "sentence"
-        size = {unit: sum(len(units_of(question, unit)) for question in questions) for unit in (self.unit, other)}
-        if len(self._records) != size[other] or size[other] == size[self.unit]:
+        """A hint for an error message where the file has as many lines as the data set has units of the other kind."""
+        alternative: Unit = "question" if self.unit == "sentence" else "sentence"
+        size = {unit: sum(len(units_of(question, unit)) for question in questions) for unit in (self.unit, alternative)}
+        if len(self._records) != size[alternative] or size[alternative] == size[self.unit]:
             return ""
-        return f"; the data set has {size[other]} {other}s: if each has a line here, say `unit: {other}`"
+        return (
+            f"; the data set has {size[alternative]} {alternative}s: if each has a line here, say `unit: {alternative}`"
+        )
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions; `check` must have seen the whole data set first."""
-        for question in questions:
-            if question.id not in self._of:
-                raise DataError(f"{self.path}: not yet compared with the data set of question {question.id}")
-        return [
-            [
-                emission
-                for unit, record in zip(units_of(question, self.unit), self._of[question.id], strict=True)
-                for emission in _emissions(unit, record)
-            ]
-            for question in questions
-        ]
+        return [list(self._emissions(question)) for question in questions]
+
+    def _emissions(self, question: Question) -> Iterator[Emission]:
+        if question.id not in self._of:
+            raise DataError(f"{self.path}: not yet compared with the data set of question {question.id}")
+        for unit, record in zip(units_of(question, self.unit), self._of[question.id], strict=True):
+            yield from _of_unit(unit, record)
 
     def fingerprint(self) -> str:
-        """Hash of the words, their delays and how these are read."""
+        """Hash of the words, their delays and their unit."""
         rows = [[r.tokens, r.delays, r.counts_end] for r in self._records]
         return hashlib.sha256(json.dumps([VERSION, self.unit, rows]).encode()).hexdigest()
 
@@ -157,15 +155,15 @@ def build(config: RecordedConfig) -> BatchTranslator:
 
 
 def _of_text(line: str) -> bool:
-    """Whether a log's first line is that of a system that reads; what is no JSON object is told by line later."""
+    """Whether a log's first line is of a system that translates text; the reader refuses what is not a JSON object."""
     try:
         row = parse_json(line)
     except ValueError:
         return True
     if not isinstance(row, dict):
         return True
-    heard = OF_SPEECH & row.keys() or isinstance(row.get("source"), list)
-    return not heard and bool({"prediction", "delays"} & row.keys() or misspelt(row, KEYS))
+    of_speech = OF_SPEECH & row.keys() or isinstance(row.get("source"), list)
+    return not of_speech and bool({"prediction", "delays"} & row.keys() or misspelt(row, KEYS))
 
 
 def _first(path: Path) -> str:
@@ -183,10 +181,10 @@ def units_of(question: Question, unit: Unit) -> list[DataUnit]:
     return [DataUnit(question, i, words) for i, words in enumerate(question.sentences)]
 
 
-def _key(like: Key, place: int, unit: DataUnit) -> Key:
-    """The key that the unit at a place of the data set must have in a file whose keys are `like` this one."""
-    if isinstance(like[0], int):
-        return (place,)
+def _key(example: Key, index: int, unit: DataUnit) -> Key:
+    """The key of the unit number `index` of the data set in a file with keys like `example`."""
+    if isinstance(example[0], int):
+        return (index,)
     return (unit.question.id,) if unit.sentence is None else (unit.question.id, unit.sentence)
 
 
@@ -200,21 +198,21 @@ def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
     """DataError unless source, its length and the delays of a record fit its unit."""
     where, size = f"{path}:{record.lines[0]}", len(unit.words)
     if record.source is not None and record.source != unit.words:
-        both = zip((*record.source, ""), (*unit.words, ""), strict=False)
-        i, (got, expected) = next((i, pair) for i, pair in enumerate(both) if pair[0] != pair[1])
+        pairs = zip((*record.source, ""), (*unit.words, ""), strict=False)
+        i, (got, expected) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
         raise DataError(f"{where}: the source differs from {unit}: word {i} is {got!r}, expected {expected!r}")
     if record.source_length is not None and record.source_length != size:
         raise DataError(f"{where}: source_length is {record.source_length!r}, but {unit} has {size} words")
     limit = size + record.counts_end
     for i, (delay, line) in enumerate(zip(record.delays, record.lines[1:], strict=True)):
         if delay > limit:
-            also = " and one for its end" if record.counts_end else ""
+            extra = " and one for its end" if record.counts_end else ""
             raise DataError(
-                f"{path}:{line}: delay {delay} of word {i} is past the source: {unit} has {size} words{also}"
+                f"{path}:{line}: delay {delay} of word {i} is past the source: {unit} has {size} words{extra}"
             )
 
 
-def _emissions(unit: DataUnit, record: Record) -> Iterator[Emission]:
+def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
     """The words of one unit with g in words of their sentence."""
     size = len(unit.words)
     last_unended = size if record.counts_end else size - 1
@@ -287,18 +285,18 @@ def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:
 
 
 def _check_delays(delays: Iterable[tuple[str, object]]) -> None:
-    """DataError at the first (place, delay) that is not a whole number >= the one before."""
-    before = 0
+    """DataError at the first (where, delay) that is not a whole number >= the one before."""
+    previous = 0
     for where, delay in delays:
         if type(delay) is not int or delay < 0:
             raise DataError(f"{where} must be a whole number of source words >= 0, got {delay!r}")
-        if delay < before:
-            raise DataError(f"{where} is {delay} after {before}; delays never fall")
-        before = delay
+        if delay < previous:
+            raise DataError(f"{where} is {delay} after {previous}; delays never fall")
+        previous = delay
 
 
 def _check_elapsed(where: str, elapsed: object) -> None:
-    """Nothing here reads the times, but a log whose times are none is damaged."""
+    """DataError for elapsed times that are not numbers: nothing here uses them, but such a log is damaged."""
     times = elapsed if isinstance(elapsed, list) else [] if elapsed is None else [elapsed]
     for i, time in enumerate(times):
         if isinstance(time, bool) or not isinstance(time, (int, float)) or time < 0:

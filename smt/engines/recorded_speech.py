@@ -1,6 +1,6 @@
 """Logs of systems that listen (`smt.engines.speech_logs`) as translators of questions whose words have times.
 
-g(j) is the number of source words that had been said when target word j was written: those whose entry in the
+g(j) is the number of source words spoken when target word j was written: those whose entry in the
 question's `word_times` is no more than a microsecond later.  Which sentence a word belongs to is the inverse of
 equation 1 (`sqa.core.reveal.by_sentence`), as for logs of whole questions.
 """
@@ -23,7 +23,7 @@ PAGE = "docs/simulstream.md"
 
 
 class RecordedSpeech:
-    """Emissions out of a log of recordings; each question names the one that it is heard in."""
+    """Emissions out of a log of recordings; each question names its own."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._recordings = path, read(path)
@@ -35,46 +35,43 @@ class RecordedSpeech:
             if not question.word_times:
                 raise DataError(
                     f"{self.path}:{self._first()}: the source is speech, its times are those of a recording, but "
-                    f"question {question.id} has no `word_times`: when each of its words has been said ({PAGE})"
+                    f"question {question.id} has no `word_times`: the second at which each of its words ends ({PAGE})"
                 )
-            if len(question.word_times) != len(question.words):
-                sizes = f"{len(question.word_times)} word_times for {len(question.words)} words"
-                raise DataError(f"{self.path}: question {question.id} of {question.dataset} has {sizes}")
         logged = {recording.name for recording in self._recordings}
         named = [q.recording if q.recording in logged else stem(q.recording) for q in questions]
         names = list(dict.fromkeys(named))
-        found = self._by_name(names)
+        by_name = self._by_name(names)
         for question, name in zip(questions, named, strict=True):
-            if name not in found:
-                missing = f"the recording {name!r} of question {question.id} is missing"
-                raise DataError(f"{self.path}: {missing}{self._has()}")
-            self._of[question.id] = found[name]
-        for name, recording in found.items():
+            if name not in by_name:
+                logs = _few([str(recording.name) for recording in self._recordings if recording.name is not None])
+                raise DataError(
+                    f"{self.path}: the recording {name!r} of question {question.id} is missing; the log has {logs}"
+                )
+            self._of[question.id] = by_name[name]
+        for name, recording in by_name.items():
             if name not in names:
-                other = f"the recording {name!r}, which no question is heard in; theirs are {_few(names)}"
-                raise DataError(f"{self.path}:{recording.line}: {other} (`recording`, or `id`)")
+                problem = f"the recording {name!r} belongs to no question; the data set has {_few(names)}"
+                raise DataError(f"{self.path}:{recording.line}: {problem} (`recording`, or `id`)")
 
     def _by_name(self, names: Sequence[str]) -> dict[str, Recording]:
         """name -> recording; those that are numbered, or alone, have the names of the data set in its order."""
         if any(recording.name is None for recording in self._recordings) and len(names) != 1:
-            many = f"the log of one recording, but the data set has {len(names)}"
-            raise DataError(f"{self.path}:1: {many}; give a folder with a file for each, such as {names[0]}.jsonl")
-        found = {}
+            problem = f"the log of one recording, but the data set has {len(names)}"
+            raise DataError(f"{self.path}:1: {problem}; give a folder with a file for each, such as {names[0]}.jsonl")
+        by_name = {}
         for recording in self._recordings:
             if isinstance(recording.name, str):
-                found[recording.name] = recording
-            elif (place := recording.name or 0) < len(names):
-                found[names[place]] = recording
+                by_name[recording.name] = recording
+            elif (index := recording.name or 0) < len(names):
+                by_name[names[index]] = recording
             else:
-                many = f"docid {place}, but the questions are heard in {len(names)} recordings"
-                raise DataError(f"{self.path}:{recording.line}: {many}")
-        return found
+                raise DataError(
+                    f"{self.path}:{recording.line}: docid {index}, but the data set has {len(names)} recordings"
+                )
+        return by_name
 
     def _first(self) -> int:
         return self._recordings[0].line if self._recordings else 1
-
-    def _has(self) -> str:
-        return f"; the log has {_few([str(r.name) for r in self._recordings if r.name is not None])}"
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions; `check` must have seen the whole data set first."""
@@ -85,18 +82,18 @@ class RecordedSpeech:
 
     def _placed(self, question: Question) -> Iterator[tuple[str, int, bool, int]]:
         sentence_of = [i for i, sentence in enumerate(question.sentences) for _ in sentence]
-        sentence, written = 0, 0  # words of it that stand
+        sentence, written = 0, 0  # the newest, and its words so far
         for wrote in self._of[question.id].wrote:
-            said = bisect_right(question.word_times, wrote.seconds + MICROSECOND)
-            now = max(sentence, sentence_of[said - 1] if said else 0)
-            if wrote.erase > (written if now == sentence else 0):
+            read = bisect_right(question.word_times, wrote.seconds + MICROSECOND)
+            current = max(sentence, sentence_of[read - 1] if read else 0)
+            if wrote.erase > (written if current == sentence else 0):
                 raise DataError(
-                    f"{self.path}:{wrote.line}: takes back {wrote.erase} words, some of them written before sentence "
-                    f"{now} of question {question.id} began; give its `source` as one text, which is not cut ({PAGE})"
+                    f"{self.path}:{wrote.line}: retracts {wrote.erase} words, some of them written before sentence "
+                    f"{current} of question {question.id} began; give its `source` as one text ({PAGE})"
                 )
-            written = (written if now == sentence else 0) - wrote.erase + bool(wrote.token)
-            sentence = now
-            yield wrote.token, said, said == len(question.words), wrote.erase
+            written = (written if current == sentence else 0) - wrote.erase + bool(wrote.token)
+            sentence = current
+            yield wrote.token, read, read == len(question.words), wrote.erase
 
     def fingerprint(self) -> str:
         """Hash of the words and their times; those of the questions' words are in the data set's."""

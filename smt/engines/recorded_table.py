@@ -4,8 +4,8 @@ tab-separated, a header, then one line a token; the header says how units are na
     index     token  delay               index = 0-based number of the unit in the data set
     question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
     question  token  delay               the question's id (unit: question)
-    Delays 0..|x|+1, |x|+1 = written after the end was told.  A unit for which nothing was written is one line with
-    empty token and delay, so that a file that is cut off is noticed; for the same reason its last line must end.
+    Delays 0..|x|+1, |x|+1 = written after the end of the source.  A unit without words is one line with empty token and
+    delay, so that a truncated file is noticed; for the same reason its last line must end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADERS: dict[tuple[str, ...], tuple[str, ...]] = {  # of the TSV, and the units
 
 
 class Unit(NamedTuple):
-    """What was written for a sentence or a question."""
+    """The translation of a sentence or a question."""
 
     key: Key
     tokens: tuple[str, ...]
@@ -40,9 +40,9 @@ def units(path: Path, unit: str, named: Callable[[Key], str]) -> Iterator[Unit]:
     rows = enumerate((tuple(line.removesuffix("\r").split("\t")) for line in lines(path)), 1)
     _, header = next(rows, (1, ()))
     if unit not in HEADERS.get(header, ()):
-        known = " or ".join(" ".join(columns) for columns, of in HEADERS.items() if unit in of)
+        headers = " or ".join(" ".join(columns) for columns, of in HEADERS.items() if unit in of)
         got = " ".join(header)[:60]
-        raise DataError(f"{path}:1: expected the tab-separated header {known} (unit: {unit}), got {got!r}")
+        raise DataError(f"{path}:1: expected the tab-separated header {headers} (unit: {unit}), got {got!r}")
     _check_last_line_ends(path)
     for key, group in groupby(_tsv_rows(path, rows, header), key=lambda row: row.key):
         members = list(group)
@@ -59,7 +59,7 @@ def units(path: Path, unit: str, named: Callable[[Key], str]) -> Iterator[Unit]:
 class _TsvRow(NamedTuple):
     line: int
     key: Key
-    token: str  # "" in the one line of a unit for which nothing was written
+    token: str  # "" in the one line of a unit without words
     delay: int
 
 

@@ -234,13 +234,13 @@ def test_statistics_of_numpy_are_passed_over(tmp_path: Path) -> None:
 
 
 BAD = {
-    "another architecture": ({"arch": "transformer_lm_big"}, {}, "architecture transformer_lm_big; known are"),
-    "convolutions": ({"arch": "fconv_iwslt_de_en"}, {}, "architecture fconv_iwslt_de_en; known are"),
-    "no wait-k": ({"arch": "transformer_monotonic", "simul_type": "infinite_lookback"}, {}, "only waitk is known"),
+    "another architecture": ({"arch": "transformer_lm_big"}, {}, "architecture transformer_lm_big; supported are"),
+    "convolutions": ({"arch": "fconv_iwslt_de_en"}, {}, "architecture fconv_iwslt_de_en; supported are"),
+    "no wait-k": ({"arch": "transformer_monotonic", "simul_type": "infinite_lookback"}, {}, "only waitk is supported"),
     "unscaled": ({"no_scale_embedding": True}, {}, "no_scale_embedding = True"),
     "heads": ({"encoder_decoder_attention_heads": 2}, {}, "same number"),
     "activation": ({"activation_fn": "swish"}, {}, "activation swish"),
-    "more weights": ({}, {"decoder.layernorm_embedding.weight": torch.ones(WIDTH)}, "kind that is not known: decoder"),
+    "more weights": ({}, {"decoder.layernorm_embedding.weight": torch.ones(WIDTH)}, "has unsupported weights: decoder"),
     "other widths": ({}, {"decoder.layers.0.encoder_attn.k_proj.weight": torch.ones(WIDTH, 8)}, "different widths"),
     "no weights": ({}, {"encoder.layers.1.fc1.weight": None}, "without encoder.layers.1.fc1.weight"),
     "no output": ({}, {"decoder.output_projection.weight": None}, "no output layer"),
@@ -266,7 +266,7 @@ def test_what_is_not_known_is_refused_in_one_line(name: str, tmp_path: Path) -> 
         ("▁s1 7\n", "5 symbols, the special ones included, but the checkpoint's encoder has 34"),
         ("a\n", r"dict.source.txt:1: not a line of a fairseq dictionary"),
         ("a 1\nb x\n", r"dict.source.txt:2: not a line"),
-        ("a 1\nb 1\na 2\n", r"dict.source.txt:3: symbol 'a' is there already"),
+        ("a 1\nb 1\na 2\n", r"dict.source.txt:3: symbol 'a' appears twice"),
     ],
 )
 def test_dictionaries_that_do_not_fit_are_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -153,16 +153,16 @@ WRONG = {
     "twice": ([*STREAM, wav(9, "one.wav")], ":7: the recording 'one' appears twice (line 2)"),
     "cut off after metadata": ([*STREAM[:5]], ":5: the recording 'two' has no other line; is the log cut off?"),
     "one recording too few": (STREAM[:4], ": the recording 'two' of question two is missing; the log has 'one'"),
-    "one too many": ([*STREAM, wav(9, "three.wav"), out(9, 1, [])], ":7: the recording 'three', which no question is"),
+    "one too many": ([*STREAM, wav(9, "three.wav"), out(9, 1, [])], ":7: the recording 'three' belongs to no question"),
     "words of another sentence taken back": (
         [*STREAM[:3], out(7, 4, ["c"], ("A",)), *STREAM[4:]],
-        ":4: takes back 1 words, some of them written before sentence 1 of question one began",
+        ":4: retracts 1 words, some of them written before sentence 1 of question one began",
     ),
     "SimulStreaming's of one recording": (WHISPER, ":1: the log of one recording, but the data set has 2"),
     "segments out of order": ([SEGMENTS[1]], ":1: index 1 where 0 is due"),
     "a segment twice": ([SEGMENTS[0], SEGMENTS[0]], ":2: index 0 where 1 is due"),
     "recordings out of order": ([SEGMENTS[0], segment(1, 2, "E", [1])], ":2: docid 2 where 1 is due"),
-    "too many recordings": ([*SEGMENTS, segment(3, 2, "X", [1])], ":4: docid 2, but the questions are heard"),
+    "too many recordings": ([*SEGMENTS, segment(3, 2, "X", [1])], ":4: docid 2, but the data set has"),
     "a segment without times": ([segment(0, 0, "A b", None)], ":1: 2 words but 0 emission_cu; each word needs one"),
     "a segment without end": ([segment(0, 0, "A", [1.0], None)], ":1: time_to_recording_end must be a number"),
     "segments that fall": ([segment(0, 0, "A b", [9, 8])], ":1: emission_cu[1] is 8 after 9; time"),
@@ -208,7 +208,7 @@ def test_a_folder_without_logs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [STREAM, SEGMENTS, SIMULEVAL])
 def test_questions_of_text_cannot_be_heard(rows: list, tmp_path: Path) -> None:
     text = Question("one", "test", "es", (("a",),), ("A.",), "Page")
-    assert "question one has no `word_times`: when each of" in problem(log(tmp_path, rows), [text])
+    assert "question one has no `word_times`: the second at" in problem(log(tmp_path, rows), [text])
 
 
 # --------------------------------------------------------------------------------------------------- any log at all
