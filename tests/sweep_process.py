@@ -18,7 +18,7 @@ import sqa.data.datasets
 import sqa.data.texts
 from smt.models.transformer import ModelConfig
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
-from smt.training.corpus import lexicon, pack
+from smt.training.corpus import lexicon, pack, save_arrays
 from smt.training.sweep import parse_sweep, sweep, table
 from tests.smt_models import vocabulary
 
@@ -35,7 +35,7 @@ def prepared(runs: Path, name: str = "mini") -> Path:
     """Training data in runs/smt/<name>/data as `prepare` would have left it."""
     pairs, data = sentence_pairs(), runs / "smt" / name / "data"
     packed = pack(pairs, vocabulary(), [[(0, 0), (1, 1)]] * len(pairs))
-    packed.save(data / "packed")
+    save_arrays(packed, data / "packed")
     (data / "vocabulary.model").write_bytes(vocabulary().model)
     ids, probabilities = lexicon(packed, 600, 4)
     np.save(data / "lexicon_ids.npy", ids)

@@ -49,31 +49,35 @@ class Adapter:
 
     def put_into(self, base: Base) -> None:
         """Add it to the weights of its base.  DataError for another base or another tokenizer."""
-        wanted = self.config["base"]
-        if base.identity != wanted["identity"]:
-            raise DataError(f"{self.folder}: an adapter of {wanted['name']}, not of the model in {base.folder}")
-        if base.tokens.text(PROBE) != list(wanted["probe"]):
+        origin = self.config["base"]
+        if base.identity != origin["identity"]:
+            raise DataError(f"{self.folder}: an adapter of {origin['name']}, not of the model in {base.folder}")
+        if base.tokens.text(PROBE) != list(origin["probe"]):
             raise DataError(f"{base.folder}: its tokenizer cuts words otherwise than the one {self.folder} learnt with")
         base.network.adapt(self.config["rank"], self.config["scale"], 0)
-        ours = tensors(base.network)
-        if {name: value.shape for name, value in ours.items()} != {n: v.shape for n, v in self.weights.items()}:
+        factors = tensors(base.network)
+        if {name: value.shape for name, value in factors.items()} != {n: v.shape for n, v in self.weights.items()}:
             raise DataError(f"{self.folder}/{WEIGHTS}: not the factors of an adapter of rank {self.config['rank']}")
-        with torch.no_grad():
-            for name, value in ours.items():
-                value.copy_(self.weights[name])
+        self.copy_into(base.network)
         base.network.merge()
+
+    @torch.no_grad()
+    def copy_into(self, network: CausalLM) -> None:
+        """Give the network's adapter, of the same rank, these factors."""
+        for name, value in tensors(network).items():
+            value.copy_(self.weights[name])
 
 
 def tensors(model: CausalLM) -> dict[str, Tensor]:
     """The factors in a model, by peft's names."""
-    found: dict[str, Tensor] = {}
+    factors: dict[str, Tensor] = {}
     for i, layer in enumerate(model.layers):
         for projection in (layer.qkv, layer.out, layer.gate_up, layer.down):
             for name, down, up in zip(projection.names, projection.down, projection.up, strict=True):
                 part = "self_attn" if name[1] == "_" else "mlp"
-                found[f"{_PREFIX}.{i}.{part}.{name}.lora_A.weight"] = down.detach()
-                found[f"{_PREFIX}.{i}.{part}.{name}.lora_B.weight"] = up.detach()
-    return found
+                factors[f"{_PREFIX}.{i}.{part}.{name}.lora_A.weight"] = down.detach()
+                factors[f"{_PREFIX}.{i}.{part}.{name}.lora_B.weight"] = up.detach()
+    return factors
 
 
 def save_adapter(

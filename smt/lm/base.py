@@ -61,20 +61,23 @@ def base_folder(base: str, download: bool = False, revision: str | None = None) 
 
 
 def _packaged(base: str) -> Path:
-    known = PACKAGED[base]
-    folder = cache_dir() / "lm" / f"{known.sha256[:16]}-{VERSION}"
+    packaged = PACKAGED[base]
+    folder = cache_dir() / "lm" / f"{packaged.sha256[:16]}-{VERSION}"
     if (folder / "config.json").is_file():
         return folder
-    need(known.package, f"the language model {base} ({known.licence}; or give the folder or hub name of {known.hub})")
+    need(
+        packaged.package,
+        f"the language model {base} ({packaged.licence}; or give the folder or hub name of {packaged.hub})",
+    )
     path = cache_dir() / "lm" / f"{base}.gguf"
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        import_module(known.package).assemble(path, overwrite=True)
+        import_module(packaged.package).assemble(path, overwrite=True)
     except (OSError, ValueError, ImportError) as error:
-        raise DataError(f"the package {known.package} is damaged: {error}; install it again") from error
-    if file_digest(path) != known.sha256:
+        raise DataError(f"the package {packaged.package} is damaged: {error}; install it again") from error
+    if file_digest(path) != packaged.sha256:
         path.unlink()
-        raise ChecksumError(f"{path}: not the file that {known.package} should carry (sha256); install it again")
+        raise ChecksumError(f"{path}: not the file that {packaged.package} should carry (sha256); install it again")
     folder = unpacked(path)
     path.unlink()
     return folder

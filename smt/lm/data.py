@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -40,8 +39,6 @@ class Pairs:
     words: np.ndarray  # int16
     target_start: np.ndarray  # (pairs + 1,) int64
 
-    FIELDS = ("source", "needs", "source_start", "target", "words", "target_start")
-
     def __len__(self) -> int:
         return len(self.source_start) - 1
 
@@ -66,17 +63,6 @@ class Pairs:
             np.array(flat["words"], np.int16),
             np.array(starts[1], np.int64),
         )
-
-    def save(self, folder: Path) -> None:
-        """Write one .npy per field."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for field in self.FIELDS:
-            np.save(folder / f"{field}.npy", getattr(self, field))
-
-    @classmethod
-    def load(cls, folder: Path) -> Pairs:
-        """Memory-map what `save` wrote."""
-        return cls(*(np.load(folder / f"{field}.npy", mmap_mode="r", allow_pickle=False) for field in cls.FIELDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +126,11 @@ class Batches:
             if self.tokens is not None:
                 same = copied(source[len(copies)], needs[len(copies)], pieces, word, self.tokens)
                 copies.append(np.concatenate([np.zeros(len(layout.asking) - 1), same, [0]]))
-        left, right = pad(source, 0), pad(target, 0)
-        b, s = left.shape
-        positions = torch.cat([torch.arange(s), OFFSET + torch.arange(right.shape[1])]).expand(b, -1)
+        source_pieces, target_pieces = pad(source, 0), pad(target, 0)
+        b, s = source_pieces.shape
+        positions = torch.cat([torch.arange(s), OFFSET + torch.arange(target_pieces.shape[1])]).expand(b, -1)
         return Batch(
-            torch.cat([left, right], 1),
+            torch.cat([source_pieces, target_pieces], 1),
             positions,
             pad(needs, HIDDEN_WORD),
             pad(words, 0),
@@ -158,13 +144,13 @@ def copied(source: np.ndarray, needs: np.ndarray, target: np.ndarray, words: np.
 
     A name has a capital, a number a digit; punctuation at the end of a word is no part of it.
     """
-    known = {spelling for _, _, spelling in _spellings(source, needs, tokens)}
-    found = np.zeros(len(target), dtype=bool)
+    spellings = {spelling for _, _, spelling in _spellings(source, needs, tokens)}
+    mask = np.zeros(len(target), dtype=bool)
     for start, end, spelling in _spellings(target, words, tokens):
         pieces = list(spelling)
-        if spelling in known and (tokens.has_capital[pieces].any() or tokens.has_digit[pieces].any()):
-            found[start:end] = True
-    return found
+        if spelling in spellings and (tokens.has_capital[pieces].any() or tokens.has_digit[pieces].any()):
+            mask[start:end] = True
+    return mask
 
 
 def _spellings(pieces: np.ndarray, words: np.ndarray, tokens: Tokens) -> Iterator[tuple[int, int, tuple[int, ...]]]:

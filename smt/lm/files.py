@@ -137,8 +137,8 @@ def _fill_layer(layer: Layer, stored: Mapping[str, Tensor], offset: float, dtype
         norms["norm_feed_forward"] = "post_attention_layernorm"
     if layer.shape.head_norms:
         norms |= {"norm_query": "self_attn.q_norm", "norm_key": "self_attn.k_norm"}
-    for ours, theirs in norms.items():
-        _set(getattr(layer, ours), "weight", stored[f"{theirs}.weight"].float() + offset)
+    for name, stored_name in norms.items():
+        _set(getattr(layer, name), "weight", stored[f"{stored_name}.weight"].float() + offset)
 
 
 def _set(module: torch.nn.Module, name: str, value: Tensor) -> None:

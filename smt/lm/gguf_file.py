@@ -126,7 +126,7 @@ def _tensors(reader: Any, config: Mapping[str, Any]) -> dict[str, Tensor]:
     from gguf.quants import dequantize
 
     gemma = config["model_type"] == "gemma3_text"
-    found: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
     for tensor in reader.tensors:
         name = _name(tensor.name, gemma)
         if name is None:
@@ -137,10 +137,10 @@ def _tensors(reader: Any, config: Mapping[str, Any]) -> dict[str, Tensor]:
         if not gemma and name.endswith(("q_proj.weight", "k_proj.weight")):
             key = "num_attention_heads" if "q_proj" in name else "num_key_value_heads"
             values = _unpaired(values, config[key])
-        found[name] = values.to(torch.bfloat16)
-    if not gemma and "lm_head.weight" not in found:
-        found["lm_head.weight"] = found["model.embed_tokens.weight"].clone()
-    return found
+        weights[name] = values.to(torch.bfloat16)
+    if not gemma and "lm_head.weight" not in weights:
+        weights["lm_head.weight"] = weights["model.embed_tokens.weight"].clone()
+    return weights
 
 
 def _name(name: str, gemma: bool) -> str | None:

@@ -73,9 +73,9 @@ class LmWriter:
             end,
             int(np.flatnonzero(never)[0]),
         )
-        chosen = torch.from_numpy(numbers)
-        rows = model.output_rows(chosen)
-        return cls(model, tokens, layout, chosen, quantised(rows) if int8 else rows, rules, offset, ahead)
+        choice = torch.from_numpy(numbers)
+        rows = model.output_rows(choice)
+        return cls(model, tokens, layout, choice, quantised(rows) if int8 else rows, rules, offset, ahead)
 
     def scores(self, states: Tensor) -> Tensor:
         """States (B, D) -> float32 (B, V)."""
@@ -83,12 +83,12 @@ class LmWriter:
             return multiplied(states, self.rows).float()
         return F.linear(states, self.rows).float()
 
-    def places(self, word: str) -> list[int] | None:
+    def indices(self, word: str) -> list[int] | None:
         """Of the pieces of a word among those that may be chosen; None where one may not."""
         pieces = np.array(self.tokens.word(word))
         numbers = self.pieces.numpy()
-        places = numbers.searchsorted(pieces).clip(max=len(numbers) - 1)
-        return places.tolist() if (numbers[places] == pieces).all() else None
+        indices = numbers.searchsorted(pieces).clip(max=len(numbers) - 1)
+        return indices.tolist() if (numbers[indices] == pieces).all() else None
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
         """Sentences, none empty, whose words are all there, n rows side by side for each; nothing is read yet."""
@@ -138,12 +138,12 @@ class LmStepper:
         """Encode the source pieces (A, n) that `needs` has and the cache has not."""
         b, n = pieces.shape
         needs, dtype = self.state.needs[:b, -n:], self.writer.model.dtype
-        before = self.read_cache[0].key.shape[2] if self.read_cache else 0
+        cached = self.read_cache[0].key.shape[2] if self.read_cache else 0
         backwards = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
         own = mask_of((needs < HIDDEN_WORD)[:, None].expand(b, n, n) if self.writer.ahead else backwards, dtype)
-        seen = [Seen(self.read_cache, torch.zeros(b, 1, n, before, dtype=dtype))] if before else []
-        _, new = self.writer.model(pieces, before + torch.arange(n).expand(b, -1), own, seen)
-        self.read_cache = [joined(a, b) for a, b in zip(self.read_cache, new, strict=True)] if before else new
+        seen = [Seen(self.read_cache, torch.zeros(b, 1, n, cached, dtype=dtype))] if cached else []
+        _, new = self.writer.model(pieces, cached + torch.arange(n).expand(b, -1), own, seen)
+        self.read_cache = [joined(a, b) for a, b in zip(self.read_cache, new, strict=True)] if cached else new
         if self.writer.offset is None:
             self.first = (self.state.needs < HIDDEN_WORD).sum(1)
 
@@ -153,12 +153,12 @@ class LmStepper:
         if self.source is None:
             self.state.read_on(due, written, self.schedule)
             return
-        known, whole = len(self.pieces), self.writer.ahead or len(due) > 1
+        length, whole = len(self.pieces), self.writer.ahead or len(due) > 1
         for pieces in self.state.pull(self.source, self.writer.source_pieces, due, written, self.schedule):
             self.pieces += pieces
             if not whole:
                 self.encode(torch.tensor([pieces]))
-        if whole and len(self.pieces) > known:  # what is new changes what was read; or a beam, which reads as a batch
+        if whole and len(self.pieces) > length:  # what is new changes what was read; or a beam, which reads as a batch
             self.read_cache = []
             self.encode(torch.tensor([self.pieces]))
 
@@ -187,12 +187,12 @@ class LmStepper:
         read = [KeyValue(k.expand(b, -1, -1, -1), v.expand(b, -1, -1, -1)) for k, v in self.read_cache]
         written = [KeyValue(k[:, :, :longest], v[:, :, :longest]) for k, v in self.written_cache]
         seen = [Seen(read, mask_of(visible, dtype)), Seen(written, mask_of(cached, dtype))]
-        places = at[:, None] + torch.arange(n)  # (B, n)
-        states, new = self.writer.model(pieces, self.first[:, None] + places, mask_of(own, dtype), seen)
+        positions = at[:, None] + torch.arange(n)  # (B, n)
+        states, new = self.writer.model(pieces, self.first[:, None] + positions, mask_of(own, dtype), seen)
         row = torch.arange(b)[:, None]
         for cache, fresh in zip(self.written_cache, new, strict=True):
             for part, value in zip(cache, fresh, strict=True):
-                part[row, :, places] = value.transpose(1, 2)  # (B, n, G, C)
+                part[row, :, positions] = value.transpose(1, 2)  # (B, n, G, C)
         return states
 
     def keep(self, rows: Tensor) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from smt.models.vocab import joined
 from sqa.core.errors import DataError
 
 FILE = "tokenizer.json"
@@ -85,20 +86,14 @@ class Tokens:
 
     def word(self, word: str) -> tuple[int, ...]:
         """Pieces of a blank and a word."""
-        known = self._words.get(word)
-        if known is None:
-            known = self._words[word] = tuple(self.text(f" {word}"))
-        return known
+        pieces = self._words.get(word)
+        if pieces is None:
+            pieces = self._words[word] = tuple(self.text(f" {word}"))
+        return pieces
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """Pieces of words, a blank before each, and the 0-based word of every piece."""
-        pieces: list[int] = []
-        index: list[int] = []
-        for i, word in enumerate(words):
-            found = self.word(word)
-            pieces.extend(found)
-            index.extend([i] * len(found))
-        return pieces, index
+        return joined(map(self.word, words))
 
     def decode(self, pieces: Sequence[int]) -> str:
         """The text of pieces, blanks at its ends cut off."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTraining
 from smt.policies.waitk import FULL, Schedule
 from smt.training.clean import Pair, Report
+from smt.training.corpus import load_arrays, save_arrays, weigh
 from smt.training.evaluate import translated_lines
 from smt.training.identity import CORPUS, FILE, take
 from smt.training.prepare import cleaned, lexicon_pairs, names
@@ -37,6 +38,7 @@ from sqa.files.records import json_document
 from sqa.run.config import load
 from sqa.training.checkpoints import Checkpoints
 
+LEXICONS = ("freedict", "cldr")  # corpora of single words and names
 _ONCE = {"corpus": CORPUS, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}  # run.json was without these
 
 
@@ -44,40 +46,36 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     """The segmented pairs of a config and the pieces to choose from, made once."""
     done = folder / "prepared.json"
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
-    own = {key: getattr(config, key) for key in keys}
-    wanted = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **own}))
+    options = {key: getattr(config, key) for key in keys}
+    identity_now = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **options}))
     written = json_document(done) if done.exists() else {"corpus": {}}
-    if written | {"corpus": CORPUS | written["corpus"]} == wanted:
-        return Pairs.load(folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
+    if written | {"corpus": CORPUS | written["corpus"]} == identity_now:
+        return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
     report, rng = Report(), np.random.default_rng(config.corpus.seed)
-    weights = config.corpus.weights | dict.fromkeys(("freedict", "cldr"), config.corpus.lexicon_weight)
-    other = config.corpus.pair[:2]
-    rows = [*cleaned(config.corpus, folder, report), *lexicon_pairs(config.corpus.pair), *names(other)]
-    kept = sampled(rows, weights, config.corpus.default_weight, config.full_weight_words, rng)
-    texts = [(t, s) if config.reverse else (s, t) for s, t, _ in kept]
+    language = config.corpus.pair[:2]
+    rows = [*cleaned(config.corpus, folder, report), *lexicon_pairs(config.corpus.pair), *names(language)]
+    texts = [(t, s) if config.reverse else (s, t) for s, t, _ in weigh(rows, weights(config), rng)]
     pairs = Pairs.of(texts, base.tokens, layout, config.longest)
     if not len(pairs):
         raise DataError(f"{folder}: no pair is left to train on; look at clean.tsv and at corpus.weights")
     pieces = frequent(pairs, base.tokens, layout, config.output_pieces)
     write_text(folder / "clean.tsv", report.text())
-    pairs.save(folder)
+    save_arrays(pairs, folder)
     np.save(folder / "pieces.npy", pieces.numpy())
-    write_text(done, json.dumps(wanted, indent=1) + "\n")
+    write_text(done, json.dumps(identity_now, indent=1) + "\n")
     return pairs, pieces
 
 
-def sampled(
-    rows: list[Pair], weights: Mapping[str, float], default: float, full_words: int, rng: np.random.Generator
-) -> list[Pair]:
-    """Each pair as often as its corpus and its length say, in expectation; shuffled.  Lexicon entries are exempt."""
-    kept: list[Pair] = []
-    for row in rows:
-        weight = weights.get(row[2], default)
-        if row[2] not in ("freedict", "cldr"):
-            weight *= min(1.0, len(row[1].split()) / full_words)
-        kept += [row] * (int(weight) + (rng.random() < weight - int(weight)))
-    return [kept[i] for i in rng.permutation(len(kept))]
+def weights(config: LmConfig) -> Callable[[Pair], float]:
+    """How often a pair is used: its corpus' weight, less for a short pair that is not of a lexicon."""
+    corpora = config.corpus.weights | dict.fromkeys(LEXICONS, config.corpus.lexicon_weight)
+
+    def weight_of(pair: Pair) -> float:
+        weight = corpora.get(pair[2], config.corpus.default_weight)
+        return weight if pair[2] in LEXICONS else weight * min(1.0, len(pair[1].split()) / config.full_weight_words)
+
+    return weight_of
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
@@ -128,12 +126,9 @@ def begin_with(training: LmTraining, start: str, base: Base) -> None:
     """Take over an adapter's factors.  ConfigError for one of another base or rank."""
     folder = DATA / "models" / start
     adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
-    ours = tensors(training.model)
     if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.config.rank:
         raise ConfigError(f"start: {start} has another base or rank {adapter.config['rank']}")
-    with torch.no_grad():
-        for name, value in ours.items():
-            value.copy_(adapter.weights[name])
+    adapter.copy_into(training.model)
 
 
 def development_bleu(writer: LmWriter, config: LmConfig) -> float:
@@ -164,8 +159,8 @@ def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None =
         _say(train(config, folder, folder / "data", fresh), folder)
         return
     for seed in range(config.train.seed, config.train.seed + seeds):
-        one = replace(config, train=replace(config.train, seed=seed))
-        _say(train(one, folder / f"seed{seed}", folder / "data", fresh), folder / f"seed{seed}")
+        seeded = replace(config, train=replace(config.train, seed=seed))
+        _say(train(seeded, folder / f"seed{seed}", folder / "data", fresh), folder / f"seed{seed}")
 
 
 def _say(model: Path | None, folder: Path) -> None:

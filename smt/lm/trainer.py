@@ -86,8 +86,8 @@ class LmTraining:
         """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
         s = batch.source_needs.shape[1]
         states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
-        known = batch.labels.clamp_min(0)
-        labels = torch.where(batch.labels >= 0, self.label_of[known], IGNORED)
+        pieces = batch.labels.clamp_min(0)
+        labels = torch.where(batch.labels >= 0, self.label_of[pieces], IGNORED)
         learnt = labels >= 0
         scores = F.linear(states[:, s:][learnt], self.rows).float()
         smoothing = self.config.label_smoothing

@@ -59,29 +59,29 @@ class LmScorer:
 
     def _of(self, source: Words, target: Words) -> WordScores:
         pieces, index = self.writer.tokens.words(target)
-        given, best = self._forced(source, pieces)
-        alone, _ = self._forced((), pieces)
-        return WordScores(*(_summed(numbers, index) for numbers in (given, alone, best - given)))
+        with_source, best = self._forced(source, pieces)
+        without_source, _ = self._forced((), pieces)
+        return WordScores(*(_summed(numbers, index) for numbers in (with_source, without_source, best - with_source)))
 
     @torch.inference_mode()
     def _forced(self, source: Words, pieces: Sequence[int]) -> tuple[Tensor, Tensor]:
         """(T,) ln p of each piece, and of the likeliest piece in its place."""
         w = self.writer
-        before, _ = w.layout.source(w.tokens, source)
-        asked = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,): the last of them choose the pieces
+        source_pieces, _ = w.layout.source(w.tokens, source)
+        target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,): the last of them choose the pieces
         first = OFFSET if w.offset is None else w.offset
-        positions = [*range(len(before)), *range(first, first + len(asked))]
-        own = mask_of(torch.ones(1, len(positions), len(positions), dtype=torch.bool).tril(), w.model.dtype)
-        states, _ = w.model(torch.tensor([[*before, *asked]]), torch.tensor([positions]), own)
+        positions = [*range(len(source_pieces)), *range(first, first + len(target_inputs))]
+        mask = mask_of(torch.ones(1, len(positions), len(positions), dtype=torch.bool).tril(), w.model.dtype)
+        states, _ = w.model(torch.tensor([[*source_pieces, *target_inputs]]), torch.tensor([positions]), mask)
         states = states[0, -len(pieces) :]  # (T, D)
         scores = F.linear(states, w.rows).float()  # (T, V)
-        chosen = torch.tensor(pieces)
-        mine = (states.float() * w.model.output_rows(chosen).float()).sum(-1)  # (T,)
-        known = torch.isin(chosen, w.pieces)
+        targets = torch.tensor(pieces)
+        target_scores = (states.float() * w.model.output_rows(targets).float()).sum(-1)  # (T,)
+        in_choice = torch.isin(targets, w.pieces)
         total = scores.logsumexp(-1)
-        total = torch.where(known, total, torch.logaddexp(total, mine))
-        best = torch.maximum(scores.max(-1).values, mine)
-        return mine - total, best - total
+        total = torch.where(in_choice, total, torch.logaddexp(total, target_scores))
+        best = torch.maximum(scores.max(-1).values, target_scores)
+        return target_scores - total, best - total
 
 
 def _summed(numbers: Tensor, index: Sequence[int]) -> tuple[float, ...]:

@@ -123,7 +123,7 @@ class _Search:
         self.start = self.state.written  # (R,) position at which the search began
         self.due = torch.zeros_like(self.start)  # (R,) words to READ before the next search
         r = len(self.start)
-        self.found = _Hypotheses(
+        self.hypotheses = _Hypotheses(
             score=self.first(r).log(),
             length=torch.zeros(r),
             finished=torch.zeros(r, dtype=torch.bool),
@@ -138,7 +138,7 @@ class _Search:
 
     def keep(self, rows: Tensor) -> None:
         """Keep these rows (R,) bool only."""
-        self.found.take(rows)
+        self.hypotheses.take(rows)
         self.start, self.due = self.start[rows], self.due[rows]
         self.stepper.keep(rows)
 
@@ -148,16 +148,16 @@ class _Search:
 
         Sets `due`, and `start` to the pieces published; a sentence of which nothing more will come is not alive.
         """
-        state, found, n = self.state, self.found, self.beam.n
+        state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         ended = state.ended
         limit = torch.where(ended, FULL, self.beam.look_ahead)
         parent, piece, score = self.extend(limit)
-        found.take(parent)
-        found.score = score
+        hypotheses.take(parent)
+        hypotheses.score = score
         for name in _MOVED:
             setattr(state, name, getattr(state, name)[parent])
         self.append(piece, limit)
-        done = (found.finished & state.alive).view(-1, n)[:, :1].expand(-1, n)  # (A, n)
+        done = (hypotheses.finished & state.alive).view(-1, n)[:, :1].expand(-1, n)  # (A, n)
         parent = torch.where(done, parent.view(-1, n)[:, :1], parent.view(-1, n)).flatten()
         if not torch.equal(parent, torch.arange(len(parent))):
             self.stepper.move(parent, int(self.start[state.alive].min()))  # hypotheses of a sentence agree up to here
@@ -165,13 +165,13 @@ class _Search:
 
     def extend(self, limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The n best of each sentence, best first: the row that each goes on from, its piece, its score; all (R,)."""
-        state, found, n = self.state, self.found, self.beam.n
+        state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         log_p = self.log_probabilities()
-        self.merge_ends(log_p, state.word_open & (found.words + 1 >= limit))
-        log_p[found.finished] = float("-inf")
-        log_p[found.finished, self.writer.rules.nothing] = 0.0  # goes on as it is
-        total = found.score[:, None] + log_p
-        length = found.length + ~found.finished
+        self.merge_ends(log_p, state.word_open & (hypotheses.words + 1 >= limit))
+        log_p[hypotheses.finished] = float("-inf")
+        log_p[hypotheses.finished, self.writer.rules.nothing] = 0.0  # goes on as it is
+        total = hypotheses.score[:, None] + log_p
+        length = hypotheses.length + ~hypotheses.finished
         a, v = len(total) // n, total.shape[1]
         best = (total / length[:, None]).view(a, n * v).topk(n).indices  # (A, n)
         score = total.view(a, n * v).gather(1, best)
@@ -197,53 +197,55 @@ class _Search:
         joins = rules.joins_next[self.state.last[rows]]
         ends = rules.starts_word & ~joins[:, None]  # (rows, V)
         ends[:, rules.end] = True
-        some = log_p[rows]
-        value, piece = some.masked_fill(~ends, float("-inf")).max(1, keepdim=True)
-        log_p[rows] = some.masked_fill_(ends, float("-inf")).scatter_(1, piece, value)
+        row_log_p = log_p[rows]
+        value, piece = row_log_p.masked_fill(~ends, float("-inf")).max(1, keepdim=True)
+        log_p[rows] = row_log_p.masked_fill_(ends, float("-inf")).scatter_(1, piece, value)
 
     def append(self, piece: Tensor, limit: Tensor) -> None:
         """Add a piece (R,) to each hypothesis that has not finished."""
-        state, found, rules = self.state, self.found, self.writer.rules
-        live = ~found.finished
+        state, hypotheses, rules = self.state, self.hypotheses, self.writer.rules
+        live = ~hypotheses.finished
         end = live & (piece == rules.end)
         complete = live & state.word_open & (rules.starts(piece, state.last) | end)
-        first = complete & (found.words == 0)
+        first = complete & (hypotheses.words == 0)
         for mark, name in _MARKED.items():
-            setattr(found, mark, _where(first, getattr(state, name), getattr(found, mark)))
-        found.words = found.words + complete
-        stop = end | (complete & (found.words >= limit))
+            setattr(hypotheses, mark, _where(first, getattr(state, name), getattr(hypotheses, mark)))
+        hypotheses.words = hypotheses.words + complete
+        stop = end | (complete & (hypotheses.words >= limit))
         commit = live & ~stop
-        found.length = found.length + live
-        found.finished = found.finished | stop | found.score.isneginf()
+        hypotheses.length = hypotheses.length + live
+        hypotheses.finished = hypotheses.finished | stop | hypotheses.score.isneginf()
         longest = int(state.written.max()) + 1
-        if longest > found.pieces.shape[1]:
-            found.pieces = torch.nn.functional.pad(found.pieces, [0, longest + GROWTH - found.pieces.shape[1]])
-        found.pieces[commit, state.written[commit]] = piece[commit]
+        if longest > hypotheses.pieces.shape[1]:
+            hypotheses.pieces = torch.nn.functional.pad(
+                hypotheses.pieces, [0, longest + GROWTH - hypotheses.pieces.shape[1]]
+            )
+        hypotheses.pieces[commit, state.written[commit]] = piece[commit]
         state.commit(piece, commit)
 
     def publish(self, done: Tensor, ended: Tensor) -> list[tuple[int, list[str]]]:
         """The words of the sentences whose search is over; their next search is made ready.  done, ended (R,)."""
-        state, found, n = self.state, self.found, self.beam.n
+        state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         published = []
         for row in (done & self.first(len(done)).bool()).nonzero()[:, 0].tolist():
-            stop = int((state.written if ended[row] else found.mark)[row])
-            published.append((row // n, self.tokens(found.pieces[row, int(self.start[row]) : stop].tolist())))
+            stop = int((state.written if ended[row] else hypotheses.mark)[row])
+            published.append((row // n, self.tokens(hypotheses.pieces[row, int(self.start[row]) : stop].tolist())))
         head = torch.arange(len(done)) // n * n  # the best hypothesis of each row's sentence
         head = torch.where(done, head, torch.arange(len(done)))
-        found.take(head)
-        again = done & ~ended
-        wrote = again & (found.mark > self.start)
+        hypotheses.take(head)
+        goes_on = done & ~ended
+        wrote = goes_on & (hypotheses.mark > self.start)
         state.words = state.words + wrote
-        self.due = torch.where(wrote, self.schedule.words_after(state.words), again.long())
+        self.due = torch.where(wrote, self.schedule.words_after(state.words), goes_on.long())
         state.written = state.written[head]
         for mark, name in _MARKED.items():
-            setattr(state, name, _where(again, getattr(found, mark), getattr(state, name)))
-        state.word_open = state.word_open & ~again
+            setattr(state, name, _where(goes_on, getattr(hypotheses, mark), getattr(state, name)))
+        state.word_open = state.word_open & ~goes_on
         state.alive = state.alive & ~(done & ended)
-        found.score = torch.where(done, self.first(len(done)).log(), found.score)
-        found.length = found.length * ~done
-        found.finished = found.finished & ~again
-        found.words = found.words * ~done
+        hypotheses.score = torch.where(done, self.first(len(done)).log(), hypotheses.score)
+        hypotheses.length = hypotheses.length * ~done
+        hypotheses.finished = hypotheses.finished & ~goes_on
+        hypotheses.words = hypotheses.words * ~done
         self.start = torch.where(done, state.written, self.start)
         return published
 

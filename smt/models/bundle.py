@@ -108,8 +108,8 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, d
             raise DataError(f"{path}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
         config = parse_json((folder / "config.json").read_bytes())
-        known = {field.name for field in fields(ModelConfig)}
-        unknown = sorted(set(config["model"]) - known)
+        keys = {field.name for field in fields(ModelConfig)}
+        unknown = sorted(set(config["model"]) - keys)
         if config["format"] != FORMAT or unknown:
             raise DataError(
                 f"{folder}/config.json: format {config['format']} with {unknown or 'known keys'}, not {FORMAT}"

@@ -67,7 +67,7 @@ class Rules:
     def repeats(self, past: Past) -> Tensor:
         """Pieces (B, REPEAT) that rule 1 forbids, `nothing` in the place of none."""
         candidate, run = past.last.clamp_min(0), past.run  # writing candidate n - 1 would complete n pieces again
-        again = run >= torch.arange(REPEAT)
-        again[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may come twice
-        again &= (past.last >= 0) & ~self.free[candidate]
-        return torch.where(again, candidate, self.nothing)
+        repeats = run >= torch.arange(REPEAT)
+        repeats[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may come twice
+        repeats &= (past.last >= 0) & ~self.free[candidate]
+        return torch.where(repeats, candidate, self.nothing)

@@ -37,16 +37,16 @@ class TransformerScorer:
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
         """Scores of each (source words, target words); the same whatever else is scored along."""
-        found = [WordScores((), (), ())] * len(pairs)
+        results = [WordScores((), (), ())] * len(pairs)
         for group in by_length([y for _, y in pairs], ROWS):
             rows = [i for i in group if pairs[i][1]]
             if rows:
                 targets = [pairs[i][1] for i in rows]
-                given, short = self._words([pairs[i][0] for i in rows], targets)
-                alone, _ = self._words([() for _ in rows], targets)
-                for i, *numbers in zip(rows, given, alone, short, strict=True):
-                    found[i] = WordScores(*numbers)
-        return found
+                with_source, short = self._words([pairs[i][0] for i in rows], targets)
+                without_source, _ = self._words([() for _ in rows], targets)
+                for i, *numbers in zip(rows, with_source, without_source, short, strict=True):
+                    results[i] = WordScores(*numbers)
+        return results
 
     @torch.inference_mode()
     def _words(
@@ -55,14 +55,14 @@ class TransformerScorer:
         """Per sentence and word: ln p, and how much ln p its pieces fall short of the likeliest ones."""
         source = pad([np.array([*self.vocabulary.words(x)[0], EOS]) for x in sources], PAD)  # (B, S)
         pieces, words = zip(*(self.vocabulary.words(y) for y in targets), strict=True)
-        chosen = pad([np.array(ids) for ids in pieces], PAD)  # (B, T)
-        begun = torch.cat([torch.full((len(chosen), 1), BOS), chosen[:, :-1]], 1)
-        visible = (source != PAD)[:, None].expand(-1, chosen.shape[1], -1)
-        states, alignment, _ = self.model(source, begun, visible)
+        pieces_out = pad([np.array(ids) for ids in pieces], PAD)  # (B, T)
+        inputs = torch.cat([torch.full((len(pieces_out), 1), BOS), pieces_out[:, :-1]], 1)
+        visible = (source != PAD)[:, None].expand(-1, pieces_out.shape[1], -1)
+        states, alignment, _ = self.model(source, inputs, visible)
         ln_p = self._logits(states, alignment, source).log_softmax(-1)  # (B, T, V)
-        own = ln_p.gather(2, chosen[:, :, None])[:, :, 0]
-        short = ln_p.max(-1).values - own
-        return _summed(own, words), _summed(short, words)
+        ln_chosen = ln_p.gather(2, pieces_out[:, :, None])[:, :, 0]
+        short = ln_p.max(-1).values - ln_chosen
+        return _summed(ln_chosen, words), _summed(short, words)
 
     def _logits(self, states: Tensor, alignment: Tensor | None, source: Tensor) -> Tensor:
         lexicon = self.writer.lexicon(source)

@@ -85,8 +85,8 @@ class State:
         """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
         self.read = torch.minimum(self.read + due, self.length + 1)
         if schedule.unit == "piece":
-            known = (self.needs < HIDDEN_WORD).sum(1)
-            last = torch.minimum(schedule.pieces_before(written), known) - 1
+            pieces = (self.needs < HIDDEN_WORD).sum(1)
+            last = torch.minimum(schedule.pieces_before(written), pieces) - 1
             self.read = torch.maximum(self.read, self.needs.gather(1, last[:, None])[:, 0])
 
     def pull(
@@ -98,11 +98,11 @@ class State:
         schedule: Schedule,
     ) -> Iterator[Sequence[int]]:
         """The same from a source that is still coming, of which all rows are: the pieces of each word and the end."""
-        left, ended = int(due[0]), bool(self.ended[0])
+        remaining, ended = int(due[0]), bool(self.ended[0])
         needed = int(schedule.pieces_before(written[0])) if schedule.unit == "piece" else 0
-        while not ended and (left > 0 or self.needs.shape[1] < needed):
+        while not ended and (remaining > 0 or self.needs.shape[1] < needed):
             word = next(source, None)
-            ended, left, pieces = word is None, left - 1, pieces_of(word)
+            ended, remaining, pieces = word is None, remaining - 1, pieces_of(word)
             self.read = self.read + 1
             if ended:
                 self.length = self.read - 1

@@ -236,8 +236,8 @@ class Transformer(nn.Module):
             self.target_positions = nn.Parameter(torch.randn(config.max_pieces, config.width) * config.width**-0.5)
         else:
             table = sinusoid if config.positions == "interleaved" else sinusoid_halves
-            places = table(config.position_offset + config.max_pieces, config.width)[config.position_offset :]
-            self.register_buffer("positions", places, persistent=False)
+            positions = table(config.position_offset + config.max_pieces, config.width)[config.position_offset :]
+            self.register_buffer("positions", positions, persistent=False)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.encoder_norm = nn.LayerNorm(config.width) if config.encoder_final_norm else nn.Identity()
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
@@ -260,14 +260,14 @@ class Transformer(nn.Module):
     def embed(self, pieces: Tensor, at: Tensor | int, source: bool = False) -> Tensor:
         """Piece ids (B, T) with position vectors from `at` on: an offset, or each row's own position (B,)."""
         if self.config.positions == "learned":
-            places: Tensor = self.source_positions if source else self.target_positions
+            table: Tensor = self.source_positions if source else self.target_positions
         else:
-            places = self.positions
-        place = places[at : at + pieces.shape[1]] if isinstance(at, int) else places[at].unsqueeze(1)  # ([B,] T, D)
+            table = self.positions
+        position = table[at : at + pieces.shape[1]] if isinstance(at, int) else table[at].unsqueeze(1)  # ([B,] T, D)
         if self.config.decoder_start == "eos" and not source:
             pieces = pieces.masked_fill(pieces == BOS, EOS)
-        table = self.source_embedding if source and self.config.source_vocabulary else self.embedding
-        return self.dropout(table(pieces) * math.sqrt(self.config.width) + place)
+        embedding = self.source_embedding if source and self.config.source_vocabulary else self.embedding
+        return self.dropout(embedding(pieces) * math.sqrt(self.config.width) + position)
 
     def encode(self, pieces: Tensor, past: list[KeyValue] | None = None) -> tuple[Tensor, list[KeyValue]]:
         """Source pieces (B, S), after those already in `past`, to states (B, S, D) and all keys and values."""

@@ -130,10 +130,10 @@ class TransformerStepper:
         """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
         whole = self.model.config.encoder == "bidirectional"
         if self.source is None:
-            before = self.state.read
+            previous = self.state.read
             self.state.read_on(due, written, self.schedule)
             if whole:
-                self._encode_again((self.state.read > before) & ((before > 0) | ~self.state.ended))
+                self._encode_again((self.state.read > previous) & ((previous > 0) | ~self.state.ended))
             return
         words = self.state.pull(self.source, self.writer.pieces, due, written, self.schedule)
         if not (pieces := [piece for word in words for piece in word]):
@@ -148,8 +148,8 @@ class TransformerStepper:
     def _encode_again(self, rows: Tensor) -> None:
         """Encode what these rows (B,) bool have read, as if it were all."""
         if bool(rows.any()):
-            shown = torch.where(self.state.visible()[rows], self.pieces[rows], PAD)
-            self.cross[rows], self.align_key[rows] = self._memory(shown)
+            pieces = torch.where(self.state.visible()[rows], self.pieces[rows], PAD)
+            self.cross[rows], self.align_key[rows] = self._memory(pieces)
 
     def _memory(self, pieces: Tensor, growing: bool = False) -> tuple[Tensor, Tensor]:
         """What the decoder sees of source pieces (A, S), after those before if it is `growing`: cross, align_key."""

@@ -135,12 +135,12 @@ class Vocabulary:
         return "".join(c for c in text if c.isprintable() and not c.isspace() and c != "\ufffd")
 
 
-def _untrainable(size: int, said: str) -> ConfigError | DataError:
+def _untrainable(size: int, message: str) -> ConfigError | DataError:
     """What SentencePiece said, as the key of the config that it is about."""
-    if most := re.search(r"too high .*<= (\d+)", said):
+    if most := re.search(r"too high .*<= (\d+)", message):
         return ConfigError(f"corpus.vocabulary_size: at most {most[1]} for these pairs, got {size}")
-    if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", said):
+    if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
         return ConfigError(f"corpus.vocabulary_size: at least {least[1]} for the letters of these pairs, got {size}")
-    if "sentences_.empty()" in said or "all_chars_count" in said:
+    if "sentences_.empty()" in message or "all_chars_count" in message:
         return DataError("no vocabulary can be learnt: no pair with a word in it is left")
-    return DataError(f"no vocabulary of {size} pieces can be learnt: {said.splitlines()[0]}")
+    return DataError(f"no vocabulary of {size} pieces can be learnt: {message.splitlines()[0]}")

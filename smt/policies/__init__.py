@@ -1,1 +1,1 @@
-"""When to read and when to write, whoever translates."""
+"""Policies: when to read and when to write."""

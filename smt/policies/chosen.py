@@ -56,7 +56,7 @@ def remembered(load: Callable[[Any], FullInput], config: Any) -> Remembered:
 
 
 def policy_of(config: HasPolicy) -> Policy:
-    """The policy of a config.  A key that is missing, wrong or of no use: ConfigError."""
+    """The policy of a config.  ConfigError for a key that is missing, invalid or unused."""
     return parse_policy(config.policy, config.k, config.n)
 
 

@@ -13,27 +13,27 @@ from sqa.core.registry import POLICIES
 
 @runtime_checkable
 class Policy(Protocol):
-    """What is shown when."""
+    """The text shown to the reader at each moment."""
 
     @property
     def start(self) -> int:
-        """Source words of the shortest prefix whose translation is looked at, >= 1."""
+        """Source words of the shortest prefix that is translated, >= 1."""
         ...
 
     def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        """What the reader sees next.
+        """The text shown next.
 
-        `shown` is what he sees now, `translations` those of the first `start`, `start` + 1, ... words, newest last;
-        with `ended` the newest is of the complete sentence.
+        `shown` is the text so far, `translations` those of the first `start`, `start` + 1, ... words, newest last; with
+        `ended` the newest is of the complete sentence.
         """
         ...
 
 
 def own_policy(part: OwnPart) -> Policy:
-    """The policy that a place builds.  One that is none: ConfigError."""
-    made: Any = POLICIES.build(part.name, part.options)
-    if not isinstance(made, Policy):
-        plain = getattr(made, "own_part", made)
+    """The policy of your own that the config names; ConfigError for an object without `start` and `show`."""
+    policy: Any = POLICIES.build(part.name, part.options)
+    if not isinstance(policy, Policy):
+        plain = getattr(policy, "own_part", policy)
         lacking = " and ".join(name for name in ("start", "show") if not hasattr(plain, name))
         raise ConfigError(f"policy: {short(part.name)} made a {type(plain).__name__}, which has no {lacking}")
-    return made
+    return policy

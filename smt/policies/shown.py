@@ -1,4 +1,4 @@
-"""What a reader has before him, as words, and how it changes."""
+"""The text shown to a reader, as words, and how it changes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def without_last(words: Words, n: int) -> Words:
 
 
 def writes(before: Words, after: Words) -> list[Write]:
-    """What has to be written so that a reader of `before` sees `after`; the common beginning stays untouched.
+    """The writes that turn `before` into `after`; the common beginning stays.
 
-    The first write retracts what must go.  If nothing takes its place that write has no word.
+    The first write retracts words; it has no word itself if none follows.
     """
     kept = len(agreed([before, after]))
     new, erase = after[kept:], len(before) - kept

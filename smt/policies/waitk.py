@@ -80,7 +80,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class WaitK:
-    """Prefix wait-k, `policy: wait-k, k: 6`: around any system, word by word of what it makes of the prefixes.
+    """Prefix wait-k, `policy: wait-k, k: 6`: around any system, word by word of its translations of the prefixes.
 
     After each READ from the k-th on one more word of the newest translation is shown (none where it has no more).
     """

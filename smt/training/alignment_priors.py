@@ -18,7 +18,7 @@ import numpy as np
 
 from smt.models.vocab import Vocabulary
 from smt.training.config import SmtConfig
-from smt.training.corpus import Packed
+from smt.training.corpus import Packed, load_arrays
 from smt.training.prepare import is_prepared
 from sqa.core.errors import ConfigError
 from sqa.data.priors import Priors, form
@@ -28,13 +28,13 @@ RARE = 50  # a link must be at least one in so many occurrences of the rarer of 
 KNOWN = 3  # occurrences from which on a word counts as known
 
 
-def count(packed: Packed, vocabulary: Vocabulary, pair: str, sentences: int | None = None) -> Priors:
-    """Priors from the first `sentences` aligned sentences (all of them by default)."""
+def count(packed: Packed, vocabulary: Vocabulary, pair: str) -> Priors:
+    """Priors from all aligned sentences."""
     languages = pair.split("-")
     forms = [_Forms(vocabulary, language) for language in languages]
     links: Counter[tuple[str, str]] = Counter()
     occurs: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-    for source, target, linked in _sentences(packed, sentences):
+    for source, target, linked in _sentences(packed):
         (x, at_x), (y, at_y) = forms[0](source), forms[1](target)
         occurs[0].update(x)
         occurs[1].update(y)
@@ -53,11 +53,10 @@ def pruned(priors: Priors) -> Priors:
     return Priors(priors.pair, links, source, target)
 
 
-def _sentences(packed: Packed, most: int | None) -> Iterator[tuple[list[int], list[int], list[list[int]]]]:
+def _sentences(packed: Packed) -> Iterator[tuple[list[int], list[int], list[list[int]]]]:
     """Source pieces, target pieces (without the end), links of pieces, for every aligned sentence."""
     starts = [array.tolist() for array in (packed.source_start, packed.target_start, packed.link_start)]
-    aligned = np.flatnonzero(np.diff(packed.link_start))[:most].tolist()
-    for n in aligned:
+    for n in np.flatnonzero(np.diff(packed.link_start)).tolist():
         (a, b), (c, d), (e, f) = (start[n : n + 2] for start in starts)
         yield packed.source[a : b - 1].tolist(), packed.target[c : d - 1].tolist(), packed.links[e:f].tolist()
 
@@ -95,7 +94,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("config", type=Path, help="configs/smt_*.yaml, as given to `sqa train smt`")
     parser.add_argument("data", type=Path, help="the training data it prepared: runs/smt/NAME/data")
     parser.add_argument("folder", type=Path, help="the folder to make")
-    parser.add_argument("--sentences", type=int, default=None, help="aligned sentences to use; all by default")
     given = parser.parse_args(arguments)
     config = load(given.config, SmtConfig).corpus
     if not (given.data / Vocabulary.FILE).is_file():
@@ -103,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
     if not is_prepared(config, given.data):
         print(f"{given.data}: was prepared by another config than {given.config}", file=sys.stderr)
     vocabulary = Vocabulary.load(given.data / Vocabulary.FILE)
-    priors = count(Packed.load(given.data / "packed"), vocabulary, config.pair, given.sentences)
+    priors = count(load_arrays(Packed, given.data / "packed"), vocabulary, config.pair)
     priors.save(given.folder)
     print(f"{given.folder}\t{len(priors.links)} links\t{len(priors.source)} + {len(priors.target)} words")
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from typing import Annotated
 
 from smt.models.vocab import normalise
 from smt.training.language import Languages
-from sqa.core.errors import ConfigError
+from sqa.core.errors import Bound, ConfigError, Count, Share, Whole, checked
 
 Pair = tuple[str, str, str]  # source, target, corpus
 STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
@@ -30,35 +31,26 @@ _ALIGNED_TOGETHER = 200_000  # pairs per call of the aligner: its statistics wan
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class CleanConfig:
     """Limits of the cleaner."""
 
-    min_words: int = 2  # words, either side; shorter lines come from the lexicons instead
+    min_words: Count = 2  # words, either side; shorter lines come from the lexicons instead
     max_words: int = 80  # words, either side
-    max_ratio: float = 2.0  # longer side over shorter side, after adding `ratio_slack` words to both
-    ratio_slack: int = 3  # words
-    min_letters: float = 0.7  # share of letters and blanks among the characters
+    max_ratio: Annotated[float, Bound(1)] = (
+        2.0  # longer side over shorter side, after adding `ratio_slack` words to both
+    )
+    ratio_slack: Whole = 3  # words
+    min_letters: Share = 0.7  # share of letters and blanks among the characters
     language: bool = False  # drop a pair one side of which is not in its language (smt/training/language.py)
-    overlap_words: int = 0  # also drop a side that shares this many words in a row with held-out text; 0 = off
-    min_aligned: float = 0.0  # least share of words that both directions of a word aligner link; 0 = not aligned
+    overlap_words: Whole = 0  # also drop a side that shares this many words in a row with held-out text; 0 = off
+    min_aligned: Share = 0.0  # least share of words that both directions of a word aligner link; 0 = not aligned
 
-    def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be in [0, 1], got {getattr(self, key)}"
-            for key in ("min_letters", "min_aligned")
-            if not 0 <= getattr(self, key) <= 1
-        ]
-        if not 1 <= self.min_words <= self.max_words:
-            wrong.append(f"min_words: must be >= 1 and <= max_words {self.max_words}, got {self.min_words}")
-        if self.max_ratio < 1:
-            wrong.append(f"max_ratio: must be >= 1, got {self.max_ratio}")
-        wrong += [
-            f"{key}: must be >= 0, got {getattr(self, key)}"
-            for key in ("ratio_slack", "overlap_words")
-            if getattr(self, key) < 0
-        ]
-        if wrong:
-            raise ConfigError(wrong)
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        if self.min_words > self.max_words:
+            return [f"min_words: must be <= max_words {self.max_words}, got {self.min_words}"]
+        return []
 
 
 @dataclass(slots=True)
@@ -150,9 +142,9 @@ class Duplicates:
         self._seen: set[int] = set()
 
     def __call__(self, source: str, target: str) -> bool:
-        fingerprint, before = _hash(f"{_key(source)}\n{_key(target)}"), len(self._seen)
+        fingerprint, size = _hash(f"{_key(source)}\n{_key(target)}"), len(self._seen)
         self._seen.add(fingerprint)
-        return len(self._seen) == before
+        return len(self._seen) == size
 
 
 class Overlap:
@@ -168,9 +160,9 @@ class Overlap:
 
     def _hashes(self, text: str) -> Iterator[int]:
         if self.words:
-            found = _WORD.findall(text.lower())
-            for i in range(len(found) - self.words + 1):
-                yield hash(tuple(found[i : i + self.words]))
+            words = _WORD.findall(text.lower())
+            for i in range(len(words) - self.words + 1):
+                yield hash(tuple(words[i : i + self.words]))
 
     def __call__(self, text: str) -> bool:
         return _key(text) in self._whole or any(run in self._runs for run in self._hashes(text))
@@ -195,23 +187,29 @@ def coverage(pairs: Sequence[tuple[str, str]]) -> list[float]:
     Words are compared by their first five letters, which halves the forms of an inflected language.  The aligner
     draws at random: a share moves by a few hundredths from run to run.
     """
+    sides = ([" ".join(pair[side].lower().split()) for pair in pairs] for side in (0, 1))
+    shares = []
+    for (source, target), (a, b) in zip(pairs, linked(*sides, letters=5), strict=True):
+        agreed = [link.split("-") for link in set(a.split()) & set(b.split())]
+        words = len({s for s, _ in agreed}) + len({t for _, t in agreed})
+        shares.append(words / max(len(source.split()) + len(target.split()), 1))
+    return shares
+
+
+def linked(sources: Sequence[str], targets: Sequence[str], letters: int = 0) -> list[tuple[str, str]]:
+    """eflomal's links of each pair of lines, "0-0 1-2 ...", in both directions.
+
+    letters: words are compared by so many of their first ones; 0 = all.
+    """
     import tempfile
 
     import eflomal
 
     with tempfile.TemporaryDirectory() as folder:
-        names = {name: str(Path(folder) / name) for name in ("source", "target", "forward", "reverse")}
-        for side, name in enumerate(("source", "target")):
-            Path(names[name]).write_text("\n".join(" ".join(pair[side].lower().split()) for pair in pairs) + "\n")
-        with Path(names["source"]).open() as sources, Path(names["target"]).open() as targets:
-            aligner = eflomal.Aligner(model=3, n_iterations=(2, 2, 2), source_prefix_len=5, target_prefix_len=5)
-            aligner.align(
-                sources, targets, links_filename_fwd=names["forward"], links_filename_rev=names["reverse"], quiet=True
-            )
-        forward, reverse = (Path(names[name]).read_text().split("\n") for name in ("forward", "reverse"))
-    shares = []
-    for (source, target), a, b in zip(pairs, forward[:-1], reverse[:-1], strict=True):
-        agreed = [link.split("-") for link in set(a.split()) & set(b.split())]
-        linked = len({s for s, _ in agreed}) + len({t for _, t in agreed})
-        shares.append(linked / max(len(source.split()) + len(target.split()), 1))
-    return shares
+        source, target, forward, reverse = (Path(folder) / name for name in ("source", "target", "forward", "reverse"))
+        source.write_text("\n".join(sources) + "\n")
+        target.write_text("\n".join(targets) + "\n")
+        aligner = eflomal.Aligner(model=3, n_iterations=(2, 2, 2), source_prefix_len=letters, target_prefix_len=letters)
+        with source.open() as x, target.open() as y:
+            aligner.align(x, y, links_filename_fwd=str(forward), links_filename_rev=str(reverse), quiet=True)
+        return list(zip(*(path.read_text().split("\n")[:-1] for path in (forward, reverse)), strict=True))

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 from smt.models.vocab import EOS, Vocabulary
-from smt.training.clean import Pair
+from smt.training.clean import Pair, linked
+
+Arrays = TypeVar("Arrays")
 
 
-def weigh(pairs: Sequence[Pair], weights: dict[str, float], default: float, rng: np.random.Generator) -> list[Pair]:
-    """Each pair taken `weight` times in expectation: 2.5 means twice, and once more with probability one half."""
+def weigh(pairs: Sequence[Pair], weight_of: Callable[[Pair], float], rng: np.random.Generator) -> list[Pair]:
+    """Each pair `weight` times in expectation, shuffled: 2.5 means twice, and once more with probability one half."""
     mixed: list[Pair] = []
     for pair in pairs:
-        weight = weights.get(pair[2], default)
+        weight = weight_of(pair)
         times = int(weight) + (rng.random() < weight - int(weight))
         mixed.extend([pair] * times)
     order = rng.permutation(len(mixed))
     return [mixed[i] for i in order]
+
+
+def save_arrays(arrays: Any, folder: Path) -> None:
+    """Write each field of a dataclass of arrays to its .npy file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for field in fields(arrays):
+        np.save(folder / f"{field.name}.npy", getattr(arrays, field.name))
+
+
+def load_arrays(kind: type[Arrays], folder: Path) -> Arrays:
+    """Memory-map what `save_arrays` wrote of a dataclass `kind`."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return kind(*(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +56,8 @@ class Packed:
     links: np.ndarray  # (L, 2) uint8
     link_start: np.ndarray  # (N + 1,) int64
 
-    FIELDS = ("source", "source_start", "target", "target_start", "links", "link_start")
-
     def __len__(self) -> int:
         return len(self.source_start) - 1
-
-    def save(self, folder: Path) -> None:
-        """Write one .npy per field."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for field in self.FIELDS:
-            np.save(folder / f"{field}.npy", getattr(self, field))
-
-    @classmethod
-    def load(cls, folder: Path) -> Packed:
-        """Memory-map what `save` wrote."""
-        return cls(*(np.load(folder / f"{field}.npy", mmap_mode="r", allow_pickle=False) for field in cls.FIELDS))
 
 
 def pack(pairs: Sequence[Pair], vocabulary: Vocabulary, links: Sequence[Sequence[tuple[int, int]]] | None) -> Packed:
@@ -74,28 +77,17 @@ def pack(pairs: Sequence[Pair], vocabulary: Vocabulary, links: Sequence[Sequence
     return Packed(*sides[0], *sides[1], flat, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
 
 
-def align(packed: Packed, iterations: tuple[int, int, int] = (2, 2, 2)) -> list[list[tuple[int, int]]]:
+def align(packed: Packed) -> list[list[tuple[int, int]]]:
     """Align the pieces of each sentence with eflomal (Ostling and Tiedemann 2016), both directions, intersected with
     grow-diag omitted: the links of the forward direction that the reverse one confirms, plus forward links of
     pieces left alone.
     """
-    import tempfile
-
-    import eflomal
 
     def lines(flat: np.ndarray, start: np.ndarray) -> list[str]:
         return [" ".join(map(str, flat[a : b - 1])) for a, b in pairwise(start)]
 
-    with tempfile.TemporaryDirectory() as folder:
-        names = {name: str(Path(folder) / name) for name in ("source", "target", "forward", "reverse")}
-        Path(names["source"]).write_text("\n".join(lines(packed.source, packed.source_start)) + "\n")
-        Path(names["target"]).write_text("\n".join(lines(packed.target, packed.target_start)) + "\n")
-        with Path(names["source"]).open() as source, Path(names["target"]).open() as target:
-            eflomal.Aligner(model=3, n_iterations=iterations).align(
-                source, target, links_filename_fwd=names["forward"], links_filename_rev=names["reverse"], quiet=True
-            )
-        with Path(names["forward"]).open() as forward, Path(names["reverse"]).open() as reverse:
-            return [_merge(a, b) for a, b in zip(forward, reverse, strict=True)]
+    sides = lines(packed.source, packed.source_start), lines(packed.target, packed.target_start)
+    return [_merge(forward, reverse) for forward, reverse in linked(*sides)]
 
 
 def _merge(forward: str, reverse: str) -> list[tuple[int, int]]:

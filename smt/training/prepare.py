@@ -20,7 +20,7 @@ import numpy as np
 from smt.models.vocab import Vocabulary, normalise
 from smt.training.clean import CleanConfig, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig
-from smt.training.corpus import Packed, align, lexicon, pack, weigh
+from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.language import Languages
 from smt.training.made import MadeConfig, made_pairs
 from sqa.core.errors import ConfigError, DataError, need
@@ -220,13 +220,13 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     weights = {OWN: 1.0, **config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
     words = () if config.train is not None else (*lexicon_pairs(config.pair), *names(config.pair[:2]))
     entries = [(normalise(s), normalise(t), c) for s, t, c in words]
-    mixed = weigh(pairs + entries, weights, config.default_weight, rng)
+    mixed = weigh(pairs + entries, lambda pair: weights.get(pair[2], config.default_weight), rng)
     counts = report(mixed)
     lines = (line for s, t, _ in mixed for line in (s, t))
     vocabulary = vocabulary or Vocabulary.train(lines, config.vocabulary_size, kind=config.vocabulary_kind)
     (folder / "vocabulary.model").write_bytes(vocabulary.model)
     packed, ids, probabilities = _aligned(mixed, vocabulary, config)
-    packed.save(folder / "packed")
+    save_arrays(packed, folder / "packed")
     np.save(folder / "lexicon_ids.npy", ids)
     np.save(folder / "lexicon_probabilities.npy", probabilities)
     wanted = json.dumps(asdict(config), sort_keys=True)

@@ -27,7 +27,7 @@ from smt.policies.waitk import Schedule, draw_k, parse_k
 from smt.training import identity
 from smt.training.batches import Batch, Batches
 from smt.training.config import SmtConfig, TrainConfig
-from smt.training.corpus import Packed
+from smt.training.corpus import Packed, load_arrays
 from smt.training.prepare import is_prepared, prepare
 from smt.training.steps import run_steps
 from sqa.core.errors import ConfigError
@@ -117,7 +117,7 @@ class SmtTraining:
         )
         parts = {"model": self.model, "optimizer": Moments(optimiser, self.model.named_parameters())}
         self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, t.keep), t.clip, "step")
-        packed = Packed.load(data / "packed")
+        packed = load_arrays(Packed, data / "packed")
         self.batches = Batches(packed, self.vocabulary.starts_word, t.batch_pieces, t.seed)
         self.ks = tuple(parse_k(k) for k in t.k)
         self.entropy_of = torch.compile(summed_entropy, dynamic=True) if t.compile else summed_entropy

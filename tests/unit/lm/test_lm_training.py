@@ -17,10 +17,11 @@ from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent, writable
 from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
-from smt.lm.train import begin_with, sampled
+from smt.lm.train import begin_with, weights
 from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.lm.trainer import LmTraining
 from smt.policies.waitk import FULL, Schedule
+from smt.training.corpus import weigh
 from smt.training.identity import CORPUS, take
 from smt.training.prepare import CorpusConfig
 from sqa.cli.app import app
@@ -198,7 +199,8 @@ def test_it_can_begin_with_an_adapter(folder, tmp_path):
 
 def test_short_pairs_are_used_less_often():
     rows = [("a", "w " * 10, "prose")] * 2000 + [("b", "w w", "prose")] * 2000 + [("c", "w", "cldr")] * 100
-    kept = sampled(rows, {"prose": 0.5, "cldr": 1.0}, 0.0, 10, np.random.default_rng(0))
+    corpus = CorpusConfig("es-en", weights={"prose": 0.5}, default_weight=0.0)
+    kept = weigh(rows, weights(LmConfig("a", "b", corpus)), np.random.default_rng(0))
     counts = {name: sum(row[0] == name for row in kept) for name in "abc"}
     assert counts["c"] == 100
     assert counts["a"] == pytest.approx(1000, rel=0.1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 from smt.models.vocab import EOS, normalise
-from smt.training.corpus import Packed, align, lexicon, pack, weigh
+from smt.training.corpus import Packed, align, lexicon, load_arrays, pack, save_arrays, weigh
 from tests.smt_models import vocabulary
 
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
@@ -15,7 +17,7 @@ GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city b
 def test_weights_are_expected_copies():
     rng = np.random.default_rng(0)
     pairs = [("a", "b", "x")] * 1000 + [("c", "d", "y")] * 1000
-    mixed = weigh(pairs, {"x": 2.5}, 0.1, rng)
+    mixed = weigh(pairs, lambda pair: {"x": 2.5}.get(pair[2], 0.1), rng)
     assert 2400 < sum(corpus == "x" for *_, corpus in mixed) < 2600
     assert 60 < sum(corpus == "y" for *_, corpus in mixed) < 140
 
@@ -23,11 +25,11 @@ def test_weights_are_expected_copies():
 def test_packed_round_trip(tmp_path):
     pairs = [GOOD, ("Dos ríos", "Two rivers", "b")]
     packed = pack(pairs, vocabulary(), [[(0, 1), (2, 2)], []])
-    packed.save(tmp_path)
-    again = Packed.load(tmp_path)
+    save_arrays(packed, tmp_path)
+    again = load_arrays(Packed, tmp_path)
     assert len(again) == 2
-    for field in Packed.FIELDS:
-        np.testing.assert_array_equal(getattr(again, field), getattr(packed, field))
+    for field in fields(Packed):
+        np.testing.assert_array_equal(getattr(again, field.name), getattr(packed, field.name))
     first = again.source[again.source_start[0] : again.source_start[1]]
     words = [vocabulary().decode_word(vocabulary().word(word)) for word in GOOD[0].split()]
     assert (

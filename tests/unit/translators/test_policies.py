@@ -22,7 +22,7 @@ from smt.models.waitk_translator import build as build_waitk
 from smt.policies.chosen import parse_policy
 from smt.policies.hold import Hold
 from smt.policies.local_agreement import LocalAgreement
-from smt.policies.prefixes import PolicyTranslator, Remembered, emissions
+from smt.policies.prefixes import PolicyTranslator, Remembered, written
 from smt.policies.retranslate import Retranslate
 from smt.policies.shown import agreed, writes
 from smt.policies.waitk import FULL, WaitK
@@ -42,11 +42,18 @@ APPENDING = [policy for policy in POLICIES if not isinstance(policy, Retranslate
 GROWING = ["the", "the house", "the white house", "the white house falls"]
 
 
-def shown(policy, translations, complete=None):
-    """(g, ended) -> what the reader sees after all writes of that moment; moments without a write are absent."""
-    words = [tuple(text.split()) for text in translations]
-    found = emissions(policy, 0, len(words), words[policy.start - 1 :], tuple((complete or translations[-1]).split()))
-    steps = prefixes(question(sentences=["w " * len(words)]), found).texts
+def emissions(policy, translations):
+    """The emissions of a sentence whose first 1, 2, ... words are translated so."""
+    source = [f"w{i}" for i in range(len(translations))]
+    of = {" ".join(source[: i + 1]): tuple(text.split()) for i, text in enumerate(translations)}
+    writes = written(policy, source, of.__getitem__)
+    return [Emission(0, write.token, g, ended, write.erase) for write, g, ended in writes]
+
+
+def shown(policy, translations):
+    """(g, ended) -> the text shown after all writes of that moment; moments without a write are absent."""
+    found = emissions(policy, translations)
+    steps = prefixes(question(sentences=["w " * len(translations)]), found).texts
     return {(e.g, e.ended): text for e, text in zip(found, steps, strict=True)}
 
 
@@ -95,31 +102,25 @@ def test_retranslation_shows_the_newest_translation():
 
 
 def test_retranslation_retracts_what_differs_and_no_more():
-    words = [tuple(text.split()) for text in ["the", "the house", "the white house"]]
-    assert emissions(Retranslate(), 2, 3, words, words[-1]) == [
-        Emission(2, "the", 1, False),
-        Emission(2, "house", 2, False),
-        Emission(2, "white", 3, False, erase=1),
-        Emission(2, "house", 3, False),
+    assert emissions(Retranslate(), ["the", "the house", "the white house"]) == [
+        Emission(0, "the", 1, False),
+        Emission(0, "house", 2, False),
+        Emission(0, "white", 3, False, erase=1),
+        Emission(0, "house", 3, False),
     ]
 
 
 def test_a_translation_that_only_shrinks_retracts_without_a_word():
     assert writes(("a", "b", "c"), ("a",)) == [Write("", 2)]
-    found = emissions(Retranslate(), 0, 2, [("a", "b"), ()], ())
+    found = emissions(Retranslate(), ["a b", ""])
     assert found == [Emission(0, "a", 1, False), Emission(0, "b", 1, False), Emission(0, "", 2, False, erase=2)]
     q = question(sentences=["uno dos"])
     check_emissions(q, found)
     assert prefixes(q, found).texts == ("a", "a b", "") and hypotheses(q, found) == [""]
 
 
-def test_the_end_of_the_sentence_may_change_the_translation():
-    assert shown(Retranslate(), ["a b"], "a c") == {(1, False): "a b", (1, True): "a c"}
-    assert shown(WaitK(1), ["a b"], "x c") == {(1, False): "a", (1, True): "a c"}
-
-
 def test_a_sentence_shorter_than_k():
-    assert emissions(WaitK(5), 0, 2, [], ("a", "b")) == [Emission(0, "a", 2, True), Emission(0, "b", 2, True)]
+    assert emissions(WaitK(5), ["x", "a b"]) == [Emission(0, "a", 2, True), Emission(0, "b", 2, True)]
 
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=6).map(tuple)
