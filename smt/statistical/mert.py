@@ -20,17 +20,17 @@ KEEP = 1e-4  # how much of a better BLEU (0 to 1) is worth a change of the weigh
 class Candidates:
     """N-best lists of all sentences, padded: row (s, n) is translation n of sentence s."""
 
-    scores: np.ndarray  # (S, N, W) float64, components of the log-linear model; -inf in none, padding repeats row 0
+    scores: np.ndarray  # (S, N, W) float64, components of the log-linear model; finite; padding repeats row 0
     stats: np.ndarray  # (S, N, 10) float64, see `bleu`
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[tuple[Sequence[float], Sequence[float]]]]) -> Candidates:
         """From (components, statistics) of each candidate; every list has at least one."""
         width = max(map(len, lists))
-        padded = [[*some, *[some[0]] * (width - len(some))] for some in lists]
+        padded = [[*rows, *[rows[0]] * (width - len(rows))] for rows in lists]
         return cls(
-            np.array([[scores for scores, _ in some] for some in padded], dtype=np.float64),
-            np.array([[stats for _, stats in some] for some in padded], dtype=np.float64),
+            np.array([[scores for scores, _ in rows] for rows in padded], dtype=np.float64),
+            np.array([[stats for _, stats in rows] for rows in padded], dtype=np.float64),
         )
 
     def bleu(self, weights: np.ndarray) -> float:
@@ -60,9 +60,9 @@ def search(candidates: Candidates, start: Sequence[float], free: Sequence[int], 
         weights = first.copy()
         if attempt:
             weights[index] *= np.exp(rng.normal(0.0, 0.5, len(index)))
-        weights, found = _climb(candidates, weights, index)
-        if found > best_bleu + KEEP:
-            best, best_bleu = weights, found
+        weights, value = _climb(candidates, weights, index)
+        if value > best_bleu + KEEP:
+            best, best_bleu = weights, value
     scale = np.abs(best[index]).mean()
     return (best / scale).tolist(), best_bleu
 
@@ -77,9 +77,9 @@ def _climb(candidates: Candidates, weights: np.ndarray, index: list[int]) -> tup
             size = np.abs(weights[index]).mean() * step
             for i in index:
                 for change in (size, -size):
-                    other = weights.copy()
-                    other[i] += change
-                    found = candidates.bleu(other) if other[index].any() else 0.0  # all zero would rank nothing
-                    if found > value + KEEP:
-                        weights, value, moved = other, found, True
+                    trial = weights.copy()
+                    trial[i] += change
+                    result = candidates.bleu(trial) if trial[index].any() else 0.0  # all zero would rank nothing
+                    if result > value + KEEP:
+                        weights, value, moved = trial, result, True
     return weights, value

@@ -3,7 +3,7 @@
 `sqa train smt configs/pbmt_es_en.yaml` leaves one beside the whole model; `translator: {name: pbmt, model: pbmt-es-en}`
 reads a bundled one.  Three things make it small:
 
-- Phrases that say nothing new go: rare ones, improbable ones, and those that are put together of two shorter ones
+- Redundant phrases are dropped: rare ones, improbable ones, and those composed of two shorter ones
   (relative and compositional pruning, in the spirit of Johnson et al., EMNLP 2007).
 - The word translations that smooth the phrases are the table's own rows of one token a side.
 - Counts that follow from others (of histories, of the usual case of words) are not written.
@@ -127,10 +127,10 @@ def set_weights(folder: Path, weights: Sequence[float], rounds: Sequence[Mapping
 
 def _phrase_lines(phrases: Sequence[Phrase]) -> Iterator[str]:
     """source, target, both, total; a source as in the line before is left out."""
-    before = None
+    previous = None
     for row in phrases:
-        yield f"{'' if row.source == before else row.source}\t{row.target}\t{row.both}\t{row.total}"
-        before = row.source
+        yield f"{'' if row.source == previous else row.source}\t{row.target}\t{row.both}\t{row.total}"
+        previous = row.source
 
 
 def _ngram_lines(path: Path, least: int) -> Iterator[str]:
@@ -178,7 +178,7 @@ def unpack(folder: Path, whole: Path) -> None:
         order, weights = int(config["language"]["order"]), [float(w) for w in config["language"]["weights"]]
         aligner = {name: str(config["aligner"][name]) for name in _DIRECTIONS}
         decoding = Decoding(**config["decoding"])
-        chosen, about = [float(weight) for weight in config["weights"]], dict(config["about"])
+        log_linear, about = [float(weight) for weight in config["weights"]], dict(config["about"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder / CONFIG}: not a packed model's configuration ({error!r})") from error
     phrases = list(read_phrases(folder / PHRASES))
@@ -188,7 +188,7 @@ def unpack(folder: Path, whole: Path) -> None:
     _write_ngrams(folder / NGRAMS, whole / LANGUAGE)
     (whole / f"{LANGUAGE}.wp").write_text("")
     write_language_weights(whole / LANGUAGE, order, weights)
-    write_model(whole, chosen, decoding, usual_forms(phrases), about)
+    write_model(whole, log_linear, decoding, usual_forms(phrases), about)
 
 
 def read_phrases(path: Path) -> Iterator[Phrase]:
@@ -225,24 +225,24 @@ def write_small_files(folder: Path) -> None:
 
 def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: Path) -> None:
     """Vocabularies and word translations in both directions, from the rows of one token a side."""
-    words = [sorted({word for row in phrases for word in side(row).split(" ")}) for side in (_source, _target)]
-    numbers = [{word: i for i, word in enumerate((*_SPECIAL, *some))} for some in words]
+    words = (sorted({word for row in phrases for word in row[side].split(" ")}) for side in (0, 1))
+    numbers = [{word: i for i, word in enumerate((*_SPECIAL, *vocabulary))} for vocabulary in words]
     single = [row for row in phrases if " " not in row.source and " " not in row.target]
     for name, given in _DIRECTIONS.items():
         prefix = f"{TABLE}_{name}"
-        sides = (_source, _target) if given == 0 else (_target, _source)
         totals: Counter[str] = Counter()
         for row in single:
-            totals[sides[0](row)] += row.both
-        table = np.array(
-            sorted(
-                (numbers[given][a], numbers[1 - given][b], np.log(row.both), np.log(totals[a]))
-                for row in single
-                for a, b in [(sides[0](row), sides[1](row))]
-            ),
-            dtype=LEXICON,
-        )
-        table.tofile(folder / f"{prefix}.fa_lexnd")
+            totals[row[given]] += row.both
+        table = [
+            (
+                numbers[given][row[given]],
+                numbers[1 - given][row[1 - given]],
+                np.log(row.both),
+                np.log(totals[row[given]]),
+            )
+            for row in single
+        ]
+        np.array(sorted(table), dtype=LEXICON).tofile(folder / f"{prefix}.fa_lexnd")
         for ending, side in (("svcb", given), ("tvcb", 1 - given)):
             rows = (f"{number} {word}\n" for word, number in numbers[side].items())
             (folder / f"{prefix}.{ending}").write_text("".join(rows), encoding="utf-8")
@@ -254,14 +254,6 @@ def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: 
             (folder / f"{prefix}.{ending}").write_text("")
         for ending in ("src_class_names", "trg_class_names"):
             (folder / f"{prefix}.{ending}").write_text("NULL\t0")
-
-
-def _source(row: Phrase) -> str:
-    return row.source
-
-
-def _target(row: Phrase) -> str:
-    return row.target
 
 
 def _write_ngrams(path: Path, out: Path) -> None:

@@ -85,31 +85,27 @@ class PhraseCounts:
             if n > 1 or source.count(" ") < once:
                 kept.append((source, -n, target))
         kept.sort()
-        alone = set()
+        sources = set()
         for source, group in groupby(kept, key=lambda row: row[0]):
-            alone.add(source)
+            sources.add(source)
             for _, n, target in list(group)[:best]:
                 yield target, source, self.target[target], -n
-        for source, target in self._missing(alone):
+        for source, target in self._missing(sources):
             yield target, source, self.target[target] + 1, 1
 
-    def _missing(self, known: set[str]) -> list[tuple[str, str]]:
+    def _missing(self, sources: set[str]) -> list[tuple[str, str]]:
         ranked = sorted(self.linked, key=lambda pair: (-self.linked[pair], pair))
-        found: dict[str, str] = {}
+        missing: dict[str, str] = {}
         for source, target in ranked:
-            if source not in known:
-                found.setdefault(source, target)
-        return list(found.items())
+            if source not in sources:
+                missing.setdefault(source, target)
+        return list(missing.items())
 
 
-def write_rows(rows: Iterable[tuple[str, str, int, int]], path: Path) -> int:
-    """Write phrase pairs in Thot's format, `target ||| source ||| c(target) c(both)`; returns their number."""
-    n = 0
+def write_rows(rows: Iterable[tuple[str, str, int, int]], path: Path) -> None:
+    """Write phrase pairs in Thot's format, `target ||| source ||| c(target) c(both)`."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for target, source, total, both in rows:
-            file.write(f"{target} ||| {source} ||| {total}.0 {both}.0\n")
-            n += 1
-    return n
+        file.writelines(f"{target} ||| {source} ||| {total}.0 {both}.0\n" for target, source, total, both in rows)
 
 
 def longest_source(table: Path) -> int:
@@ -120,11 +116,11 @@ def longest_source(table: Path) -> int:
 
 def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
     """Copy the rows whose source occurs in `sentences`: translating these gives the same, and loads faster."""
-    wanted = {
+    sources = {
         " ".join(tokens[i : i + n]) for tokens in sentences for n in range(1, longest + 1) for i in range(len(tokens))
     }
     with table.open(encoding="utf-8") as file, out.open("w", encoding="utf-8", newline="\n") as copy:
-        copy.writelines(line for line in file if line.split(" ||| ", 2)[1] in wanted)
+        copy.writelines(line for line in file if line.split(" ||| ", 2)[1] in sources)
 
 
 def ngrams(sentences: Iterable[Sequence[str]], order: int) -> Iterator[tuple[str, int, int]]:
@@ -133,11 +129,11 @@ def ngrams(sentences: Iterable[Sequence[str]], order: int) -> Iterator[tuple[str
     The first occurrence of every word counts as "<unk>": the chance of a new word is that of words so far.
     """
     counts: list[Counter[str]] = [Counter() for _ in range(order)]
-    known: set[str] = set()
+    seen: set[str] = set()
     total = 0
     for sentence in sentences:
-        tokens = ["<s>", *(token if token in known else "<unk>" for token in sentence), "</s>"]
-        known.update(sentence)
+        tokens = ["<s>", *(token if token in seen else "<unk>" for token in sentence), "</s>"]
+        seen.update(sentence)
         total += len(tokens)
         for n in range(1, order + 1):
             counts[n - 1].update(" ".join(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
@@ -147,19 +143,15 @@ def ngrams(sentences: Iterable[Sequence[str]], order: int) -> Iterator[tuple[str
             yield gram, history, table[gram]
 
 
-def write_ngrams(sentences: Iterable[Sequence[str]], order: int, once: int, path: Path) -> int:
-    """Write n-gram counts in Thot's format; n-grams of more than `once` words only if seen twice. Returns the lines."""
-    lines = 0
+def write_ngrams(sentences: Iterable[Sequence[str]], order: int, once: int, path: Path) -> None:
+    """Write n-gram counts in Thot's format; n-grams of more than `once` words only if seen twice."""
+    kept = (row for row in ngrams(sentences, order) if row[2] > 1 or row[0].count(" ") < once)
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for gram, history, n in ngrams(sentences, order):
-            if n > 1 or gram.count(" ") < once:
-                file.write(f"{gram} {history} {n}\n")
-                lines += 1
-    return lines
+        file.writelines(f"{gram} {history} {n}\n" for gram, history, n in kept)
 
 
 def history_counts(counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """(n-gram, count of its history) of all n-grams, in their order; KeyError for one whose history is not there."""
+    """(n-gram, count of its history) of all n-grams, in their order; KeyError for one whose history is missing."""
     total = sum(n for gram, n in counts.items() if " " not in gram)
     for gram in counts:
         history, several, _ = gram.rpartition(" ")
@@ -168,13 +160,13 @@ def history_counts(counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
 
 def only_ngrams_of(counts: Path, sentences: Iterable[Sequence[str]], order: int, out: Path) -> None:
     """Copy the n-grams that the model needs for the probability of `sentences`."""
-    wanted = {"<s>", "</s>", "<unk>"}
+    grams = {"<s>", "</s>", "<unk>"}
     for sentence in sentences:
         tokens = ["<s>", *sentence, "</s>"]
         for n in range(1, order + 1):
-            wanted.update(" ".join(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+            grams.update(" ".join(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
     with counts.open(encoding="utf-8") as file, out.open("w", encoding="utf-8", newline="\n") as copy:
-        copy.writelines(line for line in file if line.rsplit(" ", 2)[0] in wanted or "<unk>" in line)
+        copy.writelines(line for line in file if line.rsplit(" ", 2)[0] in grams or "<unk>" in line)
 
 
 LEXICON = np.dtype([("given", "<u4"), ("word", "<u4"), ("log_count", "<f4"), ("log_total", "<f4")])

@@ -93,8 +93,8 @@ def capitalise(written: Sequence[str]) -> tuple[str, ...]:
     """The words with the first letter of the first one that has any in upper case."""
     out = list(written)
     for i, word in enumerate(out):
-        if found := _WORD.search(word):
-            at = found.start()
+        if letter := _WORD.search(word):
+            at = letter.start()
             out[i] = word[:at] + word[at].upper() + word[at + 1 :]
             break
     return tuple(out)
@@ -102,5 +102,5 @@ def capitalise(written: Sequence[str]) -> tuple[str, ...]:
 
 def begins_with_capital(text: str) -> bool:
     """Whether the first letter of a text is in upper case."""
-    found = _WORD.search(text)
-    return found is not None and found.group().isupper()
+    letter = _WORD.search(text)
+    return letter is not None and letter.group().isupper()

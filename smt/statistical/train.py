@@ -57,14 +57,14 @@ _BATCH = 2000  # sentence pairs aligned per call
 
 def suits(pair: Pair) -> tuple[int, str]:
     """How well a pair suits Quizbowl, for sorting: names (capitals after the first word) count twice, words once."""
-    found = pair[1].split()
-    return -(min(len(found), 30) + 2 * sum(word[:1].isupper() for word in found[1:])), pair[1]
+    words = pair[1].split()
+    return -(min(len(words), 30) + 2 * sum(word[:1].isupper() for word in words[1:])), pair[1]
 
 
-def choose(pairs: Sequence[Pair], wanted: dict[str, int], max_words: int) -> list[Pair]:
+def choose(pairs: Sequence[Pair], sizes: dict[str, int], max_words: int) -> list[Pair]:
     """Of each corpus in `wanted` so many pairs, best suited first; too long ones are left out."""
     chosen: list[Pair] = []
-    for corpus, n in wanted.items():
+    for corpus, n in sizes.items():
         short = [p for p in pairs if p[2] == corpus and max(len(p[0].split()), len(p[1].split())) <= max_words]
         chosen += sorted(short, key=suits)[:n]
     return chosen
@@ -122,10 +122,10 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
     from thot.alignment import FastAlignModel
 
     sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
-    for name, given, other in (("invswm", *sides), ("swm", *reversed(sides))):
+    for name, source, target in (("invswm", *sides), ("swm", *reversed(sides))):
         model = FastAlignModel()
         model.variational_bayes = True
-        for x, y in zip(given, other, strict=True):
+        for x, y in zip(source, target, strict=True):
             model.add_sentence_pair(x, y, 1)
         model.start_training()
         for _ in range(config.phrases.iterations):
@@ -136,7 +136,9 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
         model.clear()
         prune_lexicon(prefix.with_suffix(".fa_lexnd"), config.phrases.least)
         for ending in (".src", ".trg", ".srctrgc"):
-            prefix.with_suffix(ending).write_text("")  # copies of the text, wanted by the decoder, but not read
+            prefix.with_suffix(ending).write_text(
+                ""
+            )  # the decoder wants these copies of the text and does not read them
 
 
 def make_phrases(config: PbmtConfig, folder: Path) -> None:
@@ -205,17 +207,12 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
         if note.exists() and json_document(note)["key"] == key:
             continue
         note.unlink(missing_ok=True)
-        wall, cpu = time.monotonic(), cpu_seconds()
+        wall, cpu = time.monotonic(), sum(os.times()[:4])  # of this process and the programs it has run
         stage(config, folder)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10  # MiB; Linux counts in KiB
-        row = {"seconds": round(time.monotonic() - wall, 1), "cpu": round(cpu_seconds() - cpu, 1), "mib": peak}
+        row = {"seconds": round(time.monotonic() - wall, 1), "cpu": round(sum(os.times()[:4]) - cpu, 1), "mib": peak}
         write_text(note, json.dumps({"key": key, **row}) + "\n")
         print(f"sqa: {name}: {row['seconds']} s ({row['cpu']} s CPU), peak {peak} MiB so far", file=sys.stderr)
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and of the programs it has run."""
-    return sum(os.times()[:4])
 
 
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:

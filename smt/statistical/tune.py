@@ -70,9 +70,9 @@ def tune_language(config: PbmtConfig, folder: Path) -> None:
         model.clear()
         return -total / sum(len(sentence) + 1 for sentence in sentences)
 
-    found = minimize(loss, np.full(3 * order, 0.5), method="Nelder-Mead", options={"maxfev": 200, "xatol": 1e-2})
-    write_language_weights(folder / "model" / LANGUAGE, order, found.x.tolist())
-    print(f"sqa: development perplexity {10**found.fun:.1f}", file=sys.stderr)
+    optimum = minimize(loss, np.full(3 * order, 0.5), method="Nelder-Mead", options={"maxfev": 200, "xatol": 1e-2})
+    write_language_weights(folder / "model" / LANGUAGE, order, optimum.x.tolist())
+    print(f"sqa: development perplexity {10**optimum.fun:.1f}", file=sys.stderr)
 
 
 def tune(config: PbmtConfig, folder: Path) -> None:
@@ -118,7 +118,7 @@ def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[fl
     """The weights with the best BLEU, and of each round weights and BLEU."""
     source = read_tokens(folder / "dev.source")
     pairs = json_document(folder / "dev.json")
-    known: list[dict[tuple[str, ...], list[float]]] = [{} for _ in source]  # words -> components
+    candidates: list[dict[tuple[str, ...], list[float]]] = [{} for _ in source]  # words -> components
     measured: dict[tuple[int, tuple[str, ...]], list[float]] = {}
     weights = list(START)
     rounds: list[dict[str, Any]] = []
@@ -126,17 +126,17 @@ def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[fl
     for number in range(config.tuning.rounds + 1):
         engine.model.weights = weights
         firsts = []
-        for i, found in enumerate(engine.candidates(source, config.tuning.candidates)):
-            for target, components in found:
+        for i, n_best in enumerate(engine.candidates(source, config.tuning.candidates)):
+            for target, components in n_best:
                 words = finish(target, pairs[i][0])
-                known[i].setdefault(words, components)
+                candidates[i].setdefault(words, components)
                 if (i, words) not in measured:
                     measured[i, words] = statistics(words, pairs[i][1])
-            firsts.append(measured[i, finish(found[0][0], pairs[i][0])])
+            firsts.append(measured[i, finish(n_best[0][0], pairs[i][0])])
         value = 100 * bleu(np.sum(firsts, axis=0))
         rounds.append({"bleu": value, "weights": weights})
         print(f"sqa: tuning round {number}: development BLEU {value:.2f}", file=sys.stderr)
-        lists = [[(c, measured[i, words]) for words, c in some.items()] for i, some in enumerate(known)]
+        lists = [[(c, measured[i, words]) for words, c in row.items()] for i, row in enumerate(candidates)]
         weights, _ = search(Candidates.of(lists), weights, range(WEIGHTS - 1), config.tuning.seed + number)
     engine.close()
     return max(rounds, key=lambda row: float(row["bleu"]))["weights"], rounds

@@ -94,16 +94,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("config", type=Path, help="configs/smt_*.yaml, as given to `sqa train smt`")
     parser.add_argument("data", type=Path, help="the training data it prepared: runs/smt/NAME/data")
     parser.add_argument("folder", type=Path, help="the folder to make")
-    given = parser.parse_args(arguments)
-    config = load(given.config, SmtConfig).corpus
-    if not (given.data / Vocabulary.FILE).is_file():
-        raise ConfigError(f"{given.data}: holds no prepared training data; `sqa train smt {given.config}` makes it")
-    if not is_prepared(config, given.data):
-        print(f"{given.data}: was prepared by another config than {given.config}", file=sys.stderr)
-    vocabulary = Vocabulary.load(given.data / Vocabulary.FILE)
-    priors = count(load_arrays(Packed, given.data / "packed"), vocabulary, config.pair)
-    priors.save(given.folder)
-    print(f"{given.folder}\t{len(priors.links)} links\t{len(priors.source)} + {len(priors.target)} words")
+    options = parser.parse_args(arguments)
+    config = load(options.config, SmtConfig).corpus
+    if not (options.data / Vocabulary.FILE).is_file():
+        raise ConfigError(f"{options.data}: holds no prepared training data; `sqa train smt {options.config}` makes it")
+    if not is_prepared(config, options.data):
+        print(f"{options.data}: was prepared by another config than {options.config}", file=sys.stderr)
+    vocabulary = Vocabulary.load(options.data / Vocabulary.FILE)
+    priors = count(load_arrays(Packed, options.data / "packed"), vocabulary, config.pair)
+    priors.save(options.folder)
+    print(f"{options.folder}\t{len(priors.links)} links\t{len(priors.source)} + {len(priors.target)} words")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ PAIRS = ("es-en", "pl-en")  # that the project has text for
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class CorpusConfig:
     """What the model learns from."""
 
@@ -34,43 +35,27 @@ class CorpusConfig:
     train: str | None = None  # your own pairs in place of the project's: TSV source, target and, if you like, corpus
     development: str | None = None  # your own pairs that measure BLEU, TSV; kept out of training
     weights: dict[str, float] = field(default_factory=dict)  # corpus -> how often each of its pairs is used per epoch
-    default_weight: float = 0.1  # for corpora not named in `weights`
+    default_weight: NotNegative = 0.1  # for corpora not named in `weights`
     back_translation: Literal["none", "apertium", "lexical"] = "none"  # source side made for English tossups
-    back_translation_every: int = 1  # every n-th tossup sentence is back-translated
+    back_translation_every: Count = 1  # every n-th tossup sentence is back-translated
     made: tuple[MadeConfig, ...] = ()  # corpora of which a translator makes one side
-    lexicon_weight: float = 1.0  # bilingual lexicons and CLDR names
-    vocabulary_size: int = 8000  # pieces, both languages together
+    lexicon_weight: NotNegative = 1.0  # bilingual lexicons and CLDR names
+    vocabulary_size: Annotated[int, Bound(300, 65535)] = 8000  # pieces, both languages together, 256 bytes among them
     vocabulary_kind: Literal["unigram", "bpe"] = "unigram"  # how SentencePiece learns them
-    aligned_sentences: int = 120_000  # sentences given to the aligner; the lexicon comes from these
-    lexicon_width: int = 24  # translations kept per source piece
-    seed: int = 0
+    aligned_sentences: Whole = 120_000  # sentences given to the aligner; the lexicon comes from these
+    lexicon_width: Whole = 24  # translations kept per source piece
+    seed: Whole = 0
     clean: CleanConfig = field(default_factory=CleanConfig)
 
-    def __post_init__(self) -> None:
-        self._check_files()
-        numbers = {f"weights.{name}": weight for name, weight in self.weights.items()}
-        numbers |= {
-            key: getattr(self, key) for key in ("default_weight", "lexicon_weight", "aligned_sentences", "seed")
-        }
-        numbers["lexicon_width"] = self.lexicon_width
-        wrong = [f"corpus.{key}: must be >= 0, got {n}" for key, n in numbers.items() if not 0 <= n < math.inf]
-        if self.back_translation_every < 1:
-            wrong.append(f"corpus.back_translation_every: must be >= 1, got {self.back_translation_every}")
-        if wrong:
-            raise ConfigError(wrong)
-        if self.vocabulary_size < 300:
-            raise ConfigError(
-                f"corpus.vocabulary_size: must be >= 300 (byte pieces included), got {self.vocabulary_size}"
-            )
-        if self.vocabulary_size > 65535:
-            raise ConfigError(f"corpus.vocabulary_size: must be <= 65535, got {self.vocabulary_size}")
-
-    def _check_files(self) -> None:
-        """Own pairs and the project's are not mixed."""
-        wrong = []
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        weights = self.weights.items()
+        wrong = [
+            f"weights.{name}: must be >= 0, got {weight}" for name, weight in weights if not 0 <= weight < math.inf
+        ]
         if self.train is None and self.pair not in PAIRS:
-            known = " or ".join(map(repr, PAIRS))
-            wrong.append(f"corpus.pair: expected {known}, or your own pairs (`train: pairs.tsv`), got {self.pair!r}")
+            pairs = " or ".join(map(repr, PAIRS))
+            wrong.append(f"corpus.pair: expected {pairs}, or your own pairs (`train: pairs.tsv`), got {self.pair!r}")
         if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", self.pair):
             wrong.append(f"corpus.pair: expected two languages, as 'fr-en', got {self.pair!r}")
         if self.train is None and self.development is not None:
@@ -80,8 +65,7 @@ class CorpusConfig:
                 "back_translation: must be none" if self.back_translation != "none" else "clean.language: must be false"
             )
             wrong.append(f"corpus.{key} with your own pairs")
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,25 +47,25 @@ def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ON
             )
         return []
     try:
-        before = _filled(once, parse_json(file.read_bytes()))
+        stored = _filled(once, parse_json(file.read_bytes()))
     except ValueError as error:
         raise DataError(f"{file}: damaged ({error}); --fresh to start anew") from error
-    changed = ", ".join(_changes(before, now))
+    changed = ", ".join(_changes(stored, now))
     return [f"{folder}: trained with another {changed}; change `name`, or --fresh to start anew"] if changed else []
 
 
 def take(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ONCE) -> None:
     """Say what the checkpoints of a folder are trained with; ConfigError if it holds those of something else."""
-    if found := problems(folder, now, once):
-        raise ConfigError(found)
+    if wrong := problems(folder, now, once):
+        raise ConfigError(wrong)
     write_text(folder / FILE, json.dumps(now, indent=1) + "\n")
 
 
-def _filled(once: Any, before: Any) -> Any:
+def _filled(once: Any, stored: Any) -> Any:
     """`before` with what it lacks of `once`."""
-    if not (isinstance(once, dict) and isinstance(before, dict)):
-        return before
-    return {**once, **{key: _filled(once.get(key), value) for key, value in before.items()}}
+    if not (isinstance(once, dict) and isinstance(stored, dict)):
+        return stored
+    return {**once, **{key: _filled(once.get(key), value) for key, value in stored.items()}}
 
 
 def _changes(old: Any, new: Any, where: str = "") -> Iterator[str]:

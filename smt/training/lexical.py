@@ -63,8 +63,8 @@ def _fits(tag: str, ending: str) -> bool:
 
 def _stems(word: str) -> list[tuple[str, str]]:
     """Dictionary forms an English word may have, with the ending taken off."""
-    found = [(word, "")]
-    for ending, rests in (
+    stems = [(word, "")]
+    for ending, restored in (
         ("ies", ("y",)),
         ("es", ("", "e")),
         ("s", ("",)),
@@ -75,10 +75,10 @@ def _stems(word: str) -> list[tuple[str, str]]:
         if word.endswith(ending) and len(word) > len(ending) + 2:
             kind = "ed" if ending.endswith("ed") else "ing" if ending == "ing" else "s"
             stem = word[: -len(ending)]
-            found.extend((stem + rest, kind) for rest in rests)
+            stems.extend((stem + letter, kind) for letter in restored)
             if len(stem) > 2 and stem[-1] == stem[-2]:
-                found.append((stem[:-1], kind))
-    return found
+                stems.append((stem[:-1], kind))
+    return stems
 
 
 class _Writer:

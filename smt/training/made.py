@@ -63,9 +63,9 @@ class MadeConfig:
 def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
     """(source, target, corpus) of every n-th text; one that the translator wrote nothing for is left out."""
     chosen = [text for text in texts if config.shortest <= len(text.split()) <= config.longest][:: config.every]
-    for text, other in zip(chosen, translated(config.translator, chosen, config.corpus), strict=True):
-        if other:
-            yield (other, text, config.corpus) if config.makes == "source" else (text, other, config.corpus)
+    for text, translation in zip(chosen, translated(config.translator, chosen, config.corpus), strict=True):
+        if translation:
+            yield (translation, text, config.corpus) if config.makes == "source" else (text, translation, config.corpus)
 
 
 def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "texts") -> list[str]:

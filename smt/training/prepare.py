@@ -42,10 +42,10 @@ def names(language: str) -> Iterator[Pair]:
 
     source, english = Locale(language), Locale("en")
     for table in ("territories", "languages", "currencies"):
-        ours, theirs = getattr(source, table), getattr(english, table)
-        for code in ours:
-            if code in theirs and not str(code).isdigit():
-                yield ours[code], theirs[code], "cldr"
+        source_names, english_names = getattr(source, table), getattr(english, table)
+        for code in source_names:
+            if code in english_names and not str(code).isdigit():
+                yield source_names[code], english_names[code], "cldr"
 
 
 def lexicon_pairs(pair: str) -> Iterator[Pair]:
@@ -162,8 +162,8 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
     sources += made.values()
     languages = None
     if config.clean.language:
-        known = ((normalise(s), normalise(t)) for s, t, _ in load_parallel(config.pair, KNOWN_LANGUAGE))
-        languages = Languages(list(known))
+        good = ((normalise(s), normalise(t)) for s, t, _ in load_parallel(config.pair, KNOWN_LANGUAGE))
+        languages = Languages(list(good))
     raw = (pair for source in sources for pair in source)
     passed = clean(raw, held_out(config), config.clean, report, languages)
     return aligned_enough(passed, config.clean.min_aligned, report)
@@ -192,8 +192,8 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
     stored = json.loads(json.dumps(asdict(CorpusConfig("es-en")))) | stored
     left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}
     for side in (stored, wanted):
-        given, default = side["weights"], side["default_weight"]
-        side["weights"] = {corpus: given.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
+        weights, default = side["weights"], side["default_weight"]
+        side["weights"] = {corpus: weights.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
     return stored == wanted and written.get("files") == _files(config).get("files")
 
 

@@ -6,7 +6,7 @@
 
 A training whose done.json is there is never done again; one that was killed goes on from its last checkpoint.  Several
 processes may be started on one sweep: each takes trainings that no other works on, and all print the whole table.  A
-folder made by another config, other data or another start model is refused, not mixed in.  k = "multi" is the config's
+folder made by another config, other data or another start model is refused.  k = "multi" is the config's
 own multi-path training, the control for the separate ones.  Inside `scheduled(...)` each training is a task for the
 workers of a scheduler, who see the same runs/.
 """
@@ -54,7 +54,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What done.json says."""
+    """The content of done.json."""
 
     k: int | str
     seed: int
@@ -84,23 +84,23 @@ def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path)
     """Every training of the sweep, all ks of the first seed before the second seed's."""
     if seeds < 1:
         raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
-    found = []
+    runs = []
     for seed in range(config.train.seed, config.train.seed + seeds):
         for k in ks:
             label = f"{MULTI if k == MULTI else f'k{k}'}-seed{seed}"
-            own = {} if k == MULTI else {"k": (k,), "k_weights": (), "evaluate_k": (k,)}
+            options = {} if k == MULTI else {"k": (k,), "k_weights": (), "evaluate_k": (k,)}
             model = replace(config.model, encoder=config.full_encoder) if k == "full" else config.model
-            train = replace(config.train, seed=seed, **own)
-            one = replace(config, name=f"{config.name}/{label}", model=model, train=train)
-            found.append(Run(k, seed, one, folder / label))
-    return found
+            train = replace(config.train, seed=seed, **options)
+            run_config = replace(config, name=f"{config.name}/{label}", model=model, train=train)
+            runs.append(Run(k, seed, run_config, folder / label))
+    return runs
 
 
 def check(runs: Sequence[Run], data: Path) -> None:
     """Refuse, all at once, folders that hold trainings of another config, data or start model."""
-    found = [problem for run in runs for problem in identity.problems(run.folder, identity.identity(run.config, data))]
-    if found:
-        raise ConfigError(found)
+    wrong = [problem for run in runs for problem in identity.problems(run.folder, identity.identity(run.config, data))]
+    if wrong:
+        raise ConfigError(wrong)
 
 
 def finish(run: Run, data: Path) -> bool:
@@ -134,13 +134,13 @@ def _minutes(steps: Path) -> float:
 
 def finished(folder: Path) -> list[Finished]:
     """The finished trainings of a sweep's folder, by k and seed."""
-    found = []
+    runs = []
     for file in folder.glob("*-seed*/done.json"):
         try:
-            found.append(Finished(**parse_json(file.read_bytes()), model=file.parent / "model"))
+            runs.append(Finished(**parse_json(file.read_bytes()), model=file.parent / "model"))
         except (ValueError, TypeError) as error:
             raise DataError(f"{file}: not what a sweep wrote ({error}); delete its folder") from error
-    return sorted(found, key=lambda run: (_order(run.k), run.seed))
+    return sorted(runs, key=lambda run: (_order(run.k), run.seed))
 
 
 def _order(k: int | str) -> tuple[bool, int]:
@@ -165,7 +165,7 @@ def table(runs: Sequence[Finished]) -> list[tuple[str, ...]]:
 
 
 def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fresh: bool = False) -> list[Finished]:
-    """Train whatever is missing, waiting at the end for what other processes work on; returns the finished runs."""
+    """Train the missing runs, waiting at the end for those of other processes; returns the finished runs."""
     folder = work_folder(config, runs)
     todo = expand(config, ks, seeds, folder)
     if fresh:
@@ -174,48 +174,44 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
-        if False in list(_trained(todo, data, wait)):  # to the last one: others are writing their checkpoints
-            print(f"sqa: {folder / 'stop'} is there: delete it and run again to go on", file=sys.stderr)
+        if False in list(_trained(todo, data, wait)):  # to the last: workers are writing their checkpoints
+            print(f"sqa: stopped by {folder / 'stop'}: delete it and run again to go on", file=sys.stderr)
             break
-    return _chosen(todo)
+    labels = {(run.k, run.seed) for run in todo}
+    return [run for run in finished(folder) if (run.k, run.seed) in labels]
 
 
 def _trained(todo: Sequence[Run], data: Path, wait: bool) -> Iterator[bool | None]:
-    """What `train_one` gave of every run: here one after another, or each where a worker of the scheduler is free."""
+    """The results of `train_one`, in this process or on the workers of the scheduler."""
     scheduler = current()
     if scheduler is None:
         yield from (train_one(run, data, wait) for run in todo)
         return
-    left = [run for run in todo if not (run.folder / "done.json").exists()]
-    if not left:
+    remaining = [run for run in todo if not (run.folder / "done.json").exists()]
+    if not remaining:
         return
-    with progress.bar("trainings", len(todo), len(todo) - len(left), unit="training") as bar:
+    with progress.bar("trainings", len(todo), len(todo) - len(remaining), unit="training") as bar:
         # a worker need not be in the folder that this process is in
-        given = [(replace(run, folder=run.folder.absolute()), data.absolute(), wait) for run in left]
-        for _, ended in each(scheduler, train_one, given, PROCESSES):
+        arguments = [(replace(run, folder=run.folder.absolute()), data.absolute(), wait) for run in remaining]
+        for _, ended in each(scheduler, train_one, arguments, PROCESSES):
             bar.update(int(ended is True))
             yield ended
 
 
 def train_one(run: Run, data: Path, wait: bool) -> bool | None:
     """Train a run as `finish` does; None if another process works on it and `wait` is not set."""
-    with held(run.folder, wait) as mine:
-        if not mine:
+    with held(run.folder, wait) as is_free:
+        if not is_free:
             return None
         check([run], data)
         return finish(run, data)
 
 
-def _chosen(todo: Sequence[Run]) -> list[Finished]:
-    labels = {(run.k, run.seed) for run in todo}
-    return [run for run in finished(todo[0].folder.parent) if (run.k, run.seed) in labels]
-
-
 def clear(runs: Sequence[Run]) -> None:
     """Empty the folders of these runs; ConfigError if a process works on one."""
     for run in runs:
-        with held(run.folder, wait=False) as mine:
-            if not mine:
+        with held(run.folder, wait=False) as is_free:
+            if not is_free:
                 raise ConfigError(f"--fresh: another process is training {run.folder}")
             empty(run.folder)
 

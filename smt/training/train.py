@@ -65,9 +65,9 @@ def losses(
     guided = None
     if alignment is not None and len(batch.links):
         sentence, t, s = batch.links.unbind(1)
-        shown = seen[sentence, t, s]
-        if shown.any():
-            guided = -alignment[sentence, t, s][shown].mean()
+        is_seen = seen[sentence, t, s]
+        if is_seen.any():
+            guided = -alignment[sentence, t, s][is_seen].mean()
     return entropy, guided, int(real.sum())
 
 
@@ -155,11 +155,11 @@ class SmtTraining:
         """Take over a model's weights.  They fit if the sizes do: a causal encoder's also start a bidirectional one."""
         model, vocabulary, _ = load_model(folder)
         free = ("dropout", "encoder")
-        theirs, ours = (
+        start, wanted = (
             {k: v for k, v in asdict(c).items() if k not in free} for c in (model.config, self.config.model)
         )
         wrong = [
-            f"model.{key}: {folder} has {theirs[key]}, got {ours[key]}" for key in ours if ours[key] != theirs[key]
+            f"model.{key}: {folder} has {start[key]}, got {wanted[key]}" for key in wanted if wanted[key] != start[key]
         ]
         if vocabulary.model != self.vocabulary.model:
             wrong.append(f"start: the training data was not segmented with the vocabulary of {folder}; prepare it anew")
