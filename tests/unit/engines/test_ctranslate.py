@@ -15,7 +15,7 @@ import torch
 from smt_models import random_model, vocabulary
 
 from smt.engines import ctranslate
-from smt.engines.ctranslate import CTranslate, CTranslateConfig, build, piece_names
+from smt.engines.ctranslate import CTranslate, CTranslateConfig, piece_names
 from smt.engines.ctranslate_export import convert, export
 from smt.models.bundle import save_model
 from smt.models.decode import decode_batch
@@ -25,10 +25,8 @@ from smt.models.vocab import BOS, EOS, PAD, UNK
 from smt.policies.waitk import FULL, Schedule, pad
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
-from sqa.files.yaml_reader import read_yaml
-from sqa.run.pipeline import stream
+from sqa.run.config import read_yaml
 
 SENTENCES = [s for q in load_questions("mini-es", limit=3) for s in q.sentences]
 ENCODERS = ["bidirectional", "causal"]
@@ -125,19 +123,7 @@ def test_batched_words_are_those_of_one_text_at_a_time(exported):
     together = found.words([" ", *texts, ""])
     assert together[0] == together[-1] == ()
     assert together[1:-1] == [found.words([text])[0] for text in texts]
-
-
-def test_translator_keeps_the_contract(exported):
-    _, folder = exported
-    config = CTranslateConfig(str(folder), threads=1)
-    full, waiting = build(config), build(dataclasses.replace(config, k=3))
-    [question] = load_questions("mini-es", limit=1)
-    for translator in (full, waiting):
-        [emissions] = translator.translate_batch([question])
-        check_emissions(question, emissions)
-        assert stream(translator, question) == emissions
-    assert full.fingerprint() == build(config).fingerprint() != waiting.fingerprint()
-    assert engine(folder, compute_type="int8").fingerprint() != engine(folder).fingerprint()
+    assert engine(folder, compute_type="int8").fingerprint() != engine(folder).fingerprint() == found.fingerprint()
 
 
 def test_a_lexicon_cannot_be_expressed(tmp_path):

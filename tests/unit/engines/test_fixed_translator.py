@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from refusals import refused
 
 from smt.engines.fixed import FixedConfig, build
@@ -18,21 +19,21 @@ def emissions(config, *questions):
     return [[(e.sentence, e.token, e.g, e.ended) for e in es] for es in translator.translate_batch(questions)]
 
 
-def test_full_reveals_sentence_by_sentence():
-    assert emissions(FixedConfig(), EVEN) == [[(0, "One", 4, True), (0, "two.", 4, True), (1, "Three.", 2, True)]]
+DIAGONAL = FixedConfig(reveal="diagonal")
+SOURCE = FixedConfig(text="source", reveal="diagonal")  # no translation: each source word as it is read
+SHOWN = [
+    (FixedConfig(), EVEN, [(0, "One", 4, True), (0, "two.", 4, True), (1, "Three.", 2, True)]),
+    (DIAGONAL, EVEN, [(0, "One", 2, False), (0, "two.", 4, False), (1, "Three.", 2, False)]),
+    (FixedConfig(), UNEVEN, [(0, "One", 4, True), (0, "two", 4, True), (1, "three.", 2, True)]),
+    (DIAGONAL, UNEVEN, [(0, "One", 2, False), (0, "two", 4, False), (1, "three.", 2, False)]),
+    (SOURCE, UNEVEN, [(int(n > 3), word, n % 4 + 1, False) for n, word in enumerate("abcdef")]),
+]
 
 
-def test_diagonal_spreads_words_over_the_sentence():
-    assert emissions(FixedConfig(reveal="diagonal"), EVEN) == [
-        [(0, "One", 2, False), (0, "two.", 4, False), (1, "Three.", 2, False)]
-    ]
-
-
-def test_unequal_sentence_counts_are_spread_over_the_question():
-    assert emissions(FixedConfig(reveal="diagonal"), UNEVEN) == [
-        [(0, "One", 2, False), (0, "two", 4, False), (1, "three.", 2, False)]
-    ]
-    assert emissions(FixedConfig(), UNEVEN) == [[(0, "One", 4, True), (0, "two", 4, True), (1, "three.", 2, True)]]
+@pytest.mark.parametrize(("config", "question", "expected"), SHOWN)
+def test_when_words_appear(config, question, expected):
+    assert emissions(config, question) == [expected]
+    assert len({build(each).fingerprint() for each in (FixedConfig(), DIAGONAL, SOURCE)}) == 3
 
 
 def test_a_file_of_sentences(tmp_path):
@@ -56,10 +57,3 @@ def test_a_file_that_is_not_utf8(tmp_path):
 
 def test_a_missing_file():
     refused(DataError, "no such file", build, FixedConfig("nowhere.txt"))
-
-
-def test_no_translation_at_all_shows_each_source_word_as_it_is_read():
-    config = FixedConfig(text="source", reveal="diagonal")
-    words = [(0, "a", 1), (0, "b", 2), (0, "c", 3), (0, "d", 4), (1, "e", 1), (1, "f", 2)]
-    assert emissions(config, UNEVEN) == [[(*word, False) for word in words]]
-    assert build(config).fingerprint() != build(FixedConfig(reveal="diagonal")).fingerprint()

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from smt.engines import moses
-from smt.engines.moses import MosesConfig, MosesServer, build, parse
+from smt.engines.moses import MosesConfig, MosesServer, parse
 from sqa.core.errors import ConfigError, DataError, RemoteProtocolError
-from sqa.core.types import Question
-from sqa.run.pipeline import stream
 
 
 class Handler(SimpleXMLRPCRequestHandler):
@@ -113,16 +111,6 @@ def test_moses_tokens_without_their_package(monkeypatch):
     refused(ConfigError, r"sacremoses: pip install 'sqa\[fairseq\]'", MosesServer, MosesConfig(tokenize="moses"))
 
 
-@pytest.mark.parametrize("keys", [{"k": "full"}, {"k": 2}, {"policy": "local-agreement", "n": 2}])
-def test_a_policy_around_it_streams_and_batches_alike(keys):
-    question = Question("q", "d", "es", (("uno", "dos", "tres"), ("cuatro",)), ("-",), "Page")
-    with xmlrpc_server(mosesserver) as url:
-        translator = build(MosesConfig(url=url, tokenize="none", **keys))
-        batched = translator.translate_batch([question])[0]
-        assert [e.token for e in batched] == ["UNO", "DOS", "TRES", "CUATRO"]
-        assert stream(translator, question) == batched
-
-
 # ----------------------------------------------------------------------------------------------- servers that fail
 
 
@@ -132,13 +120,13 @@ def fails(url: str, match: str, **keys) -> None:
     assert str(caught.value).startswith(url) and "\n" not in str(caught.value)
 
 
-def test_nobody_listens():
+def test_no_server():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     fails(f"http://127.0.0.1:{port}/RPC2", "connection refused; start mosesserver")
 
 
-def test_a_fault_is_told():
+def test_a_fault_is_reported():
     def fault(request):
         raise Fault(-503, "Missing source text\nline two")
 
@@ -213,11 +201,8 @@ def test_damaged_answers_never_escape_as_anything_else(data):
 @pytest.mark.parametrize(
     "url", ["localhost:8080", "ftp://x/RPC2", "http:///RPC2", "http://x:99999/RPC2", "http://a b/"]
 )
-def test_urls_that_are_none(url):
+def test_invalid_settings(url):
     refused(ConfigError, "url: expected something like http://localhost:8080/RPC2", MosesConfig, url=url)
-
-
-def test_a_timeout_must_be_positive():
     refused(ConfigError, "timeout: must be > 0", MosesConfig, timeout=0)
 
 

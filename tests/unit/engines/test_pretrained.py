@@ -105,15 +105,6 @@ def test_full_input_translator_keeps_the_contract(folders):
         assert stream(translator, question) == emissions
 
 
-def test_a_policy_makes_it_simultaneous(folders):
-    translator = build(config(folders, "marian", policy="wait-k", k=2))
-    [question] = load_questions("mini-es", limit=1)
-    emissions = translator.translate_batch([question])[0]
-    check_emissions(question, emissions)
-    assert any(not e.ended for e in emissions)
-    assert translator.fingerprint() != build(config(folders, "marian")).fingerprint()
-
-
 def test_beam_search_runs_and_is_another_translator(folders, loaded):
     name, greedy = loaded
     beam = Pretrained(config(folders, name, beams=3))
