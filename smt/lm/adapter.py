@@ -1,7 +1,7 @@
-"""Adapters: what a training changes of a language model, in files that the peft package reads too.
+"""Adapters: the changes that a training makes to a language model, in files that the peft package reads too.
 
 adapter_model.safetensors   the two factors of every map, float16
-adapter_config.json         what peft wants to know of them
+adapter_config.json         peft's configuration
 config.json                 direction, base, a probe of the tokenizer, how it was trained
 pieces.safetensors          the pieces that the output layer chooses from, a bit for each of the vocabulary
 """
@@ -131,7 +131,7 @@ def save_adapter(
 
 
 def load_adapter(folder: Path) -> Adapter:
-    """Read an adapter's files.  DataError for a missing, damaged or odd one."""
+    """Read an adapter's files.  DataError for missing, damaged or invalid ones."""
     for name in FILES:
         if not (folder / name).is_file():
             raise DataError(f"{folder / name}: not found; an adapter's folder holds {', '.join(FILES)}")
@@ -152,5 +152,5 @@ def load_adapter(folder: Path) -> Adapter:
 
 
 def adapter_digest(folder: Path) -> str:
-    """sha256 of the files that decide what an adapter does."""
+    """sha256 of the files that an adapter's output depends on."""
     return joined_digest(folder / name for name in FILES)

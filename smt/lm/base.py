@@ -20,7 +20,7 @@ from sqa.core.registry import did_you_mean
 from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
 
-WANTED = ("config.json", "*.safetensors", "*.safetensors.index.json", FILE)  # files that decide what a model does
+WANTED = ("config.json", "*.safetensors", "*.safetensors.index.json", FILE)  # files that a model's output depends on
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ PACKAGED = {
 
 
 def base_folder(base: str, download: bool = False, revision: str | None = None) -> Path:
-    """The folder of a model by any of its names.  Not to be had: ConfigError; damaged: DataError, ChecksumError."""
+    """The folder of a model by any of its names.  ConfigError: not available; DataError, ChecksumError: damaged."""
     path = Path(base).expanduser()
     if base in PACKAGED:
         return _packaged(base)
@@ -90,7 +90,7 @@ class Base:
     folder: Path
     network: CausalLM
     tokens: Tokens
-    fingerprint: str  # sha256 of the files that decide what it does
+    fingerprint: str  # sha256 of the files that its output depends on
 
     @property
     def identity(self) -> str:
@@ -99,7 +99,7 @@ class Base:
 
 
 def load_base(folder: Path, dtype: torch.dtype) -> Base:
-    """The model of a folder, nothing to be trained."""
+    """The model of a folder, not trainable."""
     _, config = read_shape(folder)
     tokens = Tokens.load(folder, config.get("bos_token_id"))
     network = load_network(folder, dtype)

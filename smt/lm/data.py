@@ -73,13 +73,13 @@ class Batch:
     positions: Tensor  # (B, N)
     source_needs: Tensor  # (B, S) words to be read before a source piece is seen; HIDDEN_WORD = padding
     target_words: Tensor  # (B, T) 0-based word that each target position chooses a piece of
-    labels: Tensor  # (B, T) the piece chosen next, IGNORED where there is none to learn
+    labels: Tensor  # (B, T) the piece chosen next, IGNORED where none is learnt
     copied: Tensor | None = None  # (B, T) 1 where the piece is of a name or number that the source has; None = unknown
 
     def mask(self, k: Tensor, dtype: torch.dtype, ahead: Tensor | None = None) -> Tensor:
-        """What each position looks at, to be added to the scores (B, 1, N, N); k (B,) source words.
+        """The attention mask, to be added to the scores (B, 1, N, N); k (B,) source words.
 
-        Where `ahead` (B,) is true, source positions also look at those after them.
+        Where `ahead` (B,) is true, source positions also attend to those after them.
         """
         b, n = self.pieces.shape
         s = self.source_needs.shape[1]
@@ -92,7 +92,7 @@ class Batch:
 
 
 class Batches:
-    """The batches of segmented pairs.  With `tokens` they say which names and numbers the source spells alike."""
+    """The batches of segmented pairs.  With `tokens` they mark names and numbers that the source has, too."""
 
     def __init__(
         self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int, tokens: Tokens | None = None
@@ -109,7 +109,7 @@ class Batches:
         """Tensors of these pairs.
 
         The end of half of the targets is chosen with all of the source read, that of the others when the schedule
-        comes to it, as a word of its own: before the source has ended it means "nothing to say yet".
+        comes to it, as a word of its own: before the source has ended it means READ.
         """
         p, layout = self.pairs, self.layout
         source = [np.asarray(p.source[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]

@@ -35,7 +35,7 @@ def read_shape(folder: Path) -> tuple[Shape, dict[str, Any]]:
 
 
 def shape_of(config: Mapping[str, Any]) -> Shape:
-    """The shape of a configuration; DataError for one that this network does not compute."""
+    """The shape of a configuration; DataError for one that this network does not support."""
     family = config.get("model_type")
     if family not in FAMILIES:
         raise DataError(f"a language model of type {family!r}; this program computes {', '.join(FAMILIES)}")
@@ -78,7 +78,7 @@ def _size(config: Mapping[str, Any], key: str, default: int | None = None) -> in
 
 
 def load_network(folder: Path, dtype: torch.dtype) -> CausalLM:
-    """The model of a folder, matrices and states in `dtype`, nothing to be trained.  DataError if it does not fit."""
+    """The model of a folder, matrices and states in `dtype`, not trainable.  DataError if they do not fit."""
     shape, config = read_shape(folder)
     paths = sorted(folder.glob("*.safetensors"))
     if not paths:

@@ -1,8 +1,8 @@
 """A causal language model of the Gemma 3, Llama, Qwen 2 or Qwen 3 family, as far as translating needs it.
 
-One forward pass serves training and decoding.  What a position may look at is told by masks, and where it stands by
-position numbers, both given from outside: a translator numbers source and target separately (smt/lm/layout.py), so keys
-and values of what was read stay valid as the source grows.
+One forward pass serves training and decoding.  The caller gives masks, which say what a position attends to, and
+position numbers: a translator numbers source and target separately (smt/lm/layout.py), so keys and values stay valid as
+the source grows.
 
 Letters in the shape comments: B sentences, N positions, D width, H heads, G key/value heads, C head size, M positions
 looked at, V vocabulary.
@@ -55,7 +55,7 @@ class KeyValue(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Positions that may be looked at: their keys and values in every layer, and a mask to add to the scores."""
+    """Positions that may be attended to: their keys and values in every layer, and a mask to add to the scores."""
 
     layers: Sequence[KeyValue]
     mask: Tensor  # (B, 1, N, M): 0 or -inf
@@ -119,7 +119,7 @@ class Projection(nn.Module):
 
     @torch.no_grad()
     def quantise(self) -> None:
-        """The nearest 8-bit integers in place of the weight, an adapter merged first; nothing can be trained then."""
+        """8-bit integers in place of the weight, an adapter merged first; it cannot be trained afterwards."""
         self.merge()
         self.matrix8 = quantised(self.weight)
         self.weight = nn.Parameter(torch.empty(0), requires_grad=False)
@@ -217,8 +217,8 @@ class CausalLM(nn.Module):
         """pieces and positions (B, N), mask among them (B, 1, N, N), earlier positions.
 
         Returns states (B, N, D) after the last norm, and the keys and values of the N in each layer.
-        What is looked at is what the masks say: a layer's window (512 pieces in Gemma 3) is not added to them, so a
-        text longer than it is read otherwise than by the original model.
+        Only the masks limit attention: a layer's window (512 pieces in Gemma 3) is not applied, so a longer text is
+        read differently from the original model.
         """
         x = F.embedding(pieces, self.embedding).to(self.dtype) * self.shape.embedding_scale
         turns, new = self.turns(positions), []
@@ -239,7 +239,7 @@ class CausalLM(nn.Module):
             projection.adapt(rank, scale, generator)
 
     def merge(self) -> None:
-        """Add the adapter to the weights: nothing is slower than without one then."""
+        """Add the adapter to the weights, so that it costs no time."""
         for projection in self.projections():
             projection.merge()
 

@@ -42,7 +42,9 @@ class LmWriter:
     rows: Tensor | Matrix8  # (V, D) their rows of the output layer
     rules: Rules  # over places in `pieces`
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
-    ahead: bool = False  # the source looks at itself in both directions, so it is read whole before a word is written
+    ahead: bool = (
+        False  # the source looks at itself in both directions, so it is read completely before a word is written
+    )
     bonus: Bonus | None = None  # on translations of what was read
 
     @classmethod
@@ -84,14 +86,14 @@ class LmWriter:
         return F.linear(states, self.rows).float()
 
     def indices(self, word: str) -> list[int] | None:
-        """Of the pieces of a word among those that may be chosen; None where one may not."""
+        """Numbers of a word's pieces among the V; None if one of them may not be chosen."""
         pieces = np.array(self.tokens.word(word))
         numbers = self.pieces.numpy()
         indices = numbers.searchsorted(pieces).clip(max=len(numbers) - 1)
         return indices.tolist() if (numbers[indices] == pieces).all() else None
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
-        """Sentences, none empty, whose words are all there, n rows side by side for each; nothing is read yet."""
+        """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
         segments = [self.layout.source(self.tokens, words) for words in sentences]
         stepper = LmStepper(self, schedule, torch.tensor([len(words) for words in sentences]))
         stepper.state.needs = pad([np.array(needs) for _, needs in segments], HIDDEN_WORD)
@@ -117,20 +119,20 @@ class LmWriter:
 
 
 class LmStepper:
-    """Some sentences in the middle of decoding."""
+    """Sentences being decoded."""
 
     def __init__(
         self, writer: LmWriter, schedule: Schedule, length: Tensor, source: Iterator[str] | None = None
     ) -> None:
-        """length (B,) of the sources; source: the words still to come of the one sentence, None if all are there."""
+        """length (B,) of the sources; source: the words still to come of the one sentence, None if all are complete."""
         self.writer, self.schedule, self.source = writer, schedule, source
         s, rows = writer.model.shape, len(length)
         empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=writer.model.dtype)
-        self.state = State.begin(torch.zeros(rows, 0, dtype=torch.long), length, writer.rules.nothing)
+        self.state = State.begin(torch.zeros(rows, 0, dtype=torch.long), length, writer.rules.filler)
         self.read_cache: list[KeyValue] = []  # by layer (A, G, S, C), A = B or 1 for a source that comes word by word
         self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
         self.pieces = list(writer.layout.opening)  # of that source
-        self.asked = False  # whether what asks for the translation was run, but for its last piece
+        self.asked = False  # whether the pieces before the first target word, but for the last, were run
         self.first = torch.full((rows,), OFFSET if writer.offset is None else writer.offset)  # (B,) position of piece 0
 
     @torch.inference_mode()
@@ -158,13 +160,15 @@ class LmStepper:
             self.pieces += pieces
             if not whole:
                 self.encode(torch.tensor([pieces]))
-        if whole and len(self.pieces) > length:  # what is new changes what was read; or a beam, which reads as a batch
+        if (
+            whole and len(self.pieces) > length
+        ):  # new words change the states of earlier ones; or a beam, which reads as a batch
             self.read_cache = []
             self.encode(torch.tensor([self.pieces]))
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
-        """What the model says of each piece after each row's last one (B, V), and where only the end may follow."""
+        """Scores of each piece after each row's last one (B, V), and where only the end may follow."""
         s, w, asking = self.state, self.writer, self.writer.layout.asking
         if not self.asked:
             self.asked = True
@@ -218,5 +222,5 @@ class LmStepper:
 
 
 def joined(a: KeyValue, b: KeyValue) -> KeyValue:
-    """Keys and values of positions, and those of the ones after them."""
+    """Keys and values of positions and of those after them."""
     return KeyValue(torch.cat([a.key, b.key], 2), torch.cat([a.value, b.value], 2))

@@ -61,7 +61,7 @@ class Tokens:
         self.has_digit = np.array([any(c.isdigit() for c in text) for text in texts])  # (V,)
         self.has_letter = np.array([any(map(str.isalpha, text)) for text in texts])  # (V,)
         self.has_capital = np.array([any(map(str.isupper, text)) for text in texts])  # (V,)
-        self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) nothing a word is made of
+        self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) never part of a word
         self.spelling = np.array([_spells(text) for text in texts])  # (V,) single letters of Latin script, bytes
 
     @classmethod
@@ -81,7 +81,7 @@ class Tokens:
         return np.array([_LATIN.fullmatch(text) is not None for text in self.texts])
 
     def text(self, text: str) -> list[int]:
-        """Pieces of a text as it stands: nothing is put before or after it."""
+        """Pieces of a text, without pieces put before or after it."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def word(self, word: str) -> tuple[int, ...]:

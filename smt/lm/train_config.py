@@ -25,7 +25,7 @@ class LmTrainConfig:
     learning_rate: Positive = 8e-4  # the peak, reached after `warmup` steps
     warmup: Whole = 20  # steps of linear rise
     cooldown: Whole = 300  # last steps, falling linearly to zero
-    copy_weight: Positive = 1.0  # loss of names and numbers that the source spells alike, beside other words' 1
+    copy_weight: Positive = 1.0  # weight of names and numbers that the source has, too; other words: 1
     label_smoothing: BelowOne = 0.0
     clip: Positive = 1.0  # gradient norm
     checkpoint_every: Count = 25  # steps

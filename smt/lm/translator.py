@@ -4,8 +4,8 @@
     translator: {name: causal-lm, model: lm-es-en, policy: local-agreement}   the same, every prefix anew
     translator: {name: causal-lm, model: gemma3-270m, source_language: es, policy: hold, n: 3}     untrained, by prompt
 
-An adapter (bundled, or the folder of one that `sqa train smt` made) goes on from what it wrote, at any k.  A language
-model without one translates whole texts after the prompt "Spanish: ...", "English:"; a policy of
+An adapter (bundled, or the folder of one that `sqa train smt` made) continues its own translation, at any k.  A
+language model without one translates whole texts after the prompt "Spanish: ...", "English:"; a policy of
 `smt.policies.prefixes` makes it simultaneous.
 """
 
@@ -44,7 +44,7 @@ class CausalLmConfig:
     """Which model, when it writes, and in which arithmetic."""
 
     model: str  # an adapter (bundled name or folder), or a language model: packaged name, folder, .gguf file, hub name
-    base: str | None = None  # an adapter's language model, where it is not to be found under the name it was trained on
+    base: str | None = None  # an adapter's language model, unless it lies under the name it was trained on
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     emission_rate: float = 1.0  # wait-k of an adapter: target words written per source word read, 0.5 to 2
@@ -73,7 +73,7 @@ class CausalLmConfig:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """What to load, whatever the policy."""
+    """What to load, for any policy."""
 
     folder: Path  # of the language model
     adapter: Path | None
@@ -83,7 +83,7 @@ class _Loaded:
 
 
 def resolve(config: CausalLmConfig) -> _Loaded:
-    """Find the files of a config and decide the arithmetic.  ConfigError, DataError for what is not to be had."""
+    """Find the files of a config and decide the arithmetic.  ConfigError, DataError if a file is missing or invalid."""
     bundled = DATA / "models" / config.model
     folder = bundled if (bundled / PEFT).is_file() else Path(config.model).expanduser()
     precision: Precision = fast_precision() if config.precision == "auto" else config.precision
@@ -163,7 +163,7 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
         rules += f" beam {beam.VERSION} {config.beam}"
     if loaded.adapter is not None and config.policy == "wait-k":
         schedule = Schedule(parse_k(config.k), config.emission_rate)
-        rate = "" if schedule.rate == 1.0 else f" rate {schedule.rate}"  # results stored before there was one stay
+        rate = "" if schedule.rate == 1.0 else f" rate {schedule.rate}"  # stored results without a rate stay valid
         fingerprint = hashlib.sha256(f"{rules} {schedule.k}{rate}".encode()).hexdigest()
         load = partial(helped_writer, loaded, digest, words, config.lexicon_bonus)
         return WaitKTranslator(load, schedule, Beam(config.beam), fingerprint, certain_pair(*loaded.languages))

@@ -5,8 +5,8 @@
     scores.given      # ln p(word | source, the words before it), one number per target word
 
 The whole source is read first and the words are forced (teacher forcing): one forward pass a sentence with its source
-and one with an empty source, no decoding.  What a piece is compared with are the pieces that the adapter chooses from,
-and the piece itself where it is none of them.
+and one with an empty source, no decoding.  A piece competes with the pieces that the adapter chooses from, itself
+included.
 
 Letters in the shape comments: S source pieces, A pieces that ask for the translation, T target pieces, D width, V
 pieces that the adapter chooses from.
@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -28,12 +27,12 @@ from smt.lm.layout import OFFSET
 from smt.lm.network import mask_of
 from smt.lm.stepper import LmWriter
 from smt.lm.translator import CausalLmConfig, resolve, writer
+from smt.models.scoring import summed
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.diagnose.scores import Words, WordScores
 
 VERSION = 1  # raise when the numbers change
-DIGITS = 3  # of every number told
 
 
 class LmScorer:
@@ -42,7 +41,7 @@ class LmScorer:
     group = "lm"
 
     def __init__(self, load: Callable[[], LmWriter], fingerprint: str) -> None:
-        self._load, self._fingerprint = load, fingerprint  # kept scores need no model
+        self._load, self._fingerprint = load, fingerprint  # stored scores need no model
 
     @property
     def writer(self) -> LmWriter:
@@ -50,18 +49,18 @@ class LmScorer:
         return self._load()
 
     def fingerprint(self) -> str:
-        """Hash of everything that decides the scores."""
+        """Hash of everything that the scores depend on."""
         return self._fingerprint
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Scores of each (source words, target words); the same whatever else is scored along."""
+        """Scores of each (source words, target words); independent of the other pairs."""
         return [self._of(source, target) if target else WordScores((), (), ()) for source, target in pairs]
 
     def _of(self, source: Words, target: Words) -> WordScores:
         pieces, index = self.writer.tokens.words(target)
         with_source, best = self._forced(source, pieces)
         without_source, _ = self._forced((), pieces)
-        return WordScores(*(_summed(numbers, index) for numbers in (with_source, without_source, best - with_source)))
+        return WordScores(*(summed(numbers, index) for numbers in (with_source, without_source, best - with_source)))
 
     @torch.inference_mode()
     def _forced(self, source: Words, pieces: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -82,11 +81,6 @@ class LmScorer:
         total = torch.where(in_choice, total, torch.logaddexp(total, target_scores))
         best = torch.maximum(scores.max(-1).values, target_scores)
         return target_scores - total, best - total
-
-
-def _summed(numbers: Tensor, index: Sequence[int]) -> tuple[float, ...]:
-    """Sums over the pieces of each word: (T,) -> a number per word."""
-    return tuple(np.bincount(index, numbers.double().numpy(), index[-1] + 1).round(DIGITS).tolist())
 
 
 def build(pair: str) -> LmScorer:

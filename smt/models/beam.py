@@ -14,7 +14,7 @@ Those that have ended keep their place, so the beam of the others shrinks; the s
 4.  With `unit: piece` READ happens between words, too: a word is searched for when as many pieces were read as its
     first piece needs.
 
-With n = 1 and look_ahead = 1 words are counted, and these are the very words and g of the greedy smt.models.decode.
+With n = 1 and look_ahead = 1 words are counted, and words and g are those of the greedy smt.models.decode.
 
 Letters in the shape comments: A sentences, n hypotheses of each, R = A n of them, V vocabulary, T target pieces.
 """
@@ -91,7 +91,7 @@ def search_stream(writer: Writer, source: Iterator[str], schedule: Schedule, bea
 
 @dataclass(slots=True)
 class _Hypotheses:
-    """What is searched for, in R rows; the best hypothesis of a sentence is its first row."""
+    """The hypotheses, in R rows; the best of a sentence is its first row."""
 
     score: Tensor  # (R,) log probability of everything since the start of the search
     length: Tensor  # (R,) in pieces, the one that ends it included
@@ -110,7 +110,7 @@ class _Hypotheses:
 
 
 _MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pieces", "mark_runs": "runs"}  # of State
-_MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # of State, what differs between hypotheses
+_MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # of State, per hypothesis
 
 
 class _Search:
@@ -146,7 +146,7 @@ class _Search:
     def advance(self) -> list[tuple[int, list[str]]]:
         """One more piece for all hypotheses; the words published by sentences whose search is over.
 
-        Sets `due`, and `start` to the pieces published; a sentence of which nothing more will come is not alive.
+        Sets `due`, and `start` to the pieces published; a sentence that is complete is not alive.
         """
         state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         ended = state.ended
@@ -169,7 +169,7 @@ class _Search:
         log_p = self.log_probabilities()
         self.merge_ends(log_p, state.word_open & (hypotheses.words + 1 >= limit))
         log_p[hypotheses.finished] = float("-inf")
-        log_p[hypotheses.finished, self.writer.rules.nothing] = 0.0  # goes on as it is
+        log_p[hypotheses.finished, self.writer.rules.filler] = 0.0  # stays as it is
         total = hypotheses.score[:, None] + log_p
         length = hypotheses.length + ~hypotheses.finished
         a, v = len(total) // n, total.shape[1]
@@ -252,7 +252,7 @@ class _Search:
     def tokens(self, pieces: Sequence[int]) -> list[str]:
         """The words that pieces spell; those that come out empty are left out."""
         words: list[list[int]] = []
-        last = self.writer.rules.nothing
+        last = self.writer.rules.filler
         for piece in pieces:
             if not words or bool(self.writer.rules.starts(torch.tensor(piece), torch.tensor(last))):
                 words.append([])

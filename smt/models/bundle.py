@@ -30,7 +30,7 @@ from sqa.files.records import parse_json
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
 VOCABULARIES = {kind.FILE: kind for kind in (Vocabulary, BpeVocabulary)}  # one of these files more
-MAX_BYTES = 2 << 30  # refuse to read larger files than any model of this kind has
+MAX_BYTES = 2 << 30  # refuse larger files than any model of this kind has
 
 
 def quantise(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -76,7 +76,7 @@ def save_model(
 ) -> Path:
     """Write the model into `folder`, each file whole or not at all; `about` (training config, steps) is in config.json.
 
-    What can fail, packing and formatting, comes before the first file of a model that is there is replaced.
+    Packing and formatting, which can fail, come before the first existing file is replaced.
     """
     packed = _pack(model.state_dict(), quantised)
     text = json.dumps({"format": FORMAT, "model": asdict(model.config), "about": about}, indent=1, ensure_ascii=False)

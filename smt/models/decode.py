@@ -1,24 +1,24 @@
 """Greedy wait-k decoding, once each way: streaming (reads words one by one) and batched (a recorded corpus at once).
 
-Both follow the same rules, so that a test can ask for equal words and equal g(j):
+Both follow the same rules and give equal words and equal g(j):
 
 1.  READ k words; then, per target word, WRITE its pieces and READ one more source word.  With an emission rate r
     other than 1, word j + 1 needs k + floor(j / r) source words: now and then two are read, or none.
-2.  A word is known to be complete when the model's next choice starts another word or ends the sentence.  It is
-    published with the g of that moment; the choice itself is thrown away and made again after the READ, now among
+2.  A word is complete when the model's next choice starts another word or ends the sentence.  It is
+    published with the g of that moment; the choice itself is discarded and made again after the READ, now among
     word starts and the end of the sentence only, since the published word can no longer grow.
-3.  Choosing the end of the sentence before the source has ended means READ: there is nothing to say yet.  So
+3.  Choosing the end of the sentence before the source has ended means READ.  So
     g(j) = min(k + j - 1, |S|) unless the model waited by itself; it is never smaller.
-4.  What may be chosen at all: smt/models/next_piece.py.
+4.  Which pieces may be chosen: smt/models/next_piece.py.
 
 With `unit: piece` k counts pieces, as fairseq's does, and rules 1 and 2 become:
 
 1.  Target piece j is chosen when at least k + floor((j - 1) / r) source pieces were read, the end of the source being
     one of them.  A source word arrives whole, so READ takes whole words until that many pieces are there.
-2.  The choice that shows a word to be complete stands.  The word is published with the g (in WORDS) of that moment,
+2.  The choice that completes a word stands.  The word is published with the g (in WORDS) of that moment,
     which the READ due for the choice is part of: where every word is one piece, g(j) = k + j, not k + j - 1.
 
-A beam, which looks ahead before it publishes a word: smt/models/beam.py.  What a model does: smt/models/stepper.py.
+A beam, which looks ahead before it publishes a word: smt/models/beam.py.  A model's side: smt/models/stepper.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on;
 
 @torch.inference_mode()
 def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule) -> list[list[Written]]:
-    """Translate whole sentences at once; the very words and g of `decode_stream`.  An empty one gives no words."""
+    """Translate whole sentences at once; with the words and g of `decode_stream`.  An empty one gives no words."""
     written: list[list[Written]] = [[] for _ in sentences]
     open_pieces: list[list[int]] = [[] for _ in sentences]
     names = [writer.bonus.names(words) if writer.bonus else Names() for words in sentences]

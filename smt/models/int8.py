@@ -1,8 +1,8 @@
 """Matrices as a processor multiplies them fastest.
 
 8-bit integers: half the memory of bfloat16, and on a processor with VNNI about twice its speed.  Each output has a
-scale of its own, and each row of the input gets one when it is multiplied, so what a sentence becomes does not depend
-on which others stand in its batch; the sums are integers and exact (Dettmers et al., NeurIPS 2022, without their
+scale of its own, and each row of the input gets one when it is multiplied, so a sentence does not depend on the others
+of its batch; the sums are integers and exact (Dettmers et al., NeurIPS 2022, without their
 outlier columns).
 
 float32 in the layout of oneDNN: arranged once, not for each product as MKL does; on a processor of AMD twice as fast.
@@ -76,7 +76,7 @@ class Linear32(nn.Module):
 
 
 def fast_linear(precision: Precision) -> Callable[[Tensor, Tensor | None], nn.Module] | None:
-    """What makes the fastest layer of a matrix (O, I) and its bias; None where nothing beats torch's own."""
+    """The class of the fastest layer of a matrix (O, I) and its bias; None: torch's own."""
     if precision == "int8":
         return Linear8
     return Linear32 if torch.backends.mkldnn.is_available() else None

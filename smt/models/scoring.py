@@ -4,7 +4,7 @@
     [scores] = scorer.score([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])
     scores.given      # ln p(word | source, the words before it), one number per target word
 
-The whole source is read first, whatever k the words were written at, and the words are forced (teacher forcing).
+The whole source is read first, for any k, and the words are forced (teacher forcing).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TransformerScorer:
         self.writer = TransformerWriter(model, vocabulary)
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Scores of each (source words, target words); the same whatever else is scored along."""
+        """Scores of each (source words, target words); independent of the other pairs."""
         results = [WordScores((), (), ())] * len(pairs)
         for group in by_length([y for _, y in pairs], ROWS):
             rows = [i for i in group if pairs[i][1]]
@@ -62,7 +62,7 @@ class TransformerScorer:
         ln_p = self._logits(states, alignment, source).log_softmax(-1)  # (B, T, V)
         ln_chosen = ln_p.gather(2, pieces_out[:, :, None])[:, :, 0]
         short = ln_p.max(-1).values - ln_chosen
-        return _summed(ln_chosen, words), _summed(short, words)
+        return list(map(summed, ln_chosen, words)), list(map(summed, short, words))
 
     def _logits(self, states: Tensor, alignment: Tensor | None, source: Tensor) -> Tensor:
         lexicon = self.writer.lexicon(source)
@@ -73,16 +73,13 @@ class TransformerScorer:
         return torch.stack(rows, 1)
 
     def fingerprint(self) -> str:
-        """Hash of everything that decides the scores."""
+        """Hash of everything that the scores depend on."""
         return self._fingerprint
 
 
-def _summed(numbers: Tensor, words: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
-    """Sums over the pieces of each word: (B, T) -> per sentence a number per word."""
-    return [
-        tuple(np.bincount(index, row[: len(index)], index[-1] + 1).round(3).tolist())
-        for row, index in zip(numbers.double().numpy(), words, strict=True)
-    ]
+def summed(numbers: Tensor, index: Sequence[int]) -> tuple[float, ...]:
+    """Sums over the pieces of each word, to 3 decimals: (T,) and the word of each piece -> a number per word."""
+    return tuple(np.bincount(index, numbers[: len(index)].double().numpy(), index[-1] + 1).round(3).tolist())
 
 
 def build(pair: str) -> TransformerScorer:

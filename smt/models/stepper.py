@@ -1,4 +1,4 @@
-"""What decoding knows of a model: a `Stepper` reads source words, scores the next target piece, takes the one chosen.
+"""The interface of a model in decoding: a `Stepper` reads source words, scores the next target piece, commits a choice.
 
 The greedy loop (smt/models/decode.py) and the beam (smt/models/beam.py) are written over it once; the Transformer's is
 in smt/models/transformer_stepper.py, the language model's in smt/lm/stepper.py.
@@ -33,8 +33,8 @@ class State:
     """How far B sentences are read and written."""
 
     needs: Tensor  # (B, S) source words to be read before a source piece is seen; HIDDEN_WORD = padding
-    length: Tensor  # (B,) |S| in words; HIDDEN_WORD as long as it is not known
-    read: Tensor  # (B,) words read; |S| + 1: told that the source has ended
+    length: Tensor  # (B,) |S| in words; HIDDEN_WORD while it is unknown
+    read: Tensor  # (B,) words read; |S| + 1: the end has been read, too
     last: Tensor  # (B,) the piece chosen last, by its number among the V
     written: Tensor  # (B,) target pieces chosen
     words: Tensor  # (B,) target words finished
@@ -45,7 +45,7 @@ class State:
 
     @classmethod
     def begin(cls, needs: Tensor, length: Tensor, last: int) -> State:
-        """Nothing read and nothing written; `last` stands before the first piece."""
+        """Before the first READ; `last` stands before the first piece."""
         zeros, past = torch.zeros_like(length), Past.none(len(length))
         return cls(needs, length, zeros, torch.full_like(length, last), zeros, zeros, zeros > 0, zeros == 0, *past)
 
@@ -97,7 +97,7 @@ class State:
         written: Tensor,
         schedule: Schedule,
     ) -> Iterator[Sequence[int]]:
-        """The same from a source that is still coming, of which all rows are: the pieces of each word and the end."""
+        """`read_on` from a source that still comes, for all rows: yields the pieces of each word and of the end."""
         remaining, ended = int(due[0]), bool(self.ended[0])
         needed = int(schedule.pieces_before(written[0])) if schedule.unit == "piece" else 0
         while not ended and (remaining > 0 or self.needs.shape[1] < needed):
@@ -116,7 +116,7 @@ class State:
 
 
 class Stepper(Protocol):
-    """Some sentences in the middle of decoding, and what the model keeps of them."""
+    """Sentences being decoded, with the model's caches."""
 
     state: State
 
@@ -125,7 +125,7 @@ class Stepper(Protocol):
         ...
 
     def score(self) -> tuple[Tensor, Tensor]:
-        """What the model says of each next piece (B, V), and where only the end may follow (B,) bool."""
+        """Scores of each next piece (B, V), and where only the end may follow (B,) bool."""
         ...
 
     def keep(self, rows: Tensor) -> None:
@@ -142,7 +142,7 @@ class Writer(Protocol):
 
     @property
     def rules(self) -> Rules:
-        """What may be chosen."""
+        """The pieces that may be chosen."""
         ...
 
     @property
@@ -156,7 +156,7 @@ class Writer(Protocol):
         ...
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> Stepper:
-        """Sentences, none empty, whose words are all there, n rows side by side for each; nothing is read yet."""
+        """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
         ...
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> Stepper:
@@ -164,7 +164,7 @@ class Writer(Protocol):
         ...
 
     def spell(self, pieces: Sequence[int]) -> str:
-        """The word that pieces (numbers among the V) spell; "" for none."""
+        """The word that pieces (numbers among the V) spell; "" if they spell none."""
         ...
 
 

@@ -77,7 +77,7 @@ class KeyValue(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the decoder reads of the source."""
+    """The source as the decoder reads it."""
 
     cross: list[KeyValue]  # one per decoder layer
     align_key: Tensor | None  # (B, S, D)
@@ -139,7 +139,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Sequential):
-    """Two linear maps with a non-linear function between."""
+    """Two linear maps with a non-linear function between them."""
 
     def __init__(self, config: ModelConfig) -> None:
         width, inner = config.width, config.feed_forward
@@ -198,7 +198,7 @@ class DecoderLayer(nn.Module):
         """x (B, T, D) -> the same shape.
 
         Training: the whole target at once, causal.  Decoding: T = 1, the step's key and value are written into
-        `past` (B, H, Tmax, D/H) at position `at` (B,), and past_mask (B, 1, 1, Tmax) says what is there.
+        `past` (B, H, Tmax, D/H) at position `at` (B,), and past_mask (B, 1, 1, Tmax) says which positions are filled.
         """
         entering = self.norm_attention(x) if self.pre_norm else x
         memory = self.attention.project(entering)
@@ -323,11 +323,11 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Decoding pass for one target position per sentence: pieces (B,), at (B,), visible (B, S), cached (B, Tmax).
 
-        `past` (B, H, Tmax, D/H) takes the step's keys and values; `cached` says what is there, the step included.
+        `past` (B, H, Tmax, D/H) takes the step's keys and values; `cached` says the filled positions, with the step's.
         Returns decoder states (B, 1, D) and log alignment (B, 1, S) or None.
         """
         x = self.embed(pieces.unsqueeze(1), at)
-        seen, written = additive(visible), additive(cached)  # made once for all layers
+        seen, written = additive(visible), additive(cached)  # computed once for all layers
         for layer, cross, cache in zip(self.decoder, memory.cross, past, strict=True):
             x = layer(x, cross, seen, cache, at, written)
         x = self.decoder_norm(x)
@@ -335,7 +335,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def accelerate(self, precision: Precision) -> None:
-        """Make all matrices as fast as the processor can; from here on the network only decodes."""
+        """Make all matrices as fast as the processor can; afterwards the network can only decode."""
         if (fast := fast_linear(precision)) is None:
             return
         for part in list(self.modules()):

@@ -1,9 +1,9 @@
 """Our Transformer while it decodes: the keys and values of source and target of many sentences, or of one being read.
 
-Of a source whose words are all there everything is encoded at once, and READ only shows more of it; of one that comes
-word by word each READ encodes what is new.  A bidirectional encoder encodes the words read anew after every READ, and
-the target goes on from what was written: test-time wait-k (Ma et al. 2019, Section 3).  It was never trained for that,
-and costs an encoding per READ.
+A complete source is encoded at once, and READ only makes more of it visible; of a source that comes word by word each
+READ encodes the new words.  A bidirectional encoder encodes the words read anew after every READ, and
+the target continues from the words written: test-time wait-k (Ma et al. 2019, Section 3), which the model was not
+trained for, at the cost of an encoding per READ.
 
 Letters in the shape comments: B rows, A of them with a source of its own (B, or 1 for a sentence that is being read),
 L decoder layers, H heads, D width, S source and T target pieces, V vocabulary, W lexicon entries per piece.
@@ -31,7 +31,7 @@ ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activat
 
 
 class Lexicon(NamedTuple):
-    """What the lexicon says of some sources of S pieces, W translations each."""
+    """Lexicon entries of sources of S pieces, W translations each."""
 
     ids: Tensor  # (A, S * W) int64, target pieces
     probabilities: Tensor  # (A, S, W)
@@ -43,7 +43,7 @@ class TransformerWriter:
     batch = 256
 
     def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0, language: str = "") -> None:
-        """copy_bonus: nats for what spells a name of the source (whose ISO 639-1 code is `language`), see
+        """copy_bonus: nats for pieces that spell a name of the source (whose ISO 639-1 code is `language`), see
         smt/models/copying.py."""
         self.model, self.vocabulary = model, vocabulary
         self.bonus = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
@@ -55,7 +55,7 @@ class TransformerWriter:
         self.rules = Rules(starts, joins, never, digits, EOS, PAD)
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
-        """Sentences, none empty, whose words are all there, n rows side by side for each; nothing is read yet."""
+        """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
         segmented = [self.vocabulary.words(words) for words in sentences]
         needs = [np.array([*index, len(words)]) + 1 for (_, index), words in zip(segmented, sentences, strict=True)]
         length = torch.tensor([len(words) for words in sentences])
@@ -79,7 +79,7 @@ class TransformerWriter:
         return self.vocabulary.decode_word(pieces)
 
     def logits(self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None) -> Tensor:
-        """What the model says of each piece (B, V), the lexicon included: states x (B, D), log alignment (B, S)."""
+        """Scores of each piece (B, V), the lexicon included: states x (B, D), log alignment (B, S)."""
         lexical = None if alignment is None or lexicon is None else self.lexical(alignment.exp(), lexicon)
         return self.model.logits(x, lexical)
 
@@ -98,12 +98,12 @@ class TransformerWriter:
 
 
 class TransformerStepper:
-    """Some sentences in the middle of decoding."""
+    """Sentences being decoded."""
 
     def __init__(
         self, writer: TransformerWriter, schedule: Schedule, state: State, source: Iterator[str] | None = None
     ) -> None:
-        """source: the words still to come of the one sentence; None if all sources are there."""
+        """source: the words still to come of the one sentence; None if all sources are complete."""
         self.writer, self.model, self.schedule, self.state, self.source = writer, writer.model, schedule, state, source
         c = self.model.config
         size, b = c.width // c.heads, len(state.read)
@@ -116,7 +116,7 @@ class TransformerStepper:
 
     @torch.inference_mode()
     def encode_whole(self, pieces: Tensor) -> None:
-        """Take sources (A, S) that are all there, ENCODED_ROWS at a time."""
+        """Encode complete sources (A, S), ENCODED_ROWS at a time."""
         chunks = [chunk[:, : int((chunk != PAD).sum(1).max())] for chunk in pieces.split(ENCODED_ROWS)]
         memories = [self._memory(chunk) for chunk in chunks]
         longest = pieces.shape[1]
@@ -146,13 +146,13 @@ class TransformerStepper:
         self.lexicon = self.writer.lexicon(self.pieces)
 
     def _encode_again(self, rows: Tensor) -> None:
-        """Encode what these rows (B,) bool have read, as if it were all."""
+        """Encode the words read by these rows (B,) bool as a complete source."""
         if bool(rows.any()):
             pieces = torch.where(self.state.visible()[rows], self.pieces[rows], PAD)
             self.cross[rows], self.align_key[rows] = self._memory(pieces)
 
     def _memory(self, pieces: Tensor, growing: bool = False) -> tuple[Tensor, Tensor]:
-        """What the decoder sees of source pieces (A, S), after those before if it is `growing`: cross, align_key."""
+        """cross and align_key of source pieces (A, S), which continue the pieces before if the source is `growing`."""
         states, past = self.model.encode(pieces, self.past)
         self.past = past if growing else None
         memory = self.model.remember(states, pieces)
@@ -161,14 +161,14 @@ class TransformerStepper:
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
-        """What the model says of each piece after each row's last one (B, V), and where only the end may follow."""
+        """Scores of each piece after each row's last one (B, V), and where only the end may follow."""
         s = self.state
         b, longest = len(s.written), int(s.written.max()) + 1
         if longest > self.cache.shape[3]:
             self.cache = lengthen(self.cache, 3, longest + GROWTH)
         visible = s.visible()  # (B, S)
         pieces = visible.sum(1)
-        most = int(pieces.max())  # what no sentence has read yet need not be looked at
+        most = int(pieces.max())  # pieces that no sentence has read are left out
         cached = torch.arange(longest) <= s.written[:, None]  # (B, T)
         align_key = self.align_key[:, :most] if self.align_key.shape[2] else None
         memory = Memory(_layers(self.cross[:, :, :, :most].expand(b, -1, -1, -1, -1)), align_key, self.pieces[:, :most])

@@ -1,7 +1,7 @@
 """Joint SentencePiece vocabulary, applied word by word.
 
-Every white-space word is segmented on its own, so that a word's pieces never depend on words not read yet:
-streaming and batched decoding see the same pieces.
+Every white-space word is segmented alone, so its pieces do not depend on later words: streaming and batched decoding
+see the same pieces.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Vocabulary:
 
 
 def _untrainable(size: int, message: str) -> ConfigError | DataError:
-    """What SentencePiece said, as the key of the config that it is about."""
+    """SentencePiece's message as one about the config's key."""
     if most := re.search(r"too high .*<= (\d+)", message):
         return ConfigError(f"corpus.vocabulary_size: at most {most[1]} for these pairs, got {size}")
     if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):

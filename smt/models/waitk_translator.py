@@ -1,7 +1,7 @@
 """A trained Transformer of ours as a wait-k translator: `translator: {name: waitk, model: es-en, k: 6}`.
 
-It goes on from what it wrote, whatever it was trained for: a model trained on complete sentences only is run by
-test-time wait-k (Ma et al. 2019), also with a bidirectional encoder, which then encodes what was read after every READ.
+It continues its own translation.  A model trained on complete sentences only is run by test-time wait-k (Ma et al.
+2019); a bidirectional encoder then encodes the words read anew after every READ.
 """
 
 from __future__ import annotations

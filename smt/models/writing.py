@@ -25,7 +25,7 @@ def translated(
 class WaitKTranslator:
     """Wait-k; streaming and batched give the same words and the same g.
 
-    `load` gives the model, and is asked when there is something to translate: what a store holds needs none.
+    `load` gives the model when something is translated: runs that a store holds need none.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class WaitKTranslator:
         ]
 
     def fingerprint(self) -> str:
-        """Hash of everything that decides the output."""
+        """Hash of everything that the output depends on."""
         return self._fingerprint
 
 
@@ -71,5 +71,5 @@ class WholeTexts:
         return [tuple(word.token for word in words) for words in written]
 
     def fingerprint(self) -> str:
-        """Hash of everything that decides the words."""
+        """Hash of everything that the words depend on."""
         return self._fingerprint

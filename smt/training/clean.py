@@ -1,4 +1,4 @@
-"""Cleaning a parallel corpus: pairs that teach a translator nothing are dropped, and counted by what dropped them.
+"""Cleaning a parallel corpus: useless pairs are dropped, and counted by the step that drops them.
 
     normalise -> one test after another (PAIR_TESTS) -> duplicates -> overlap with development and test sets
               -> word alignment (needs a second pass, see `aligned_enough`)

@@ -1,4 +1,4 @@
-"""What a training is made from, kept beside its checkpoints, so that another one's are never taken up by mistake."""
+"""What a training depends on, kept beside its checkpoints, so that another training never resumes from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_MATTER_TRAIN = {"threads", "compile"}  # but for the last digits
 
 
 def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
-    """Everything that decides what a training gives, as JSON values."""
+    """Everything that a training's result depends on, as JSON values."""
     kept = {key: value for key, value in asdict(config).items() if key not in _NO_MATTER}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in _NO_MATTER_TRAIN}
     files = ("vocabulary.model", "lexicon_probabilities.npy", "packed/target_start.npy")
@@ -34,9 +34,9 @@ def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
 
 
 def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ONCE) -> list[str]:
-    """Why a folder's checkpoints cannot be gone on from with this identity: the keys that differ.
+    """Why a training of this identity cannot resume from a folder's checkpoints: the keys that differ.
 
-    `once`: what run.json was written without, and what it would have said.
+    `once`: values of keys that older run.json lack.
     """
     file = folder / FILE
     if not file.exists():
@@ -55,14 +55,14 @@ def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ON
 
 
 def take(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ONCE) -> None:
-    """Say what the checkpoints of a folder are trained with; ConfigError if it holds those of something else."""
+    """Write run.json; ConfigError if the folder holds checkpoints of another training."""
     if wrong := problems(folder, now, once):
         raise ConfigError(wrong)
     write_text(folder / FILE, json.dumps(now, indent=1) + "\n")
 
 
 def _filled(once: Any, stored: Any) -> Any:
-    """`before` with what it lacks of `once`."""
+    """`before` with the keys of `once` that it lacks."""
     if not (isinstance(once, dict) and isinstance(stored, dict)):
         return stored
     return {**once, **{key: _filled(once.get(key), value) for key, value in stored.items()}}

@@ -1,12 +1,12 @@
-"""Is a sentence in the language it should be in?  A model of character triples, learnt from two thousand sentences.
+"""Whether a sentence is in its language: a model of character triples, learnt from two thousand sentences.
 
-For each side of a parallel corpus a model of a character given the two before it.  A side is refused if it looks more
-like the other side's language, or less like its own than nearly all of the sentences the model was learnt from;
-foreign names are left out of the second test.  Text too short to say is accepted.
+For each side of a parallel corpus a model of a character given the two before it.  A side is refused if the other
+side's model scores it higher, or its own scores it lower than nearly all sentences it was learnt from; foreign names
+are left out of the second test.  Too short text is accepted.
 
 Learnt from the 997 pairs of flores-dev, on newstest2013 (es-en, 3,000 pairs) and newstest2020 (pl-en, 1,001 pairs):
 0.3% and 3.7% of the good pairs refused (sentences full of names); 98.7% and 99.2% of the pairs with sides swapped and
-98.2% and 98.7% of the untranslated ones found; Polish for Spanish found in 97%, Spanish for Polish in 97%.
+98.2% and 98.7% of the untranslated ones detected; Polish for Spanish in 97%, Spanish for Polish in 97%.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Languages:
         self.source, self.target = (Trigrams([pair[side] for pair in pairs]) for side in (0, 1))
 
     def fit(self, source: str, target: str) -> bool:
-        """Whether both sides are in their languages as far as one can tell."""
+        """Whether both sides are plausible in their languages."""
         return fits(source, self.source, self.target) and fits(target, self.target, self.source)
 
 

@@ -2,13 +2,13 @@
 
     corpus:
       made:
-        - corpus: round-trip                # what `weights` calls these pairs
+        - corpus: round-trip                # their name in `weights`
           texts: tossups                    # English tossups, or parallel: the sources of the parallel text
           makes: source                     # back-translation (Sennrich et al., ACL 2016); target = distillation
           translator: {name: causal-lm, model: lm-en-es}                          (Kim and Rush, EMNLP 2016)
           every: 4                          # every n-th text
 
-Any translator will do that writes in the wanted direction.  What it wrote is kept in the cache, block by block, under
+Any translator of that direction will do.  Its output is kept in the cache, block by block, under
 the translator's fingerprint and the texts: another training takes it from there and a killed one goes on.
 """
 
@@ -61,7 +61,7 @@ class MadeConfig:
 
 
 def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
-    """(source, target, corpus) of every n-th text; one that the translator wrote nothing for is left out."""
+    """(source, target, corpus) of every n-th text; texts without a translation are left out."""
     chosen = [text for text in texts if config.shortest <= len(text.split()) <= config.longest][:: config.every]
     for text, translation in zip(chosen, translated(config.translator, chosen, config.corpus), strict=True):
         if translation:
@@ -89,7 +89,7 @@ def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "te
 
 
 def _finished_blocks(file: Path) -> list[list[str]]:
-    """The whole blocks of a file; what a kill cut off is removed from it."""
+    """The complete blocks of a file; a truncated last line is removed from it."""
     if not file.exists():
         return []
     lines = file.read_text(encoding="utf-8").split("\n")

@@ -1,6 +1,6 @@
 """Training data of one direction, from the data sets to packed arrays: `prepare(config, folder)`.
 
-Besides the parallel corpora it adds what Quizbowl lives on: names (countries, languages and currencies of Unicode
+Besides the parallel corpora it adds names (countries, languages and currencies of Unicode
 CLDR, bilingual lexicons) and English tossups with a machine-made source side (back-translation).
 """
 
