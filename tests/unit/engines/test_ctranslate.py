@@ -65,7 +65,7 @@ def test_scores_are_ours(exported):
 def test_greedy_pieces_are_ours(exported):
     """The plain search, without the rules by which our decoder keeps from looping."""
     model, folder = exported
-    found, steps = engine(folder, max_new_tokens=20), 20
+    system, steps = engine(folder, max_new_tokens=20), 20
     for sentence in SENTENCES[:6]:
         source, names = source_and_pieces(sentence)
         s, written = torch.tensor([[*source, EOS]]), [BOS]
@@ -77,7 +77,7 @@ def test_greedy_pieces_are_ours(exported):
                 scores[[PAD, UNK, BOS]] = float("-inf")
             written.append(int(scores.argmax()))
         expected = [names[i] for i in written[1:] if i != EOS]
-        assert found.translate([[names[i] for i in source]]) == [expected]
+        assert system.translate([[names[i] for i in source]]) == [expected]
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
@@ -100,9 +100,9 @@ def learn(pairs, encoder):
     """A small model after 120 steps on the same few pairs."""
     torch.manual_seed(0)
     config = ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=0)
-    model, known = Transformer(config), vocabulary()
-    source = pad([np.array([*known.words(s)[0], EOS]) for s, _ in pairs], PAD)
-    target = [known.words(t)[0] for _, t in pairs]
+    model, words = Transformer(config), vocabulary()
+    source = pad([np.array([*words.words(s)[0], EOS]) for s, _ in pairs], PAD)
+    target = [words.words(t)[0] for _, t in pairs]
     given, wanted = pad([np.array([BOS, *t]) for t in target], PAD), pad([np.array([*t, EOS]) for t in target], PAD)
     visible = (source != PAD)[:, None, :].expand(-1, given.shape[1], -1)
     optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
@@ -118,12 +118,12 @@ def learn(pairs, encoder):
 
 def test_batched_words_are_those_of_one_text_at_a_time(exported):
     _, folder = exported
-    found = engine(folder, batch_tokens=200)
+    system = engine(folder, batch_tokens=200)
     texts = [" ".join(s) for s in SENTENCES]
-    together = found.words([" ", *texts, ""])
+    together = system.words([" ", *texts, ""])
     assert together[0] == together[-1] == ()
-    assert together[1:-1] == [found.words([text])[0] for text in texts]
-    assert engine(folder, compute_type="int8").fingerprint() != engine(folder).fingerprint() == found.fingerprint()
+    assert together[1:-1] == [system.words([text])[0] for text in texts]
+    assert engine(folder, compute_type="int8").fingerprint() != engine(folder).fingerprint() == system.fingerprint()
 
 
 def test_a_lexicon_cannot_be_expressed(tmp_path):

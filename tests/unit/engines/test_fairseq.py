@@ -282,10 +282,10 @@ def test_a_flagged_dictionary_line_may_repeat_a_symbol(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no pickle", b""])
-def test_a_file_that_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_another_kind_of_file_is_refused(content: bytes, tmp_path: Path) -> None:
     files = write(tmp_path, theirs("post"))
     files[0].write_bytes(content)
-    refused(DataError, "not a checkpoint that can be read", convert, *files, tmp_path / "ours")
+    refused(DataError, "not a readable checkpoint", convert, *files, tmp_path / "ours")
     torch.save({"model": [1]}, files[0])
     refused(DataError, "no weights under 'model'", convert, *files, tmp_path / "ours")
     torch.save({"model": theirs("post").weights()}, files[0])

@@ -71,7 +71,7 @@ def test_options_that_do_not_fit_are_refused(bpe: str, codes: bytes, message: st
 
 
 @pytest.mark.parametrize(("codes", "line"), [(b"a b\nabc\n", 2), (b"a b c\n", 1)])
-def test_codes_that_are_none_are_refused(codes: bytes, line: int) -> None:
+def test_invalid_codes_are_refused(codes: bytes, line: int) -> None:
     refused(DataError, f"codes, line {line}: two symbols expected", vocabulary, "a", Cutting("subword-nmt", codes))
     refused(DataError, "not a SentencePiece model", vocabulary, "a", Cutting("sentencepiece", codes))
 
@@ -117,11 +117,11 @@ def test_moses_punctuation_is_split_off_and_attached_again() -> None:
     ids, index = v.words(["¿Qué", "casa,", "(1999)", "d'Artagnan"])
     assert [v.source[i] for i in ids] == "¿ Qué casa , ( 1999 ) d &apos; Artagnan".split()
     assert index == [0, 0, 1, 1, 2, 2, 2, 3, 3, 3]
-    place = {symbol: i + len(SPECIAL) for i, symbol in enumerate(words)}
-    assert [s for s in words if not v.starts_word[place[s]]] == [",", ")", "&apos;s", "@-@"]
-    assert [s for s in words if v.joins_next[place[s]]] == ["¿", "(", "@-@"]
-    assert v.decode_word([place["("], place["1999"], place[")"], place[","]]) == "(1999),"
-    assert v.decode_word([place["a"], place["@-@"], place["a"], place["&apos;s"]]) == "a-a's"
+    number = {symbol: i + len(SPECIAL) for i, symbol in enumerate(words)}
+    assert [s for s in words if not v.starts_word[number[s]]] == [",", ")", "&apos;s", "@-@"]
+    assert [s for s in words if v.joins_next[number[s]]] == ["¿", "(", "@-@"]
+    assert v.decode_word([number["("], number["1999"], number[")"], number[","]]) == "(1999),"
+    assert v.decode_word([number["a"], number["@-@"], number["a"], number["&apos;s"]]) == "a-a's"
 
 
 def test_escapes_are_undone_once() -> None:

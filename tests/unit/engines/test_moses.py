@@ -87,8 +87,8 @@ def client(url: str, **keys) -> MosesServer:
 
 def test_words_of_many_texts():
     with xmlrpc_server(mosesserver) as url:
-        found = client(url).words(["año <uno> & 2", "", " \t", "x\u000by|z"])
-    assert found == [("AÑO", "<UNO>", "&", "2"), (), (), ("X", "Y|Z")]
+        words = client(url).words(["año <uno> & 2", "", " \t", "x\u000by|z"])
+    assert words == [("AÑO", "<UNO>", "&", "2"), (), (), ("X", "Y|Z")]
 
 
 def test_the_bar_is_escaped_on_the_wire():

@@ -98,8 +98,8 @@ def test_pieces_without_a_name_are_left_out(loaded):
 def test_full_input_translator_keeps_the_contract(folders):
     translator = build(config(folders, "marian"))
     questions = load_questions("mini-es", limit=2)
-    found = translator.translate_batch(questions)
-    for question, emissions in zip(questions, found, strict=True):
+    results = translator.translate_batch(questions)
+    for question, emissions in zip(questions, results, strict=True):
         check_emissions(question, emissions)
         assert all(e.ended and e.g == len(question.sentences[e.sentence]) for e in emissions)
         assert stream(translator, question) == emissions
@@ -292,8 +292,8 @@ def test_a_text_too_long_is_named(folders):
 
 def test_batches_hold_every_row_once_within_the_budget():
     lengths = [3, 50, 1, 7, 7, 2, 9]
-    found = list(batches(lengths, 20))
-    assert sorted(i for group in found for i in group) == list(range(7))
-    assert found[0] == [1]  # longer than the budget, so alone
-    assert all(len(group) * max(lengths[i] for i in group) <= 20 for group in found[1:])
+    groups = list(batches(lengths, 20))
+    assert sorted(i for group in groups for i in group) == list(range(7))
+    assert groups[0] == [1]  # longer than the budget, so alone
+    assert all(len(group) * max(lengths[i] for i in group) <= 20 for group in groups[1:])
     assert list(batches([], 20)) == []

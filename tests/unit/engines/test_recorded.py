@@ -73,29 +73,29 @@ def test_questions_as_units_are_cut_at_sentence_ends(tmp_path):
     ]
 
 
-def test_tsv_by_index(tmp_path):
-    text = "index\ttoken\tdelay\n0\tA\t1\n0\tB\t5\n1\t\t\n2\tC\t3\r\n"
-    assert emissions(tsv(tmp_path, text)) == [[(0, "A", 1, False), (0, "B", 4, True)], [(0, "C", 3, False)]]
+TABLES = {  # unit, text, emissions
+    "by index": (
+        "sentence",
+        "index\ttoken\tdelay\n0\tA\t1\n0\tB\t5\n1\t\t\n2\tC\t3\r\n",
+        [[(0, "A", 1, False), (0, "B", 4, True)], [(0, "C", 3, False)]],
+    ),
+    "by question and sentence": (
+        "sentence",
+        "question\tsentence\ttoken\tdelay\none\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n",
+        [[(0, "A", 1, False), (1, "B", 2, False)], [(0, "C", 0, False)]],
+    ),
+    "by question": (
+        "question",
+        "question\ttoken\tdelay\none\tA\t1\none\tB\t5\none\tC\t7\ntwo\t\t\n",
+        [[(0, "A", 1, False), (1, "B", 1, False), (1, "C", 2, True)], []],
+    ),
+}
 
 
-def test_tsv_by_question_and_sentence(tmp_path):
-    text = "question\tsentence\ttoken\tdelay\none\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n"
-    assert emissions(tsv(tmp_path, text)) == [[(0, "A", 1, False), (1, "B", 2, False)], [(0, "C", 0, False)]]
-
-
-def test_tsv_by_question(tmp_path):
-    text = "question\ttoken\tdelay\none\tA\t1\none\tB\t5\none\tC\t7\ntwo\t\t\n"
-    assert emissions(tsv(tmp_path, text, "question")) == [
-        [(0, "A", 1, False), (1, "B", 1, False), (1, "C", 2, True)],
-        [],
-    ]
-
-
-def test_a_byte_order_mark_and_blank_lines_at_the_end_do_no_harm(tmp_path):
-    config = log(tmp_path, ROWS)
-    path = Path(config.file)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"\n\n")
-    assert len(emissions(config)[0]) == 4
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables(tmp_path, kind):
+    unit, text, expected = TABLES[kind]
+    assert emissions(tsv(tmp_path, text, unit)) == expected
 
 
 def test_fingerprints_tell_words_delays_units_and_releases_apart(tmp_path):
@@ -180,24 +180,26 @@ def test_a_wrong_log(tmp_path, what):
     assert expected in problem(log(tmp_path, rows))
 
 
-def test_a_log_that_is_cut_off_in_a_line(tmp_path):
-    config = log(tmp_path, ROWS)
-    path = Path(config.file)
-    path.write_bytes(path.read_bytes()[:-9])
-    assert ":3: not JSON" in problem(config)
+WHOLE = "".join(json.dumps(r) + "\n" for r in ROWS).encode()
+BYTES = {
+    "cut off in a line": (WHOLE[:-9], ":3: not JSON"),
+    "not UTF-8": ('{"index": 0, "prediction": "señal", "delays": [1]}\n'.encode("latin-1"), ":1: not UTF-8"),
+    "nested without end": (b"[" * 100_000, ":1: lists and objects lie more than 100 deep in one another"),
+}
 
 
-def test_a_log_that_is_not_utf_8(tmp_path):
-    config = log(tmp_path, ROWS[:1])
-    with Path(config.file).open("ab") as file:
-        file.write('{"index": 1, "prediction": "señal", "delays": [1]}\n'.encode("latin-1"))
-    assert ":2: not UTF-8" in problem(config)
-
-
-def test_a_log_nested_without_end(tmp_path):
+@pytest.mark.parametrize("what", BYTES)
+def test_damaged_bytes(tmp_path, what):
+    content, expected = BYTES[what]
     config = log(tmp_path, [])
-    Path(config.file).write_text("[" * 100_000, encoding="utf-8")
-    assert ":1: lists and objects lie more than 100 deep in one another" in problem(config)
+    Path(config.file).write_bytes(content)
+    assert expected in problem(config)
+
+
+def test_a_byte_order_mark_and_blank_lines_at_the_end_are_ignored(tmp_path):
+    config = log(tmp_path, ROWS)
+    Path(config.file).write_bytes(b"\xef\xbb\xbf" + WHOLE + b"\n\n")
+    assert len(emissions(config)[0]) == 4
 
 
 def test_a_missing_file(tmp_path):

@@ -60,14 +60,27 @@ SIMULEVAL = [speech("one", "A b", [1000.0, 4100]), speech("a/two", "E", [500.0])
 # ---------------------------------------------------------------------------------------------------- what logs mean
 
 
-def test_simulstream(tmp_path: Path) -> None:
-    assert emissions(log(tmp_path, STREAM), DATA) == [
-        [(0, "A", 1, False), (1, "b", 2, True), (1, "c", 2, True)],
-        [(0, "E", 2, True)],
-    ]
+MEANINGS = {
+    "simulstream": (
+        STREAM,
+        [[(0, "A", 1, False), (1, "b", 2, True), (1, "c", 2, True)], [(0, "E", 2, True)]],
+    ),
+    "SimulStreaming": (WHISPER, [[(0, "E", 1, False)]]),
+    "OmniSTEval": (  # the second segment begins 3 s after the first, so "c" is written at 3.2 s
+        SEGMENTS,
+        [[(0, "A", 1, False), (0, "b", 2, False), (1, "c", 1, False)], [(0, "E", 1, False)]],
+    ),
+    "SimulEval": (SIMULEVAL, [[(0, "A", 1, False), (1, "b", 2, True)], [(0, "E", 1, False)]]),
+}
 
 
-def test_recordings_are_found_by_name_in_any_order_and_ids_come_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", MEANINGS)
+def test_logs_of_each_program(program: str, tmp_path: Path) -> None:
+    rows, expected = MEANINGS[program]
+    assert emissions(log(tmp_path, rows), DATA if len(expected) > 1 else [TWO]) == expected
+
+
+def test_recordings_are_identified_by_name_in_any_order_and_ids_come_again(tmp_path: Path) -> None:
     rows = [wav(7, "two.wav"), out(7, 2.0, ["E"]), wav(7, "one.wav"), out(7, 0.5, [])]
     assert emissions(log(tmp_path, rows), DATA) == [[], [(0, "E", 2, True)]]
 
@@ -79,22 +92,6 @@ def test_two_questions_may_be_heard_in_one_recording(tmp_path: Path) -> None:
         (0, "b", 1, True),
         (0, "c", 1, True),
     ]
-
-
-def test_simulstreaming(tmp_path: Path) -> None:
-    assert emissions(log(tmp_path, WHISPER), [TWO]) == [[(0, "E", 1, False)]]
-
-
-def test_omnisteval(tmp_path: Path) -> None:
-    """The second segment begins 3 s after the first, so "c" is written at 3.2 s."""
-    assert emissions(log(tmp_path, SEGMENTS), DATA) == [
-        [(0, "A", 1, False), (0, "b", 2, False), (1, "c", 1, False)],
-        [(0, "E", 1, False)],
-    ]
-
-
-def test_simuleval(tmp_path: Path) -> None:
-    assert emissions(log(tmp_path, SIMULEVAL), DATA) == [[(0, "A", 1, False), (1, "b", 2, True)], [(0, "E", 1, False)]]
 
 
 def test_a_table_is_seen_from_its_header(tmp_path: Path) -> None:
@@ -182,8 +179,8 @@ WRONG = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_log(what: str, tmp_path: Path) -> None:
-    rows, said = WRONG[what]
-    assert said in problem(log(tmp_path, rows), DATA)
+    rows, message = WRONG[what]
+    assert message in problem(log(tmp_path, rows), DATA)
 
 
 WRONG_WHISPER = {
@@ -197,8 +194,8 @@ WRONG_WHISPER = {
 
 @pytest.mark.parametrize("what", WRONG_WHISPER)
 def test_a_wrong_log_of_simulstreaming(what: str, tmp_path: Path) -> None:
-    rows, said = WRONG_WHISPER[what]
-    assert said in problem(log(tmp_path, rows), [TWO])
+    rows, message = WRONG_WHISPER[what]
+    assert message in problem(log(tmp_path, rows), [TWO])
 
 
 def test_a_folder_without_logs(tmp_path: Path) -> None:
@@ -282,7 +279,7 @@ def test_times_are_in_the_store_keys_and_text_has_those_of_before(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"word_times": [1, 2]}, ".word_times: expected 3 seconds, one for each word, got 2"),
         ({"word_times": "1"}, ".word_times: expected 3 seconds, one for each word, got '1'"),
@@ -294,10 +291,10 @@ def test_times_are_in_the_store_keys_and_text_has_those_of_before(tmp_path: Path
         ({"recording": "a.wav"}, ".word_times: expected 3 seconds, one for each word, got None"),
     ],
 )
-def test_wrong_times(more: dict, said: str, tmp_path: Path) -> None:
+def test_wrong_times(more: dict, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="record 0") as caught:
         questions(tmp_path, **more)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_emissions_are_typed(tmp_path: Path) -> None:

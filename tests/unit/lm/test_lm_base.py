@@ -84,14 +84,14 @@ def write_gguf(path, folder, family):
 @pytest.mark.parametrize(("family", "type_"), [("gemma3", "gemma3_text"), ("llama", "llama")])
 def test_a_gguf_file_holds_the_weights_it_was_made_of(tmp_path, family, type_):
     folder = make(tmp_path / "base", type_)
-    found = load_base(base_folder(str(write_gguf(tmp_path / "m.gguf", folder, family))), torch.float32)
+    unpacked_base = load_base(base_folder(str(write_gguf(tmp_path / "m.gguf", folder, family))), torch.float32)
     original = load_network(folder, torch.float32)
-    for (name, ours), theirs in zip(found.network.named_parameters(), original.parameters(), strict=True):
+    for (name, ours), theirs in zip(unpacked_base.network.named_parameters(), original.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=0.02, rtol=0.01), name
-    assert found.network.shape.head_norms == original.shape.head_norms
-    layers = json.loads((found.folder / "config.json").read_text()).get("layer_types")
+    assert unpacked_base.network.shape.head_norms == original.shape.head_norms
+    layers = json.loads((unpacked_base.folder / "config.json").read_text()).get("layer_types")
     assert layers == (["sliding_attention"] * 3 if family == "gemma3" else None)  # every sixth layer sees everything
-    assert found.tokens.word("house") == load_base(folder, torch.float32).tokens.word("house")
+    assert unpacked_base.tokens.word("house") == load_base(folder, torch.float32).tokens.word("house")
 
 
 def test_a_gguf_file_is_unpacked_once(tmp_path):
@@ -128,8 +128,8 @@ def test_flipped_bytes_in_the_header_give_a_line(tmp_path):
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     for _ in range(40):
         broken = bytearray(whole)
-        for place in rng.integers(4, 4000, 3):
-            broken[place] = rng.integers(256)
+        for index in rng.integers(4, 4000, 3):
+            broken[index] = rng.integers(256)
         path.write_bytes(broken)
         try:
             base_folder(str(path))

@@ -60,8 +60,8 @@ def test_streaming_writes_what_batched_writes_with_the_same_g(writer, schedule):
 def test_words_not_read_yet_change_nothing(writer):
     k, base = 2, "el perro grande la casa is big el".split()
     changed = [*base[:5], "mañana", "Łódź", "1234"]
-    [one], [other] = (decode_batch(writer, [s], Schedule(k)) for s in (base, changed))
-    early = [[w for w in words if w.g <= 5] for words in (one, other)]
+    [first], [second] = (decode_batch(writer, [s], Schedule(k)) for s in (base, changed))
+    early = [[w for w in words if w.g <= 5] for words in (first, second)]
     assert early[0] == early[1]
 
 
@@ -78,16 +78,16 @@ def test_a_source_longer_than_the_offset_is_translated(writer):
 def test_the_registered_translator(tmp_path):
     folder = make(tmp_path / "base", "gemma3_text", seed=3)
     path = adapter(folder, tmp_path / "adapter", 7)
-    one, other = (build(CausalLmConfig(model=str(path), k=k, precision="float32")) for k in (2, "full"))
-    assert one.fingerprint() != other.fingerprint()
+    waiting, full_input = (build(CausalLmConfig(model=str(path), k=k, precision="float32")) for k in (2, "full"))
+    assert waiting.fingerprint() != full_input.fingerprint()
     again = build(CausalLmConfig(model=str(path), k=2, precision="float32", emission_rate=1.0))
-    assert again.fingerprint() == one.fingerprint()
+    assert again.fingerprint() == waiting.fingerprint()
     caught_up = build(CausalLmConfig(model=str(path), k=2, precision="float32", emission_rate=1.2))
-    assert caught_up.fingerprint() != one.fingerprint() and caught_up.schedule.rate == 1.2
+    assert caught_up.fingerprint() != waiting.fingerprint() and caught_up.schedule.rate == 1.2
     words = "el perro grande".split()
-    assert list(one.translate(iter(words))) == list(again.translate(iter(words)))
+    assert list(waiting.translate(iter(words))) == list(again.translate(iter(words)))
     agreed = build(CausalLmConfig(model=str(path), policy="local-agreement", precision="float32"))
-    full = list(other.translate(iter("la casa".split())))
+    full = list(full_input.translate(iter("la casa".split())))
     assert len(list(agreed.translate(iter("la casa".split())))) == len(full)
 
 
@@ -96,12 +96,12 @@ def test_a_model_is_loaded_when_there_is_something_to_translate(tmp_path, monkey
     loaded = []
     monkeypatch.setattr(translator, "load_base", lambda *found: loaded.append(found) or load_base(*found))
     path = adapter(base, tmp_path / "adapter", 7)
-    one, prompted = (
+    adapted, prompted = (
         build(CausalLmConfig(str(model), precision="float32", **options))
         for model, options in ((path, {"k": 2}), (base, {"policy": "hold", "n": 1, "source_language": "es"}))
     )
-    assert one.fingerprint() != prompted.fingerprint() and not loaded
-    for number, system in enumerate((one, prompted), 1):
+    assert adapted.fingerprint() != prompted.fingerprint() and not loaded
+    for number, system in enumerate((adapted, prompted), 1):
         list(system.translate(iter(["el", "perro"])))
         assert len(loaded) == number
 
@@ -110,15 +110,15 @@ def test_a_source_read_in_both_directions(tmp_path):
     folder = make(tmp_path / "base", "gemma3_text", seed=3)
     path = adapter(folder, tmp_path / "adapter", 7, bidirectional=True)
     settings = {"model": str(path), "precision": "float32"}
-    one, both = (build(CausalLmConfig(bidirectional=value, **settings)) for value in (False, True))
-    assert one.fingerprint() != both.fingerprint()
-    together = decode_batch(both.writer, SENTENCES, Schedule(FULL))
-    assert together != decode_batch(one.writer, SENTENCES, Schedule(FULL))
+    plain, bidirectional = (build(CausalLmConfig(bidirectional=value, **settings)) for value in (False, True))
+    assert plain.fingerprint() != bidirectional.fingerprint()
+    together = decode_batch(bidirectional.writer, SENTENCES, Schedule(FULL))
+    assert together != decode_batch(plain.writer, SENTENCES, Schedule(FULL))
     for sentence, written in zip(SENTENCES, together, strict=True):
         source = CountedSource(sentence)
-        assert list(both.translate(source)) == [word.token for word in written]
+        assert list(bidirectional.translate(source)) == [word.token for word in written]
         assert source.read == len(sentence) and all(word.g == len(sentence) for word in written)
-        assert decode_batch(both.writer, [sentence], Schedule(FULL)) == [written]
+        assert decode_batch(bidirectional.writer, [sentence], Schedule(FULL)) == [written]
 
 
 class Numbers:
@@ -136,8 +136,8 @@ class Numbers:
 
 def searched(writer, sentences, n):
     """The pieces of each sentence's best hypothesis."""
-    found = search_batch(Numbers(writer), sentences, Schedule(FULL), Beam(n))
-    return [[int(piece) for word in written for piece in word.token.split(".")] for written in found]
+    results = search_batch(Numbers(writer), sentences, Schedule(FULL), Beam(n))
+    return [[int(piece) for word in written for piece in word.token.split(".")] for written in results]
 
 
 def test_a_beam_of_one_is_greedy(writer):
@@ -166,8 +166,8 @@ def test_a_wider_beam_finds_what_is_more_probable(writer):
     sentences = [s for s in SENTENCES if s]
     greedy, wide = (searched(writer, sentences, n) for n in (1, 5))
     means = [
-        [log_probability(writer, s, pieces) for s, pieces in zip(sentences, found, strict=True)]
-        for found in (greedy, wide)
+        [log_probability(writer, s, pieces) for s, pieces in zip(sentences, translations, strict=True)]
+        for translations in (greedy, wide)
     ]
     limits = [int(piece_limit(begun(writer, s).state.visible().sum(1))) for s in sentences]
     ended = [i for i, limit in enumerate(limits) if len(greedy[i]) < limit and len(wide[i]) < limit]
@@ -184,8 +184,8 @@ def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
 def test_a_beam_reads_to_the_end_first(tmp_path):
     folder = make(tmp_path / "base", "gemma3_text", seed=3)
     path = adapter(folder, tmp_path / "adapter", 7)
-    one, wide = (build(CausalLmConfig(model=str(path), precision="float32", beam=n)) for n in (1, 4))
-    assert one.fingerprint() != wide.fingerprint()
+    greedy, wide = (build(CausalLmConfig(model=str(path), precision="float32", beam=n)) for n in (1, 4))
+    assert greedy.fingerprint() != wide.fingerprint()
     source = CountedSource("el perro grande".split())
     words = list(wide.translate(source))
     assert source.read == 3 and words == [
@@ -220,7 +220,7 @@ def test_an_untrained_model_translates_by_prompt_under_any_policy(tmp_path):
         ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is no adapter"),
     ],
 )
-def test_what_cannot_be_had_is_said_in_a_line(tmp_path, config, message):
+def test_what_is_not_available_is_an_error_of_one_line(tmp_path, config, message):
     folder = make(tmp_path / "base", "llama")
     path = adapter(folder, tmp_path / "adapter", 1)
     filled = {key: v.format(folder=folder, adapter=path) if isinstance(v, str) else v for key, v in config.items()}

@@ -45,9 +45,9 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory) -> Path:
-    found = tmp_path_factory.mktemp("index")
-    Bm25Guesser.fit([Lesson(str(i), text, page) for i, (page, text) in enumerate(LESSONS)], 1).save(found)
-    return found
+    folder = tmp_path_factory.mktemp("index")
+    Bm25Guesser.fit([Lesson(str(i), text, page) for i, (page, text) in enumerate(LESSONS)], 1).save(folder)
+    return folder
 
 
 @pytest.fixture
@@ -78,15 +78,15 @@ def test_likelihoods_are_those_of_the_original_network(folder, guesser_of):
     titles = [page.replace("_", " ") for page, _ in LESSONS]
     allowed = sorted({piece for title in titles for piece in pieces_of(folder, f" {title}\n")[1:]})
     model, text = original(folder), " ".join(TEXT[:6])
-    for one in guesser_of().chat.chat.candidates(text):
-        for shown, told in ((text, one.likelihood), ("", one.prior)):
+    for candidate in guesser_of().chat.chat.candidates(text):
+        for shown, score in ((text, candidate.likelihood), ("", candidate.prior)):
             before = pieces_of(folder, "the dog is big\nAnswer: perro\n\nQuestion:", f" {shown}" * bool(shown))
             before += pieces_of(folder, "\nAnswer:")[1:]
-            title = pieces_of(folder, f" {one.page.replace('_', ' ')}\n")[1:]
+            title = pieces_of(folder, f" {candidate.page.replace('_', ' ')}\n")[1:]
             logits = model(torch.tensor([before + title])).logits[0, len(before) - 1 : -1, allowed]
-            places = [allowed.index(piece) for piece in title]
-            expected = logits.log_softmax(-1)[torch.arange(len(title)), places].sum()
-            assert told == pytest.approx(float(expected), abs=1e-4)
+            columns = [allowed.index(piece) for piece in title]
+            expected = logits.log_softmax(-1)[torch.arange(len(title)), columns].sum()
+            assert score == pytest.approx(float(expected), abs=1e-4)
 
 
 @torch.inference_mode()
@@ -161,8 +161,8 @@ def test_a_prompt_is_read_as_from_the_start_whatever_was_read_before_it(folder):
     kept = Reader(base, titles)
     dog, house = ["the big", " dog"], ["the big", " house", " is"]
     for portions in (dog, [*dog, " is", " a"], dog[:1], house, house, ["Spanish"]):
-        found = kept.likelihoods(portions, " of", titles)
-        assert found == pytest.approx(Reader(base, titles).likelihoods(portions, " of", titles), abs=1e-4)
+        likelihoods = kept.likelihoods(portions, " of", titles)
+        assert likelihoods == pytest.approx(Reader(base, titles).likelihoods(portions, " of", titles), abs=1e-4)
 
 
 def test_other_questions_portions_models_and_solved_questions_are_other_replies(guesser_of):
@@ -173,11 +173,11 @@ def test_other_questions_portions_models_and_solved_questions_are_other_replies(
 
 
 def test_confidences_leave_room_for_none() -> None:
-    found = [Candidate("A", 2.0, -1.0, -3.0), Candidate("B", 1.0, -2.0, -2.0)]
+    candidates = [Candidate("A", 2.0, -1.0, -3.0), Candidate("B", 1.0, -2.0, -2.0)]
     weights = Weights(1.0, 0.5, -0.25, 1.0)
     logits = [2.0 - 0.5 + 0.75, 1.0 - 1.0 + 0.5, 1.0]
     total = sum(map(math.exp, logits))
-    assert confidences(found, weights) == pytest.approx([math.exp(logit) / total for logit in logits[:2]])
+    assert confidences(candidates, weights) == pytest.approx([math.exp(logit) / total for logit in logits[:2]])
     assert confidences([], weights) == []
     assert weighed("[]", weights).problem == weighed("no", weights).problem == "no candidates"
 
@@ -198,8 +198,8 @@ def test_the_fit_finds_the_weights_that_made_the_data() -> None:
 def test_steps_of_questions(guesser_of) -> None:
     words = " ".join(TEXT)
     question = Question("1", "own", "en", (tuple(TEXT),), (words,), "Dog")
-    found = steps_of(guesser_of(), [question])
-    assert len(found) == 4 and all(step.features.shape[1] == 3 and step.right.sum() == 1 for step in found)
+    steps = steps_of(guesser_of(), [question])
+    assert len(steps) == 4 and all(step.features.shape[1] == 3 and step.right.sum() == 1 for step in steps)
 
 
 def test_a_reply_of_one_title() -> None:

@@ -37,8 +37,8 @@ def test_logits_equal_those_of_transformers(folder):
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     pieces = [2, *np.random.default_rng(0).integers(4, 300, 40).tolist()]
     expected = theirs(torch.tensor([pieces])).logits[0]
-    found = scores(load_network(folder, torch.float32), pieces)
-    assert torch.allclose(found, expected, atol=2e-4, rtol=1e-4)
+    ours = scores(load_network(folder, torch.float32), pieces)
+    assert torch.allclose(ours, expected, atol=2e-4, rtol=1e-4)
     assert float(expected.std()) > 0.1  # there is something to agree on
 
 

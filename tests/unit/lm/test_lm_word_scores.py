@@ -39,9 +39,9 @@ def plain(scorer, source, target):
         total = less = 0.0
         for piece in w.tokens.word(word):
             n = len(before) + len(asked)
-            places = [*range(len(before)), *(OFFSET + i for i in range(len(asked)))]
+            positions = [*range(len(before)), *(OFFSET + i for i in range(len(asked)))]
             own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), torch.float32)
-            states, _ = w.model(torch.tensor([[*before, *asked]]), torch.tensor([places]), own)
+            states, _ = w.model(torch.tensor([[*before, *asked]]), torch.tensor([positions]), own)
             choice = sorted({*w.pieces.tolist(), piece})
             scores = (w.model.output_rows(torch.tensor(choice)) @ states[0, -1]).log_softmax(0)
             total += float(scores[choice.index(piece)])

@@ -20,8 +20,8 @@ def batch(source_words: int, target_words: int) -> Batch:
 
 def seen(k: int, rate: float, source_words: int = 300, target_words: int = 200) -> list[int]:
     """How many source words each target word sees."""
-    one = batch(source_words, target_words)
-    return Schedule(k, rate).visible(one.source_word, one.target_word)[0].sum(1).tolist()
+    pair = batch(source_words, target_words)
+    return Schedule(k, rate).visible(pair.source_word, pair.target_word)[0].sum(1).tolist()
 
 
 def test_at_rate_one_a_word_is_read_per_word_written():
@@ -30,17 +30,17 @@ def test_at_rate_one_a_word_is_read_per_word_written():
 
 @pytest.mark.parametrize("k", [3, 6, 15])
 def test_an_emission_rate_of_97_percent_reads_one_more_word_every_33(k):
-    plain, paced = seen(k, 1.0), seen(k, 0.97)
-    extra = [b - a for a, b in zip(plain, paced, strict=True)]
+    plain, slower = seen(k, 1.0), seen(k, 0.97)
+    extra = [b - a for a, b in zip(plain, slower, strict=True)]
     assert extra[:33] == [0] * 33 and extra[33] == 1 and extra == sorted(extra)
     assert extra[97] == 3 and extra[194] == 6  # (j - 1) / 0.97 = 100 and 200 after 97 and 194 words
-    assert max(paced) <= 301
+    assert max(slower) <= 301
 
 
 def test_full_input_sees_everything_at_any_rate():
     assert set(seen(FULL, 0.97, 20, 30)) == {21}
 
 
-def test_rates_that_are_none_are_refused():
+def test_invalid_rates_are_refused():
     for wrong in (0.0, 1.2):
         refused(ConfigError, "emission_rate", config, emission_rate=wrong)

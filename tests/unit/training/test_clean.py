@@ -89,9 +89,9 @@ def test_cleaning_is_streamed():
 
 
 def test_language_tells_swapped_untranslated_and_foreign_sides():
-    known = mini()
-    languages = Languages(known[::2])
-    new = [pair for pair in known[1::2] if min(map(len, pair)) > 60]
+    pairs = mini()
+    languages = Languages(pairs[::2])
+    new = [pair for pair in pairs[1::2] if min(map(len, pair)) > 60]
     assert np.mean([languages.fit(x, y) for x, y in new]) > 0.9
     assert np.mean([languages.fit(y, x) for x, y in new]) < 0.1
     assert np.mean([languages.fit(y, y) for _, y in new]) < 0.1

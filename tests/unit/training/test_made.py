@@ -60,15 +60,15 @@ def test_another_translator_is_not_answered_from_the_cache() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"makes": "target"}, "tossups are English"),
         ({"every": 0}, "every: must be >= 1"),
         ({"translator": {"name": "doubles:build_translator", "kk": 1}}, "kk"),
     ],
 )
-def test_odd_entries_are_refused(change: dict, said: str) -> None:
-    refused(ConfigError, said, replace, BACK, **change)
+def test_odd_entries_are_refused(change: dict, message: str) -> None:
+    refused(ConfigError, message, replace, BACK, **change)
 
 
 def test_what_earlier_entries_made_can_be_the_text() -> None:

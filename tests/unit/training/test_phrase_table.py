@@ -41,9 +41,9 @@ def test_tokens(text, expected):
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Co"], exclude_characters=tokens.JOINER), max_size=40))
 def test_tokens_spell_the_text_again(text):
-    found = tokens.tokenise(text)
-    assert all(token and not any(c.isspace() or c in "|<>{}" for c in token) for token in found)
-    assert tokens.words(found) == tuple(normalise(text).split())
+    pieces = tokens.tokenise(text)
+    assert all(token and not any(c.isspace() or c in "|<>{}" for c in token) for token in pieces)
+    assert tokens.words(pieces) == tuple(normalise(text).split())
 
 
 @given(st.text("ab.'-( ", max_size=20), st.text("ab.'-( ", max_size=20))
@@ -82,23 +82,23 @@ def test_which_texts_begin_with_a_capital():
 def consistent(links: np.ndarray, longest: int) -> set[tuple[int, int, int, int]]:
     """The definition, tried on every pair of spans."""
     size, width = links.shape
-    found = set()
+    pairs = set()
     for i in range(size):
         for k in range(i, min(size, i + longest)):
             for j in range(width):
                 for m in range(j, min(width, j + longest)):
                     inside = links[i : k + 1, j : m + 1].sum()
                     if inside and inside == links[i : k + 1].sum() and inside == links[:, j : m + 1].sum():
-                        found.add((i, k, j, m))
-    return found
+                        pairs.add((i, k, j, m))
+    return pairs
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6), st.data())
 def test_phrase_pairs_are_those_of_the_definition(size, width, longest, data):
     links = np.array(data.draw(st.lists(st.booleans(), min_size=size * width, max_size=size * width)))
     links = links.reshape(size, width)
-    found = list(spans(links, longest))
-    assert len(found) == len(set(found)) and set(found) == consistent(links, longest)
+    pairs = list(spans(links, longest))
+    assert len(pairs) == len(set(pairs)) and set(pairs) == consistent(links, longest)
 
 
 def test_rows_of_a_phrase_table():
@@ -134,10 +134,10 @@ def test_a_table_for_some_sentences(tmp_path):
 
 
 def test_ngrams_with_the_chance_of_a_new_word():
-    found = {gram: (history, n) for gram, history, n in ngrams([["a", "b"], ["a", "a"]], 2)}
-    assert found["<unk>"] == (8, 2) and found["a"] == (8, 2)  # the first a and the first b were new
-    assert found["<s> <unk>"] == (2, 1) and found["<s> a"] == (2, 1) and found["a a"] == (2, 1)
-    assert sum(n for gram, (_, n) in found.items() if " " not in gram) == 8
+    counts = {gram: (history, n) for gram, history, n in ngrams([["a", "b"], ["a", "a"]], 2)}
+    assert counts["<unk>"] == (8, 2) and counts["a"] == (8, 2)  # the first a and the first b were new
+    assert counts["<s> <unk>"] == (2, 1) and counts["<s> a"] == (2, 1) and counts["a a"] == (2, 1)
+    assert sum(n for gram, (_, n) in counts.items() if " " not in gram) == 8
 
 
 def test_ngrams_of_some_sentences_and_seen_once(tmp_path):
@@ -146,8 +146,8 @@ def test_ngrams_of_some_sentences_and_seen_once(tmp_path):
     grams = {line.rsplit(" ", 2)[0] for line in (tmp_path / "all").read_text().splitlines()}
     assert "a b d" not in grams and "b d" in grams and "<s> a b" in grams  # "b d </s>" twice with a new d between
     only_ngrams_of(tmp_path / "all", [["a", "b"]], 3, tmp_path / "some")
-    some = {line.rsplit(" ", 2)[0] for line in (tmp_path / "some").read_text().splitlines()}
-    assert some < grams and {"a", "b", "<unk>", "<s> a b"} <= some and "d" not in some
+    kept = {line.rsplit(" ", 2)[0] for line in (tmp_path / "some").read_text().splitlines()}
+    assert kept < grams and {"a", "b", "<unk>", "<s> a b"} <= kept and "d" not in kept
 
 
 # -------------------------------------------------------------------------------------------------------- weights
@@ -167,26 +167,26 @@ def test_bleu_without_a_match_is_zero():
 def lists(seed: int) -> list:
     """Candidates whose second component says how good they are; the first misleads."""
     rng = np.random.default_rng(seed)
-    found = []
+    n_best = []
     for _ in range(20):
-        some = []
+        rows = []
         for _ in range(rng.integers(1, 8)):
             good = rng.integers(0, 10)
-            some.append(((-float(good) + rng.normal(), float(good)), (good, good, good, good, 10, 10, 10, 10, 10, 10)))
-        found.append(some)
-    return found
+            rows.append(((-float(good) + rng.normal(), float(good)), (good, good, good, good, 10, 10, 10, 10, 10, 10)))
+        n_best.append(rows)
+    return n_best
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_finds_weights_that_rank_well(seed):
     candidates = Candidates.of(lists(seed))
-    best = bleu(np.sum([max(stats for _, stats in some) for some in lists(seed)], axis=0))
+    best = bleu(np.sum([max(stats for _, stats in rows) for rows in lists(seed)], axis=0))
     before = candidates.bleu(np.array([1.0, 0.1]))
-    weights, found = search(candidates, [1.0, 0.1], [0, 1], seed)
-    assert before < found <= best and found > 0.98 * best
-    assert candidates.bleu(np.array(weights)) == found  # the scale changes no rank
+    weights, value = search(candidates, [1.0, 0.1], [0, 1], seed)
+    assert before < value <= best and value > 0.98 * best
+    assert candidates.bleu(np.array(weights)) == value  # the scale changes no rank
     assert np.abs(weights).mean() == pytest.approx(1.0)
-    assert search(candidates, [1.0, 0.1], [0, 1], seed) == (weights, found)
+    assert search(candidates, [1.0, 0.1], [0, 1], seed) == (weights, value)
 
 
 def test_a_weight_that_is_not_free_stays():

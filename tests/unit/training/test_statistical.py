@@ -38,9 +38,9 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def system(trained):
-    found = Statistical(trained / "smt" / "tiny" / "model")
-    yield found
-    found.engine.close()
+    loaded = Statistical(trained / "smt" / "tiny" / "model")
+    yield loaded
+    loaded.engine.close()
 
 
 def test_words(system):
@@ -52,13 +52,13 @@ def test_words(system):
     ]
 
 
-def test_nothing_is_looked_for_in_vain(system):
+def test_the_search_is_limited_to_what_can_matter(system):
     """Neither phrases longer than the table's nor a cost to come that is equal everywhere: the words are the same."""
     model, texts = system.engine.model, ["El rey viejo busca el barco.", "El perro negro mira el libro rojo de España."]
     quick = (model.a, model.heuristic)
-    found = system.words(texts)
+    words = system.words(texts)
     model.a, model.heuristic = 10, 6
-    assert system.words(texts) == found
+    assert system.words(texts) == words
     model.a, model.heuristic = quick
     assert quick == (4, 0)  # of 5 tokens that the training allows
 
@@ -181,14 +181,14 @@ def test_a_killed_training_goes_on_and_ends_the_same(copied, trained, monkeypatc
     (folder / "model" / "table.ttable").write_text("half a li")
     (folder / "model" / "config.json").unlink()
     assert stages_run(CONFIG, copied, monkeypatch) == ["phrases", "tuning", "packing"]
-    ours, other = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
-    assert ours == other
+    again, first = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
+    assert again == first
 
 
 def test_fresh_starts_anew(copied, trained, monkeypatch):
     assert stages_run(CONFIG, copied, monkeypatch, fresh=True) == [name for name, _, _ in STAGES]
-    ours, other = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
-    assert ours == other
+    again, first = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
+    assert again == first
 
 
 def test_tuning_is_on_record(trained):
@@ -214,7 +214,7 @@ def test_an_unknown_corpus_is_named(tmp_path, monkeypatch):
     refused(ConfigError, "no clean pair in mad;", statistical_train.train, config, tmp_path)
 
 
-def test_what_cannot_be(tmp_path):
+def test_invalid_settings(tmp_path):
     refused(ConfigError, "longest: must be >= 1, got 0", PhraseConfig, longest=0)
     with pytest.raises(ConfigError, match="tuning.development: 'newstest2014' is not kept out of training"):
         replace(CONFIG, tuning=TuningConfig(("newstest2014",)))
@@ -224,8 +224,8 @@ def test_what_cannot_be(tmp_path):
     file.write_text(text.replace("rounds: 5", "rounds: 0").replace("longest: 5", "longest: 0"), "utf-8")
     with pytest.raises(ConfigError) as caught:
         load(file, PbmtConfig)
-    said = "\n".join(caught.value.problems)
-    assert "phrases.longest: must be >= 1, got 0" in said and "tuning.rounds: must be >= 1, got 0" in said
+    message = "\n".join(caught.value.problems)
+    assert "phrases.longest: must be >= 1, got 0" in message and "tuning.rounds: must be >= 1, got 0" in message
 
 
 def test_a_folder_that_is_no_model(tmp_path):

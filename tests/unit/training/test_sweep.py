@@ -22,15 +22,7 @@ from sqa.core.paths import ROOT
 from sqa.files.atomic import held
 from sqa.run.config import load, to_mapping
 from tests.smt_models import random_model, vocabulary
-from tests.sweep_process import config, prepared, sentence_pairs
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch) -> Path:
-    """A --runs folder with prepared data, and BLEU on the bundled questions."""
-    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
-    prepared(tmp_path)
-    return tmp_path
+from tests.sweep_process import config, sentence_pairs
 
 
 def test_values_of_k():
@@ -41,11 +33,11 @@ def test_values_of_k():
 
 def test_one_run_per_k_and_seed():
     base = replace(config(), full_encoder="bidirectional", train=replace(config().train, seed=5))
-    found = expand(base, (2, "full", "multi"), 2, Path("f"))
-    assert [run.label for run in found] == [f"{k}-seed{seed}" for seed in (5, 6) for k in ("k2", "kfull", "multi")]
-    assert [run.config.train.k for run in found[:3]] == [(2,), ("full",), (2, "full")]
-    assert [run.config.model.encoder for run in found[:3]] == ["causal", "bidirectional", "causal"]
-    assert {run.config.train.seed for run in found} == {5, 6}
+    trainings = expand(base, (2, "full", "multi"), 2, Path("f"))
+    assert [run.label for run in trainings] == [f"{k}-seed{seed}" for seed in (5, 6) for k in ("k2", "kfull", "multi")]
+    assert [run.config.train.k for run in trainings[:3]] == [(2,), ("full",), (2, "full")]
+    assert [run.config.model.encoder for run in trainings[:3]] == ["causal", "bidirectional", "causal"]
+    assert {run.config.train.seed for run in trainings} == {5, 6}
     refused(ConfigError, "--seeds", expand, base, (2,), 0, Path("f"))
 
 
@@ -96,8 +88,8 @@ def test_another_config_data_or_start_model_is_refused(runs):
 
 def test_fresh_does_not_take_away_what_another_process_trains(runs):
     folder = runs / "smt" / "tiny" / "k2-seed0"
-    with held(folder, wait=False) as mine:
-        assert mine
+    with held(folder, wait=False) as is_free:
+        assert is_free
         with held(folder, wait=False) as second:
             assert not second
         refused(ConfigError, "--fresh", sweep, config(), (2,), 1, runs, fresh=True)
@@ -137,9 +129,11 @@ def test_a_run_begins_with_the_start_model_and_full_may_be_bidirectional(runs):
 def test_a_start_model_that_does_not_fit_is_named(runs, tmp_path):
     narrow = replace(config(), start=str(save_model(random_model(), vocabulary(), runs / "start", {})))
     refused(ConfigError, r"model.heads: .* has 4, got 2", train_in, tmp_path / "a", narrow, prepared_data(narrow, runs))
-    other = Vocabulary.train((y for _, y, _ in sentence_pairs()), 600)
+    vocabulary_of_targets = Vocabulary.train((y for _, y, _ in sentence_pairs()), 600)
     alien = replace(
-        config(), start=str(save_model(random_model(), other, runs / "alien", {})), model=random_model().config
+        config(),
+        start=str(save_model(random_model(), vocabulary_of_targets, runs / "alien", {})),
+        model=random_model().config,
     )
     with pytest.raises(ConfigError, match="start: the training data was not segmented with"):
         train_in(tmp_path / "b", alien, prepared_data(alien, runs))
@@ -163,8 +157,8 @@ def test_a_damaged_result_is_named(tmp_path):
 @pytest.mark.parametrize("name", ["smt_paper_big", "sweep_es_en", "sweep_pl_en"])
 def test_shipped_configs_expand(name):
     base = load(ROOT / "configs" / f"{name}.yaml", SmtConfig)
-    found = expand(base, parse_sweep("k=3,6,9,12,15,full"), 3, Path())
-    assert len(found) == 18 and base.train.evaluate_sentences == 997
+    trainings = expand(base, parse_sweep("k=3,6,9,12,15,full"), 3, Path())
+    assert len(trainings) == 18 and base.train.evaluate_sentences == 997
     if "paper" in name:
         assert base.train.batch_pieces * base.train.accumulate == 16_000 and base.train.emission_rate == 0.97
-        assert {run.config.model.encoder for run in found if run.k == "full"} == {"bidirectional"}
+        assert {run.config.model.encoder for run in trainings if run.k == "full"} == {"bidirectional"}

@@ -30,10 +30,10 @@ def loss(network: nn.Linear, number: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("every", [1, 3])
 def test_a_training_that_was_cut_ends_as_one_that_was_not(tmp_path, every):
-    whole, one = trainer()
-    for number in one.rounds(10, every):
-        one.descend([loss(whole, number)])
-        one.judge(-loss(whole, 99).item())
+    whole, first = trainer()
+    for number in first.rounds(10, every):
+        first.descend([loss(whole, number)])
+        first.judge(-loss(whole, 99).item())
     _, cut = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1}))
     network = cut.modules()[0][1]
     for number in cut.rounds(10, every):
@@ -46,57 +46,60 @@ def test_a_training_that_was_cut_ends_as_one_that_was_not(tmp_path, every):
     for number in second.rounds(10, every):
         second.descend([loss(again, number)])
         second.judge(-loss(again, 99).item())
-    assert torch.equal(whole.weight, again.weight) and (one.stale, one.best_score) == (second.stale, second.best_score)
-    assert torch.equal(one.best["network"]["weight"], second.best["network"]["weight"])
+    assert torch.equal(whole.weight, again.weight) and (first.stale, first.best_score) == (
+        second.stale,
+        second.best_score,
+    )
+    assert torch.equal(first.best["network"]["weight"], second.best["network"]["weight"])
 
 
-def test_a_training_that_is_told_to_stop_leaves_a_checkpoint(tmp_path):
-    network, one = trainer(Checkpoints(tmp_path / "c.pt"))
-    for number in one.rounds(10, every=4, stopped=lambda: one.done == 6):
-        one.descend([loss(network, number)])
+def test_a_training_that_is_stopped_leaves_a_checkpoint(tmp_path):
+    network, first = trainer(Checkpoints(tmp_path / "c.pt"))
+    for number in first.rounds(10, every=4, stopped=lambda: first.done == 6):
+        first.descend([loss(network, number)])
     _, second = trainer(Checkpoints(tmp_path / "c.pt"))
     assert second.resume() and second.done == 6
 
 
 def test_the_best_round_is_the_first_of_equals_or_the_last(tmp_path):
     for later, expected in ((False, 1), (True, 3)):
-        network, one = trainer()
+        network, first = trainer()
         for number, score in enumerate([0.1, 0.5, 0.2, 0.5]):
             network.weight.data.fill_(number)
-            one.judge(score, later)
-        one.take_best()
-        assert network.weight[0, 0] == expected and one.stale == 2
+            first.judge(score, later)
+        first.take_best()
+        assert network.weight[0, 0] == expected and first.stale == 2
 
 
 def test_the_step_is_down_the_sum_of_the_losses():
-    (whole, one), (parts, two) = trainer(clip=None), trainer(clip=None)
-    total = one.descend([loss(whole, 0)])
+    (whole, first), (parts, two) = trainer(clip=None), trainer(clip=None)
+    total = first.descend([loss(whole, 0)])
     assert two.descend(loss(parts, 0) * share for share in (0.25, 0.75)) == pytest.approx(total)
     torch.testing.assert_close(whole.weight, parts.weight)
 
 
 def test_no_step_is_made_with_numbers_that_are_not_finite():
-    network, one = trainer()
+    network, first = trainer()
     before = network.weight.detach().clone()
-    refused(NotComputable, "made: epoch 1: the loss is nan", one.descend, [loss(network, 0) * math.nan])
+    refused(NotComputable, "made: epoch 1: the loss is nan", first.descend, [loss(network, 0) * math.nan])
     with pytest.raises(NotComputable, match="made: epoch 1, its gradient: the loss is (nan|inf)"):
-        one.descend([network.weight.sub(network.weight.detach()).abs().sqrt().sum()])  # 0, and steep
+        first.descend([network.weight.sub(network.weight.detach()).abs().sqrt().sum()])  # 0, and steep
     assert torch.equal(network.weight, before)
 
 
 def test_no_checkpoint_is_written_of_weights_that_are_not_finite(tmp_path):
-    network, one = trainer(Checkpoints(tmp_path / "c.pt"))
+    network, first = trainer(Checkpoints(tmp_path / "c.pt"))
     network.weight.data.fill_(math.inf)
-    refused(DataError, "made: epoch 0: weight holds numbers", one.save)
+    refused(DataError, "made: epoch 0: weight holds numbers", first.save)
     assert not (tmp_path / "c.pt").exists()
 
 
 def test_a_checkpoint_of_another_config_or_of_an_earlier_version_is_refused(tmp_path):
-    _, one = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1, "b": 2}))
-    one.save()
+    _, first = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1, "b": 2}))
+    first.save()
     _, other = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1, "b": 3}))
     refused(ConfigError, r"belongs to another config \(b differ\)", other.resume)
     content = torch.load(tmp_path / "c.pt", weights_only=True)
     del content["step"]
     torch.save(content, tmp_path / "c.pt")
-    refused(DataError, "of an earlier version; remove it to start again", one.resume)
+    refused(DataError, "of an earlier version; remove it to start again", first.resume)

@@ -1,4 +1,4 @@
-"""Trainings are not mixed, stay in their folder, and neither go on nor are used once their numbers are none."""
+"""Trainings are not mixed, stay in their folder, and neither go on nor are used once their numbers are not finite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from refusals import refused
 from safetensors.numpy import load_file, save_file
 
 import smt.training.train
-import sqa.data.texts
 from guessers.gru import train as gru_train
 from smt.models.bundle import load_model, save_model
 from smt.train import main as train_main
@@ -33,15 +32,7 @@ from sqa.run.config import load, run_from_mapping, to_mapping
 from sqa.run.pipeline import run
 from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary
-from tests.sweep_process import config, prepared, sentence_pairs
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    """A runs folder with training data under the name "mini"."""
-    prepared(tmp_path)
-    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
-    return tmp_path
+from tests.sweep_process import config
 
 
 def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs):
@@ -114,7 +105,7 @@ def test_a_guesser_is_not_trained_twice_at_once_in_one_folder(tmp_path):
 
 @pytest.mark.parametrize("number", [".nan", ".inf", "-.inf", "1.0e400"])
 @pytest.mark.parametrize("key", ["learning_rate", "label_smoothing", "clip", "alignment_weight", "weight_decay"])
-def test_numbers_that_are_none_are_refused_in_a_config(tmp_path, key, number):
+def test_numbers_that_are_not_finite_are_refused_in_a_config(tmp_path, key, number):
     text = yaml.safe_dump(to_mapping(config()))
     path = tmp_path / "c.yaml"
     kept = "\n".join(line for line in text.splitlines() if not line.startswith(f"  {key}:"))
@@ -138,7 +129,7 @@ def test_settings_that_no_training_can_use_are_refused(wrong):
     refused(ConfigError, rf"{list(wrong)[-1]}: must be", TrainConfig, **wrong)
 
 
-def test_a_loss_that_is_no_number_ends_the_training_and_spoils_no_checkpoint(runs, monkeypatch):
+def test_a_loss_that_is_not_finite_ends_the_training_and_damages_no_checkpoint(runs, monkeypatch):
     kept = smt.training.train.losses
 
     def third_is_none(*arguments, **options):
@@ -164,7 +155,7 @@ def test_a_gradient_without_bounds_ends_the_training_before_it_is_used(runs, mon
 
 
 def corrupted(folder, name):
-    """The same model with one number that is none."""
+    """The same model with one number that is not finite."""
     tensors = load_file(folder / "model.safetensors")
     tensors[name] = tensors[name].copy()
     tensors[name].flat[0] = np.nan
@@ -172,7 +163,7 @@ def corrupted(folder, name):
     return folder
 
 
-def test_a_translator_with_numbers_that_are_none_is_refused_never_scored(tmp_path):
+def test_a_translator_with_numbers_that_are_not_finite_is_refused(tmp_path):
     folder = save_model(random_model(), vocabulary(), tmp_path / "model", {})
     name = next(key for key, array in load_file(folder / "model.safetensors").items() if array.dtype.kind == "f")
     corrupted(folder, name)
@@ -183,7 +174,7 @@ def test_a_translator_with_numbers_that_are_none_is_refused_never_scored(tmp_pat
         run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False)
 
 
-def test_a_guesser_with_numbers_that_are_none_is_refused(tmp_path):
+def test_a_guesser_with_numbers_that_are_not_finite_is_refused(tmp_path):
     write_tensors(tmp_path, {"w": np.array([1.0, np.nan], np.float32)}, {"kind": "x", "version": 1})
     refused(DataError, f"{tmp_path}: w holds numbers that are not finite", read_tensors, tmp_path, "x", 1)
 

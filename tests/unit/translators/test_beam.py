@@ -12,7 +12,7 @@ from refusals import refused
 from smt_models import random_model, vocabulary
 
 from smt.models.beam import Beam, search_batch, search_stream
-from smt.models.bundle import load_model, save_model
+from smt.models.bundle import load_model
 from smt.models.decode import decode_batch
 from smt.models.next_piece import Past, piece_limit
 from smt.models.prefix_translator import PrefixConfig, system
@@ -123,8 +123,8 @@ def test_it_finds_what_a_plain_search_finds(k, n, look_ahead):
 @settings(max_examples=8)
 def test_one_hypothesis_and_one_word_ahead_is_greedy(texts, k, rate, lexicon):
     model = model_of(lexicon_width=4 * lexicon)
-    found = search_batch(writer(model), texts, Schedule(k, rate), Beam(1, 1))
-    assert found == decode_batch(writer(model), texts, Schedule(k, rate))
+    searched = search_batch(writer(model), texts, Schedule(k, rate), Beam(1, 1))
+    assert searched == decode_batch(writer(model), texts, Schedule(k, rate))
 
 
 @given(
@@ -169,12 +169,7 @@ def test_sentences_that_end_early_leave_the_others_as_they_are():
 # ------------------------------------------------------------------------------------------------- as translators
 
 
-@pytest.fixture(scope="module", params=["causal", "bidirectional"])
-def folder(request, tmp_path_factory):
-    return save_model(random_model(request.param), vocabulary(), tmp_path_factory.mktemp(request.param), {})
-
-
-def test_the_translator_searches_both_ways_alike(folder):
+def test_the_translator_streams_what_it_batches(folder):
     q = question(sentences=[" ".join(sentence) for sentence in SENTENCES[:2]])
     wide = build(WaitKConfig(str(folder), 2, beam=3))
     [batched] = wide.translate_batch([q])
@@ -196,9 +191,9 @@ def test_a_beam_over_prefixes(folder):
 
 def test_fingerprints_tell_searches_apart(folder):
     options = [{}, {"beam": 2}, {"beam": 3}, {"beam": 3, "look_ahead": 1}, {"unit": "piece"}]
-    found = {build(WaitKConfig(str(folder), 2, **kwargs)).fingerprint() for kwargs in options}
-    assert len(found) == len(options)
-    assert build(WaitKConfig(str(folder), 2, look_ahead=3)).fingerprint() in found  # no beam: it has no effect
+    prints = {build(WaitKConfig(str(folder), 2, **kwargs)).fingerprint() for kwargs in options}
+    assert len(prints) == len(options)
+    assert build(WaitKConfig(str(folder), 2, look_ahead=3)).fingerprint() in prints  # no beam: it has no effect
     assert len({build_prefix(PrefixConfig(str(folder), beam=n)).fingerprint() for n in (1, 2, 3)}) == 3
 
 

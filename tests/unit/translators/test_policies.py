@@ -6,16 +6,13 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from doubles import question, write_questions
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
-from smt_models import random_model, vocabulary
 
-from smt.models.bundle import save_model
 from smt.models.prefix_translator import PrefixConfig, build, system
 from smt.models.waitk_translator import WaitKConfig
 from smt.models.waitk_translator import build as build_waitk
@@ -52,9 +49,9 @@ def emissions(policy, translations):
 
 def shown(policy, translations):
     """(g, ended) -> the text shown after all writes of that moment; moments without a write are absent."""
-    found = emissions(policy, translations)
-    steps = prefixes(question(sentences=["w " * len(translations)]), found).texts
-    return {(e.g, e.ended): text for e, text in zip(found, steps, strict=True)}
+    writes = emissions(policy, translations)
+    steps = prefixes(question(sentences=["w " * len(translations)]), writes).texts
+    return {(e.g, e.ended): text for e, text in zip(writes, steps, strict=True)}
 
 
 def test_wait_k_writes_one_word_after_each_read():
@@ -72,7 +69,7 @@ def test_wait_k_waits_where_the_translation_has_no_more_words():
     assert shown(WaitK(1), ["the", "the", "the house"]) == {(1, False): "the", (3, False): "the house"}
 
 
-def test_local_agreement_writes_what_successive_translations_begin_with_alike():
+def test_local_agreement_writes_the_common_beginning_of_successive_translations():
     assert shown(LocalAgreement(2), GROWING) == {
         (2, False): "the",
         (4, False): "the white house",
@@ -112,11 +109,11 @@ def test_retranslation_retracts_what_differs_and_no_more():
 
 def test_a_translation_that_only_shrinks_retracts_without_a_word():
     assert writes(("a", "b", "c"), ("a",)) == [Write("", 2)]
-    found = emissions(Retranslate(), ["a b", ""])
-    assert found == [Emission(0, "a", 1, False), Emission(0, "b", 1, False), Emission(0, "", 2, False, erase=2)]
+    retracted = emissions(Retranslate(), ["a b", ""])
+    assert retracted == [Emission(0, "a", 1, False), Emission(0, "b", 1, False), Emission(0, "", 2, False, erase=2)]
     q = question(sentences=["uno dos"])
-    check_emissions(q, found)
-    assert prefixes(q, found).texts == ("a", "a b", "") and hypotheses(q, found) == [""]
+    check_emissions(q, retracted)
+    assert prefixes(q, retracted).texts == ("a", "a b", "") and hypotheses(q, retracted) == [""]
 
 
 def test_a_sentence_shorter_than_k():
@@ -284,11 +281,6 @@ def test_fingerprints_tell_policies_apart():
 # ------------------------------------------------------------------------------------------- a model of our own
 
 
-@pytest.fixture(scope="module", params=["causal", "bidirectional"])
-def folder(request, tmp_path_factory) -> Path:
-    return save_model(random_model(request.param), vocabulary(), tmp_path_factory.mktemp(request.param), {})
-
-
 @pytest.mark.parametrize("policy", [WaitK(3), LocalAgreement(2), Retranslate()])
 def test_a_model_of_ours_under_a_policy(folder, policy):
     [q] = load_questions("mini-es", limit=1)
@@ -350,8 +342,8 @@ def test_the_policies_and_a_command_under_them_need_no_torch():
 import sqa
 from sqa.core.registry import POLICIES, TRANSLATORS
 print([POLICIES.resolve(name).__name__ for name in POLICIES.names()], TRANSLATORS.resolve("command").__name__)"""
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout == "['Hold', 'LocalAgreement', 'Retranslate', 'WaitK'] build\n"
+    process = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert process.stdout == "['Hold', 'LocalAgreement', 'Retranslate', 'WaitK'] build\n"
 
 
 def test_the_end_writes_the_last_translation_whatever_came_before_it():

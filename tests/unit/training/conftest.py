@@ -1,0 +1,18 @@
+"""What the tests of trainings share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sqa.data.texts
+from tests.sweep_process import prepared, sentence_pairs
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A --runs folder with training data under the name "mini", and BLEU on the bundled questions."""
+    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
+    prepared(tmp_path)
+    return tmp_path

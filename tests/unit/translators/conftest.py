@@ -1,0 +1,16 @@
+"""What the tests of our Transformer share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from smt_models import random_model, vocabulary
+
+from smt.models.bundle import save_model
+
+
+@pytest.fixture(scope="module", params=["causal", "bidirectional"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved model with random weights."""
+    return save_model(random_model(request.param), vocabulary(), tmp_path_factory.mktemp(request.param), {})
