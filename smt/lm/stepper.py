@@ -128,7 +128,7 @@ class LmStepper:
         self.writer, self.schedule, self.source = writer, schedule, source
         s, rows = writer.model.shape, len(length)
         empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=writer.model.dtype)
-        self.state = State.begin(torch.zeros(rows, 0, dtype=torch.long), length, writer.rules.filler)
+        self.state = State.begin(torch.zeros(rows, 0, dtype=torch.long), length, writer.rules.nothing)
         self.read_cache: list[KeyValue] = []  # by layer (A, G, S, C), A = B or 1 for a source that comes word by word
         self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
         self.pieces = list(writer.layout.opening)  # of that source

@@ -169,7 +169,7 @@ class _Search:
         log_p = self.log_probabilities()
         self.merge_ends(log_p, state.word_open & (hypotheses.words + 1 >= limit))
         log_p[hypotheses.finished] = float("-inf")
-        log_p[hypotheses.finished, self.writer.rules.filler] = 0.0  # stays as it is
+        log_p[hypotheses.finished, self.writer.rules.nothing] = 0.0  # stays as it is
         total = hypotheses.score[:, None] + log_p
         length = hypotheses.length + ~hypotheses.finished
         a, v = len(total) // n, total.shape[1]
@@ -252,7 +252,7 @@ class _Search:
     def tokens(self, pieces: Sequence[int]) -> list[str]:
         """The words that pieces spell; those that come out empty are left out."""
         words: list[list[int]] = []
-        last = self.writer.rules.filler
+        last = self.writer.rules.nothing
         for piece in pieces:
             if not words or bool(self.writer.rules.starts(torch.tensor(piece), torch.tensor(last))):
                 words.append([])

@@ -44,12 +44,12 @@ class Rules:
     """Rules 1 and 3 over the V pieces that may be chosen."""
 
     def __init__(
-        self, starts_word: Tensor, joins_next: Tensor, never: Tensor, free: Tensor, end: int, filler: int
+        self, starts_word: Tensor, joins_next: Tensor, never: Tensor, free: Tensor, end: int, nothing: int
     ) -> None:
         """All (V,) bool: pieces that begin a word, that the next piece continues, that are never chosen, that may be
-        repeated freely; `end` ends a sentence, `filler` is a piece among `never`."""
+        repeated freely; `end` ends a sentence, `nothing` is a piece among `never`."""
         self.starts_word, self.joins_next, self.free = starts_word, joins_next, free
-        self.end, self.filler = end, filler
+        self.end, self.nothing = end, nothing
         opens = starts_word.clone()
         opens[end] = True
         # (2, V): what cannot follow a published word, what cannot continue an open one
@@ -65,9 +65,9 @@ class Rules:
         return self.starts_word[choice] & ~self.joins_next[last]
 
     def repeats(self, past: Past) -> Tensor:
-        """Pieces (B, REPEAT) that rule 1 forbids, padded with `filler`."""
+        """Pieces (B, REPEAT) that rule 1 forbids, padded with `nothing`."""
         candidate, run = past.last.clamp_min(0), past.run  # candidate n - 1 would repeat the last n pieces
         repeats = run >= torch.arange(REPEAT)
         repeats[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may come twice
         repeats &= (past.last >= 0) & ~self.free[candidate]
-        return torch.where(repeats, candidate, self.filler)
+        return torch.where(repeats, candidate, self.nothing)
