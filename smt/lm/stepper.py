@@ -85,7 +85,7 @@ class LmWriter:
             return multiplied(states, self.rows).float()
         return F.linear(states, self.rows).float()
 
-    def indices(self, word: str) -> list[int] | None:
+    def places(self, word: str) -> list[int] | None:
         """Numbers of a word's pieces among the V; None if one of them may not be chosen."""
         pieces = np.array(self.tokens.word(word))
         numbers = self.pieces.numpy()
