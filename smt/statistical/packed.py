@@ -225,22 +225,23 @@ def write_small_files(folder: Path) -> None:
 
 def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: Path) -> None:
     """Vocabularies and word translations in both directions, from the rows of one token a side."""
-    words = (sorted({word for row in phrases for word in row[side].split(" ")}) for side in (0, 1))
+    sides = ([row.source for row in phrases], [row.target for row in phrases])
+    words = (sorted({word for text in side for word in text.split(" ")}) for side in sides)
     numbers = [{word: i for i, word in enumerate((*_SPECIAL, *vocabulary))} for vocabulary in words]
-    single = [row for row in phrases if " " not in row.source and " " not in row.target]
+    single = [((row.source, row.target), row.both) for row in phrases if " " not in row.source + row.target]
     for name, given in _DIRECTIONS.items():
         prefix = f"{TABLE}_{name}"
         totals: Counter[str] = Counter()
-        for row in single:
-            totals[row[given]] += row.both
+        for pair, both in single:
+            totals[pair[given]] += both
         table = [
             (
-                numbers[given][row[given]],
-                numbers[1 - given][row[1 - given]],
-                np.log(row.both),
-                np.log(totals[row[given]]),
+                numbers[given][pair[given]],
+                numbers[1 - given][pair[1 - given]],
+                np.log(both),
+                np.log(totals[pair[given]]),
             )
-            for row in single
+            for pair, both in single
         ]
         np.array(sorted(table), dtype=LEXICON).tofile(folder / f"{prefix}.fa_lexnd")
         for ending, side in (("svcb", given), ("tvcb", 1 - given)):

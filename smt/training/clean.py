@@ -187,9 +187,9 @@ def coverage(pairs: Sequence[tuple[str, str]]) -> list[float]:
     Words are compared by their first five letters, which halves the forms of an inflected language.  The aligner
     draws at random: a share moves by a few hundredths from run to run.
     """
-    sides = ([" ".join(pair[side].lower().split()) for pair in pairs] for side in (0, 1))
+    sources, targets = ([" ".join(pair[side].lower().split()) for pair in pairs] for side in (0, 1))
     shares = []
-    for (source, target), (a, b) in zip(pairs, linked(*sides, letters=5), strict=True):
+    for (source, target), (a, b) in zip(pairs, linked(sources, targets, letters=5), strict=True):
         agreed = [link.split("-") for link in set(a.split()) & set(b.split())]
         words = len({s for s, _ in agreed}) + len({t for _, t in agreed})
         shares.append(words / max(len(source.split()) + len(target.split()), 1))

@@ -36,7 +36,7 @@ def save_arrays(arrays: Any, folder: Path) -> None:
 
 def load_arrays(kind: type[Arrays], folder: Path) -> Arrays:
     """Memory-map what `save_arrays` wrote of a dataclass `kind`."""
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind)]
     return kind(*(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names))
 
 
