@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from sqa.core.errors import DataError
+from sqa.core.reveal import by_sentence
 from sqa.core.types import Emission, Question
 
 VERSION = 1  # raise when the emissions change
@@ -51,7 +52,7 @@ class FixedTranslator:
                 f"{self._file}: {len(self._lines)} lines, expected {sum(units)} "
                 f"(one per {self.config.unit} of the {len(questions)} questions, empty lines included)"
             )
-        self._first = dict(zip((q.id for q in questions), _starts(units), strict=True))
+        self._first = dict(zip((q.id for q in questions), accumulate(units, initial=0), strict=False))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions; for a file, `check` must have seen the whole data set first."""
@@ -84,15 +85,10 @@ class FixedTranslator:
     def _spread(self, question: Question, words: Sequence[str]) -> list[Emission]:
         """Sentence counts differ: lay the words evenly over the question's source words."""
         total = len(question.words)
-        starts = _starts([len(sentence) for sentence in question.sentences])
-        emissions = []
-        for j, word in enumerate(words):
-            read = _read(j, total, len(words))
-            sentence = max(i for i, start in enumerate(starts) if start < read)
-            full = self.config.reveal == "full"
-            g = len(question.sentences[sentence]) if full else read - starts[sentence]
-            emissions.append(Emission(sentence, word, g, full))
-        return emissions
+        spread = by_sentence(question, ((w, _read(j, total, len(words)), False, 0) for j, w in enumerate(words)))
+        if self.config.reveal == "diagonal":
+            return list(spread)
+        return [Emission(e.sentence, e.token, len(question.sentences[e.sentence]), True) for e in spread]
 
     def fingerprint(self) -> str:
         """Hash of the text, its unit and `reveal`."""
@@ -103,11 +99,6 @@ class FixedTranslator:
 def _read(j: int, source_length: int, target_length: int) -> int:
     """Source words read, 1 to source_length, when target word j (from 0) of target_length appears on the diagonal."""
     return -(-(j + 1) * source_length // target_length)
-
-
-def _starts(lengths: Sequence[int]) -> list[int]:
-    """Where each run of the given lengths begins."""
-    return list(accumulate(lengths, initial=0))[:-1]
 
 
 def _read_lines(path: Path) -> list[str]:

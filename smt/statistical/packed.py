@@ -231,22 +231,15 @@ def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: 
     single = [((row.source, row.target), row.both) for row in phrases if " " not in row.source + row.target]
     for name, given in _DIRECTIONS.items():
         prefix = f"{TABLE}_{name}"
+        rows = [(pair[given], pair[1 - given], both) for pair, both in single]
         totals: Counter[str] = Counter()
-        for pair, both in single:
-            totals[pair[given]] += both
-        table = [
-            (
-                numbers[given][pair[given]],
-                numbers[1 - given][pair[1 - given]],
-                np.log(both),
-                np.log(totals[pair[given]]),
-            )
-            for pair, both in single
-        ]
+        for word, _, both in rows:
+            totals[word] += both
+        table = [(numbers[given][a], numbers[1 - given][b], np.log(both), np.log(totals[a])) for a, b, both in rows]
         np.array(sorted(table), dtype=LEXICON).tofile(folder / f"{prefix}.fa_lexnd")
         for ending, side in (("svcb", given), ("tvcb", 1 - given)):
-            rows = (f"{number} {word}\n" for word, number in numbers[side].items())
-            (folder / f"{prefix}.{ending}").write_text("".join(rows), encoding="utf-8")
+            vocabulary_lines = (f"{number} {word}\n" for word, number in numbers[side].items())
+            (folder / f"{prefix}.{ending}").write_text("".join(vocabulary_lines), encoding="utf-8")
         (folder / f"{prefix}.params").write_text(aligner[name])
         (folder / f"{prefix}.yml").write_text(
             "model: fastAlign\nvariationalBayes: true\nalpha: 0.01\nemitTrainingAlignments: false\nfastAlignP0: 0.08\n"

@@ -29,6 +29,7 @@ from sqa.core.errors import Count, DataError, checked
 from sqa.core.interfaces import BatchTranslator, Translator
 from sqa.core.paths import cache_dir
 from sqa.core.registry import TRANSLATORS
+from sqa.core.reveal import hypotheses
 from sqa.core.types import Question
 from sqa.files.atomic import claimed
 from sqa.files.records import parse_json
@@ -107,12 +108,4 @@ def _write(translator: Translator | BatchTranslator, texts: Sequence[Sequence[st
         written = translator.translate_batch(questions)
     else:
         written = [stream(translator, question) for question in questions]
-    lines = []
-    for emissions in written:
-        words: list[str] = []
-        for emission in emissions:
-            words = words[: len(words) - emission.erase]
-            if emission.token:
-                words.append(emission.token)
-        lines.append(" ".join(words))
-    return lines
+    return [" ".join(hypotheses(question, emissions)) for question, emissions in zip(questions, written, strict=True)]
