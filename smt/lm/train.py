@@ -7,7 +7,6 @@ to an adapter; the optimiser's loop is smt/lm/trainer.py.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from itertools import islice
@@ -29,14 +28,14 @@ from smt.policies.waitk import FULL, Schedule
 from smt.training.clean import Pair, Report
 from smt.training.corpus import load_arrays, save_arrays, weigh
 from smt.training.evaluate import translated_lines
-from smt.training.identity import CORPUS, FILE, take
+from smt.training.identity import CORPUS, clear, take
 from smt.training.prepare import cleaned, lexicon_pairs, names
+from smt.training.train import report as report_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed, held, write_text
 from sqa.files.records import json_document
 from sqa.run.config import load
-from sqa.training.checkpoints import Checkpoints
 
 LEXICONS = ("freedict", "cldr")  # corpora of single words and names
 _ONCE = {"corpus": CORPUS, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}  # run.json was without these
@@ -93,8 +92,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
     """
     with claimed(folder):
         if fresh:
-            (folder / FILE).unlink(missing_ok=True)
-            Checkpoints(folder).remove()
+            clear(folder)
         base = load_base(base_folder(config.base), torch.bfloat16)
         layout = Layout.of(base.tokens, *config.direction)
         take(folder, identity(config, base), _ONCE)
@@ -156,15 +154,8 @@ def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None =
     if seeds is not None and seeds < 1:
         raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
     if seeds is None:
-        _say(train(config, folder, folder / "data", fresh), folder)
+        report_model(train(config, folder, folder / "data", fresh), folder)
         return
     for seed in range(config.train.seed, config.train.seed + seeds):
         seeded = replace(config, train=replace(config.train, seed=seed))
-        _say(train(seeded, folder / f"seed{seed}", folder / "data", fresh), folder / f"seed{seed}")
-
-
-def _say(model: Path | None, folder: Path) -> None:
-    if model is None:
-        print(f"sqa: stopped; delete {folder / 'stop'} and run again to go on", file=sys.stderr)
-    else:
-        print(model)
+        report_model(train(seeded, folder / f"seed{seed}", folder / "data", fresh), folder / f"seed{seed}")

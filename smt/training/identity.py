@@ -61,6 +61,12 @@ def take(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ONCE) 
     write_text(folder / FILE, json.dumps(now, indent=1) + "\n")
 
 
+def clear(folder: Path) -> None:
+    """Remove a training's checkpoints and what they depend on."""
+    (folder / FILE).unlink(missing_ok=True)
+    Checkpoints(folder).remove()
+
+
 def _filled(once: Any, stored: Any) -> Any:
     """`before` with the keys of `once` that it lacks."""
     if not (isinstance(once, dict) and isinstance(stored, dict)):

@@ -208,8 +208,7 @@ def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
     folder = work_folder(config, runs)
     with claimed(folder):
         if fresh:
-            (folder / identity.FILE).unlink(missing_ok=True)
-            Checkpoints(folder).remove()
+            identity.clear(folder)
         data = prepared_data(config, runs)
         identity.take(folder, identity.identity(config, data))
         return train_in(folder, config, data)
@@ -233,9 +232,12 @@ def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
     from sqa.run.config import load
 
     config = load(config_path, SmtConfig)
-    folder = train(config, runs, fresh)
-    if folder is None:
-        stop = work_folder(config, runs) / "stop"
-        print(f"sqa: stopped; delete {stop} and run again to go on", file=sys.stderr)
+    report(train(config, runs, fresh), work_folder(config, runs))
+
+
+def report(model: Path | None, folder: Path) -> None:
+    """Print the finished model's folder, or what to do after a stop file ended the training in `folder`."""
+    if model is None:
+        print(f"sqa: stopped; delete {folder / 'stop'} and run again to go on", file=sys.stderr)
     else:
-        print(folder)
+        print(model)
