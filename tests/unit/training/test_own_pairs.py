@@ -80,6 +80,9 @@ def test_an_edited_file_is_prepared_anew_and_development_is_kept_out(folder: Pat
         ({"train": None}, "corpus.development: is of your own pairs; name them too"),
         ({"pair": "French"}, "corpus.pair: expected two languages, as 'fr-en', got 'French'"),
         ({"back_translation": "apertium"}, "corpus.back_translation: must be none with your own pairs"),
+        ({"vocabulary_size": 200}, r"corpus.vocabulary_size: must be in \[300, 65535\], got 200"),
+        ({"back_translation_every": 0}, "corpus.back_translation_every: must be >= 1, got 0"),
+        ({"weights": {"news": -1.0}}, "corpus.weights.news: must be >= 0, got -1.0"),
     ],
 )
 def test_what_does_not_go_together_is_refused(folder: Path, corpus: dict[str, object], problem: str) -> None:
