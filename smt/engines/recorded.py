@@ -34,7 +34,7 @@ from sqa.core.interfaces import BatchTranslator
 from sqa.core.registry import misspelt
 from sqa.core.reveal import by_sentence
 from sqa.core.types import Emission, Question
-from sqa.files.records import lines, parse_json
+from sqa.files.records import lines, numbered_lines, parse_json
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
@@ -85,7 +85,7 @@ class RecordedTranslator:
         tabular = config.format == "tsv" or (
             config.format == "auto" and _first(self.path).startswith(("index\t", "question\t"))
         )
-        self._records = list(_table(self.path, config.unit) if tabular else _simuleval_records(self.path))
+        self._records = list(_table(self.path, config.unit) if tabular else _simuleval(self.path))
         self._of: dict[str, list[Record]] = {}  # by question id, once checked
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -236,19 +236,9 @@ def _table(path: Path, unit: Unit) -> Iterator[Record]:
         yield Record(key, tokens, delays, at, counts_end=True)
 
 
-def _simuleval_records(path: Path) -> Iterator[Record]:
+def _simuleval(path: Path) -> Iterator[Record]:
     """The lines of an instances.log."""
-    for number, line in enumerate(lines(path), 1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        try:
-            row = parse_json(line)
-        except ValueError as error:
-            raise DataError(f"{where}: {error}; is the file cut off?") from error
-        if not isinstance(row, dict):
-            raise DataError(f"{where}: expected a JSON object, got {type(row).__name__}")
-        yield _simuleval_record(where, number, row)
+    return (_simuleval_record(f"{path}:{number}", number, row) for number, row in numbered_lines(path))
 
 
 def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:

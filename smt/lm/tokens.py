@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from smt.models.vocab import joined
+from smt.models.vocab import CACHE, joined
 from sqa.core.errors import DataError
 
 FILE = "tokenizer.json"
@@ -52,7 +53,7 @@ class Tokens:
 
     def __init__(self, tokenizer: Tokenizer, bos: int | None) -> None:
         self.tokenizer, self.bos = tokenizer, bos
-        self._words: dict[str, tuple[int, ...]] = {}
+        self.word = lru_cache(maxsize=CACHE)(self._word)  # pieces of a blank and a word
         self.size = tokenizer.get_vocab_size()
         texts = [tokenizer.id_to_token(i) or "" for i in range(self.size)]
         mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # how a piece begins after a blank
@@ -84,12 +85,8 @@ class Tokens:
         """Pieces of a text, without pieces put before or after it."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
-    def word(self, word: str) -> tuple[int, ...]:
-        """Pieces of a blank and a word."""
-        pieces = self._words.get(word)
-        if pieces is None:
-            pieces = self._words[word] = tuple(self.text(f" {word}"))
-        return pieces
+    def _word(self, word: str) -> tuple[int, ...]:
+        return tuple(self.text(f" {word}"))
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """Pieces of words, a blank before each, and the 0-based word of every piece."""

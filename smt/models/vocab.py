@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,7 @@ from sqa.core.errors import ConfigError, DataError
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 WORD_START = "\u2581"
+CACHE = 500_000  # words whose pieces are remembered
 
 # Typographic variants that the corpora mix freely; one spelling each keeps the vocabulary small.
 _PUNCTUATION = str.maketrans(
@@ -72,7 +74,7 @@ class Vocabulary:
             not (self._processor.is_control(i) or self._processor.is_byte(i)) and i != UNK for i in range(self.size)
         ]
         self.texts = [piece.removeprefix(WORD_START) * on for piece, on in zip(pieces, spelled, strict=True)]
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self.word = lru_cache(maxsize=CACHE)(self._word)  # piece ids of one white-space word (at least one)
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
@@ -116,14 +118,8 @@ class Vocabulary:
             raise _untrainable(size, str(error)) from error
         return cls(model.getvalue())
 
-    def word(self, word: str) -> tuple[int, ...]:
-        """Piece ids of one white-space word (at least one)."""
-        ids = self._cache.get(word)
-        if ids is None:
-            ids = tuple(self._processor.encode(normalise(word))) or (UNK,)
-            if len(self._cache) < 500_000:
-                self._cache[word] = ids
-        return ids
+    def _word(self, word: str) -> tuple[int, ...]:
+        return tuple(self._processor.encode(normalise(word))) or (UNK,)
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """Piece ids of a sentence and, for each piece, the 0-based index of its word."""

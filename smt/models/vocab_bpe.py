@@ -12,13 +12,14 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 import sentencepiece
 
-from smt.models.vocab import UNK, WORD_START, joined
+from smt.models.vocab import CACHE, UNK, WORD_START, joined
 from sqa.core.errors import ConfigError, DataError, lacking
 from sqa.files.records import parse_json
 
@@ -26,7 +27,6 @@ FORMAT = 1
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.vocab
 Bpe = Literal["subword-nmt", "sentencepiece", "none"]
 GOES_ON = "@@"
-CACHE = 500_000  # words whose pieces are remembered
 
 # What a Moses tokeniser writes for characters that mean something to Moses; "&amp;" must be undone last.
 _ESCAPES = {
@@ -117,7 +117,7 @@ class BpeVocabulary:
         self.size, self.source_size = len(self.target), len(self.source)
         self._ids = {symbol: i for i, symbol in enumerate(self.source) if i >= len(SPECIAL)}
         self._cut = cutting.cutter()
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self.word = lru_cache(maxsize=CACHE)(self._word)  # source piece ids of one white-space word (at least one)
         self.starts_word = np.array([i >= len(SPECIAL) and self._starts(s) for i, s in enumerate(self.target)])  # (V,)
         self.joins_next = np.array([i >= len(SPECIAL) and self._joins(s) for i, s in enumerate(self.target)])  # (V,)
         self.has_digit = np.array([any(c.isdigit() for c in self._text(s)) for s in self.target])  # (V,)
@@ -176,14 +176,8 @@ class BpeVocabulary:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: not a vocabulary of this program ({error!r})") from error
 
-    def word(self, word: str) -> tuple[int, ...]:
-        """Source piece ids of one white-space word (at least one)."""
-        ids = self._cache.get(word)
-        if ids is None:
-            ids = tuple(self._ids.get(piece, UNK) for piece in self._cut(word)) or (UNK,)
-            if len(self._cache) < CACHE:
-                self._cache[word] = ids
-        return ids
+    def _word(self, word: str) -> tuple[int, ...]:
+        return tuple(self._ids.get(piece, UNK) for piece in self._cut(word)) or (UNK,)
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """Source piece ids of a sentence and, for each piece, the 0-based index of its word."""
