@@ -95,7 +95,11 @@ class Base:
     @property
     def identity(self) -> str:
         """sha256 of its norms in bfloat16 and its sizes: quantising the matrices changes neither."""
-        return identity(self.network)
+        total = hashlib.sha256(repr(self.network.shape).encode())
+        for module in self.network.modules():
+            if isinstance(module, Norm):
+                total.update(module.weight.detach().to(torch.bfloat16).view(torch.int16).numpy().tobytes())
+        return total.hexdigest()
 
 
 def load_base(folder: Path, dtype: torch.dtype) -> Base:
@@ -114,12 +118,3 @@ def load_base(folder: Path, dtype: torch.dtype) -> Base:
 def load_fingerprint(folder: Path) -> str:
     """sha256 of the files of a model."""
     return files_digest(folder, WANTED)
-
-
-def identity(network: CausalLM) -> str:
-    """sha256 of a model's norms in bfloat16 and its sizes."""
-    total = hashlib.sha256(repr(network.shape).encode())
-    for module in network.modules():
-        if isinstance(module, Norm):
-            total.update(module.weight.detach().to(torch.bfloat16).view(torch.int16).numpy().tobytes())
-    return total.hexdigest()

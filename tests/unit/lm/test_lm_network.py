@@ -9,7 +9,7 @@ from refusals import refused
 from stand_ins.lm_models import adapted, change, make
 
 from smt.lm.adapter import load_adapter, save_adapter, tensors
-from smt.lm.base import identity, load_base
+from smt.lm.base import load_base
 from smt.lm.files import load_network
 from smt.lm.network import Seen, mask_of
 from sqa.core.errors import DataError
@@ -104,13 +104,13 @@ def test_an_adapter_of_another_base_is_refused(tmp_path):
 
 def test_quantised_matrices_do_not_make_another_base(tmp_path):
     base = load_base(make(tmp_path, "gemma3_text"), torch.float32)
-    before = identity(base.network)
+    before = base.identity
     with torch.no_grad():
         base.network.layers[0].qkv.weight.mul_(1.01)
-    assert identity(base.network) == before
+    assert base.identity == before
     with torch.no_grad():
         base.network.layers[0].norm_attention.weight.add_(0.1)
-    assert identity(base.network) != before
+    assert base.identity != before
 
 
 def test_damaged_adapters_are_refused_in_a_line(tmp_path):
