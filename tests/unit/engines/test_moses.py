@@ -208,10 +208,3 @@ def test_invalid_settings(url):
 
 def test_a_text_too_long_is_not_sent():
     refused(DataError, "at most 20000", client("http://127.0.0.1:9/RPC2").words, ["x" * 20_001])
-
-
-def test_the_fingerprint_knows_the_system():
-    prints = {
-        client("http://h/RPC2", **keys).fingerprint() for keys in ({}, {"system": "v2"}, {"target_language": "de"})
-    }
-    assert len(prints) == 3

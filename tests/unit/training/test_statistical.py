@@ -17,13 +17,11 @@ from smt.statistical.config import PbmtConfig, PhraseConfig, TuningConfig
 from smt.statistical.model import read_model
 from smt.statistical.phrase_table import PhraseCounts
 from smt.statistical.train import STAGES, choose
-from smt.statistical.translator import Statistical, StatisticalConfig, build
+from smt.statistical.translator import Statistical
 from smt.statistical.tune import START
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.core.types import Question
 from sqa.run.config import load
-from sqa.run.pipeline import stream
 from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 
 
@@ -74,25 +72,6 @@ def test_a_text_longer_than_the_decoder_takes(system):
 
 def test_signs_of_the_decoder_are_text(system):
     assert system.words(["||| <unk> (rey) ({ 1 })"])[0] == ("|||", "<unk>", "(king)", "({", "1", "})")
-
-
-@pytest.mark.parametrize("keys", [{"k": "full"}, {"k": 3}, {"policy": "local-agreement", "n": 2}])
-def test_streaming_equals_batched(trained, keys):
-    translator = build(StatisticalConfig(str(trained / "smt" / "tiny" / "model"), **keys))
-    sentences = tuple(tuple(row[0].split()) for row in list(pairs())[5:200:60])
-    question = Question("q", "d", "es", sentences, ("-",), "Page")
-    batched = translator.translate_batch([question])[0]
-    assert stream(translator, question) == batched and len(batched) > 10
-
-
-def test_fingerprints(trained, system):
-    folder = trained / "smt" / "tiny" / "model"
-    again = Statistical(folder)
-    again.engine.close()
-    assert again.fingerprint() == system.fingerprint()
-    assert (
-        build(StatisticalConfig(str(folder))).fingerprint() != build(StatisticalConfig(str(folder), k=3)).fingerprint()
-    )
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:machine")

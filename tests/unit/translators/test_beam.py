@@ -23,7 +23,7 @@ from smt.models.waitk_translator import WaitKConfig, build
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import load_questions
-from sqa.run.pipeline import CountedSource, stream
+from sqa.run.pipeline import CountedSource
 from tests.doubles import question
 
 WORDS = sorted({word for q in load_questions("mini-es") for word in q.sentences[0]})
@@ -167,14 +167,6 @@ def test_sentences_that_end_early_leave_the_others_as_they_are():
 
 
 # ------------------------------------------------------------------------------------------------- as translators
-
-
-def test_the_translator_streams_what_it_batches(folder):
-    q = question(sentences=[" ".join(sentence) for sentence in SENTENCES[:2]])
-    wide = build(WaitKConfig(str(folder), 2, beam=3))
-    [batched] = wide.translate_batch([q])
-    assert batched and stream(wide, q) == batched
-    assert batched != build(WaitKConfig(str(folder), 2)).translate_batch([q])[0]
 
 
 def test_a_beam_over_prefixes(folder):

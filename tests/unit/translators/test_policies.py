@@ -274,20 +274,7 @@ def test_wrong_keys_of_a_nested_policy_are_named(more, message):
     refused(ConfigError, message, run_from_mapping, run)
 
 
-def test_fingerprints_tell_policies_apart():
-    assert len({PolicyTranslator(Fickle(), policy).fingerprint() for policy in POLICIES}) == len(POLICIES)
-
-
 # ------------------------------------------------------------------------------------------- a model of our own
-
-
-@pytest.mark.parametrize("policy", [WaitK(3), LocalAgreement(2), Retranslate()])
-def test_a_model_of_ours_under_a_policy(folder, policy):
-    [q] = load_questions("mini-es", limit=1)
-    q = question(sentences=[" ".join(sentence[:7]) for sentence in q.sentences[:2]])
-    [batched] = PolicyTranslator(system(folder, "digest"), policy).translate_batch([q])
-    check_emissions(q, batched)
-    assert batched and stream(PolicyTranslator(system(folder, "digest"), policy), q) == batched
 
 
 def test_the_policy_that_reads_everything_is_full_input_translation(folder):
