@@ -62,7 +62,7 @@ class Pretrained:
         self.model = load_weights(self.folder).to(self.device)
         self.codec = TextCodec(load_tokenizer(self.folder), config.source_language, config.target_language)
         self.languages = self.codec.languages
-        self.limit = int(self.model.config.max_position_embeddings)  # pieces, source and target alike
+        self.limit = int(self.model.config.max_position_embeddings)  # pieces, of source and target
         if config.max_new_tokens >= self.limit:
             raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)

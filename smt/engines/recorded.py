@@ -262,7 +262,7 @@ def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:
     if tokens and tokens[-1] == EOS:
         del tokens[-1], delays[-1]
     if EOS in tokens:
-        raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but the sentence goes on after it")
+        raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
     return Record(
         key=(index,),
         tokens=tuple(tokens),

@@ -3,7 +3,7 @@
 n hypotheses of each sentence are kept, ranked by their log probability per piece (the piece that ends them included).
 Those that have ended keep their place, so the beam of the others shrinks; the search is over when the best has ended.
 
-1.  While the source goes on, the words published are fixed, and the search begins behind them, always anew.  A
+1.  While the source continues, the words published are fixed, and the search begins behind them, always anew.  A
     hypothesis ends with the choice that shows its word number `look_ahead` to be complete (the start of another word;
     of all those only the most probable counts) or with the end of the sentence.
 2.  The first word of the best hypothesis is published, the others are forgotten, and READ follows the schedule of
@@ -42,7 +42,7 @@ class Beam:
     """How wide and how far ahead to search."""
 
     n: int  # hypotheses, 1 to WIDEST
-    look_ahead: int = 2  # words of a hypothesis while the source goes on, >= 1
+    look_ahead: int = 2  # words of a hypothesis while the source continues, >= 1
 
     def __post_init__(self) -> None:
         for key, value, most in (("beam", self.n, WIDEST), ("look_ahead", self.look_ahead, FULL)):
@@ -164,7 +164,7 @@ class _Search:
         return self.publish(done.flatten(), ended)
 
     def extend(self, limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The n best of each sentence, best first: the row that each goes on from, its piece, its score; all (R,)."""
+        """The n best of each sentence, best first: the row that each continues, its piece, its score; all (R,)."""
         state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         log_p = self.log_probabilities()
         self.merge_ends(log_p, state.word_open & (hypotheses.words + 1 >= limit))

@@ -4,7 +4,7 @@
 
 The model translates every prefix from the start, and `policy: wait-k` takes word j of the newest translation behind the
 words written before, which that translation need not begin with.  Test-time wait-k as Ma et al. 2019 define it, where
-the model goes on from the words it wrote, is `waitk` with the same model; it runs models trained on complete sentences
+the model continues the words it wrote, is `waitk` with the same model; it runs models trained on complete sentences
 at any k, also those with a bidirectional encoder.
 """
 

@@ -39,7 +39,7 @@ class State:
     written: Tensor  # (B,) target pieces chosen
     words: Tensor  # (B,) target words finished
     word_open: Tensor  # (B,) whether the last word can still grow
-    alive: Tensor  # (B,) whether the sentence goes on
+    alive: Tensor  # (B,) whether the sentence is unfinished
     last_pieces: Tensor  # (B, REPEAT) see Past
     runs: Tensor  # (B, REPEAT) see Past
 

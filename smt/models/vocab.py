@@ -68,7 +68,7 @@ class Vocabulary:
         self.source_size = self.size  # one vocabulary for both languages
         pieces = [self._processor.id_to_piece(i) for i in range(self.size)]
         self.starts_word = np.array([piece.startswith(WORD_START) for piece in pieces])  # (V,)
-        self.joins_next = np.zeros(self.size, dtype=bool)  # (V,) pieces after which a word goes on, whatever comes
+        self.joins_next = np.zeros(self.size, dtype=bool)  # (V,) pieces after which a word always continues
         self.has_digit = np.array([any(c.isdigit() for c in piece) for piece in pieces])  # (V,)
         spelled = [
             not (self._processor.is_control(i) or self._processor.is_byte(i)) and i != UNK for i in range(self.size)

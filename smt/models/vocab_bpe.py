@@ -1,7 +1,7 @@
 """The vocabulary of a model trained elsewhere: lists of symbols, and the way in which words are cut into them.
 
 It has the interface of `smt.models.vocab.Vocabulary`, but source and target may have symbols of their own.  Words are
-cut one by one: by a SentencePiece model, by subword-nmt codes (a piece that ends in "@@" goes on) or not at all; before
+cut one by one: by a SentencePiece model, by subword-nmt codes ("@@" ends a piece that is continued) or not at all; before
 that, a Moses tokeniser may split off punctuation, which is attached again on the way out.
 """
 
@@ -139,7 +139,7 @@ class BpeVocabulary:
         return not (set(text) <= _CLOSING or _HYPHEN in symbol or (text.startswith("'") and len(text) > 1))
 
     def _joins(self, symbol: str) -> bool:
-        """Whether the word goes on after this symbol, whatever comes."""
+        """Whether the word always continues after this symbol."""
         if self.cutting.bpe == "sentencepiece":
             return False
         if self.cutting.bpe == "subword-nmt" and symbol.endswith(GOES_ON):

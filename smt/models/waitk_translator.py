@@ -31,7 +31,7 @@ class WaitKConfig:
     emission_rate: float = 1.0  # target words written per source word read, 0.5 to 2 (the paper: 0.97)
     unit: Unit = "word"  # what k and the rate count; piece = as fairseq counts, see smt/models/decode.py
     beam: int = 1  # hypotheses searched before a word is published, see smt/models/beam.py; 1 = greedy
-    look_ahead: int = 2  # with a beam: words of a hypothesis while the source goes on; the first is published
+    look_ahead: int = 2  # with a beam: words of a hypothesis while the source continues; the first is published
     precision: Precision = "float32"  # of the arithmetic; int8 is faster and may write other words
     copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
 

@@ -1,4 +1,4 @@
-"""Translators made of a `Writer`, the Transformer's or a language model's: wait-k that goes on from what it wrote, and
+"""Translators made of a `Writer`, the Transformer's or a language model's: wait-k that continues its own words, and
 whole texts, which the policies of `smt.policies.prefixes` make simultaneous."""
 
 from __future__ import annotations

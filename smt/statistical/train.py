@@ -7,7 +7,7 @@
     tuning     weights of the language model, then of the log-linear model, on development sentences
     packing    the folder `packed`: a few MB that translate nearly as well, with weights of their own
 
-Each stage leaves its files and a note of what it was made from; a training that was killed goes on with the stage
+Each stage leaves its files and a note of what it was made from; a training that was killed resumes with the stage
 that is missing.  Alignment, language model and decoding are those of Thot, the engine of sil-machine[thot].
 """
 

@@ -116,8 +116,8 @@ class _Writer:
                 out.append(self.inflector.inflect(ADJECTIVAL[lower], case, lower == "these", "", self.rng))
                 i += 1
                 continue
-            words, used, known = self.content(tokens, i, case)
-            unknown += not known
+            words, used, is_known = self.content(tokens, i, case)
+            unknown += not is_known
             out.extend(words)
             i += used
             if case == "nom" or self.rng.random() < 0.5:

@@ -9,7 +9,7 @@
           every: 4                          # every n-th text
 
 Any translator of that direction will do.  Its output is kept in the cache, block by block, under
-the translator's fingerprint and the texts: another training takes it from there and a killed one goes on.
+the translator's fingerprint and the texts: another training reads it there and a killed one resumes.
 """
 
 from __future__ import annotations

@@ -110,12 +110,12 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
     file = folder / f"back_translation.{config.back_translation}.txt"
     if not file.exists():
         if config.back_translation == "apertium":
-            made = _apertium(english, f"eng-{ {'es': 'spa'}[config.pair[:2]] }")
+            lines = _apertium(english, f"eng-{ {'es': 'spa'}[config.pair[:2]] }")
         else:
             from smt.training.lexical import back_translate_lexically
 
-            made = back_translate_lexically(english, list(lexicon_pairs(config.pair)) + list(names("pl")), config.seed)
-        write_text(file, "\n".join(made) + "\n")
+            lines = back_translate_lexically(english, list(lexicon_pairs(config.pair)) + list(names("pl")), config.seed)
+        write_text(file, "\n".join(lines) + "\n")
     sources = file.read_text(encoding="utf-8").split("\n")[:-1]
     if len(sources) != len(english):
         raise DataError(f"{file}: {len(sources)} lines for {len(english)} tossup sentences; delete it and run again")
@@ -123,16 +123,18 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
         yield source, target, "tossups"
 
 
-def _texts(entry: MadeConfig, pair: str, made: Mapping[str, list[Pair]]) -> list[str]:
+def _texts(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> list[str]:
     """What the translator of `entry` is given."""
     from sqa.data.texts import load_parallel
 
     if entry.texts == "tossups":
         return tossup_sentences()
-    if entry.texts == "made" and (unknown := set(entry.of) - made.keys()):
+    if entry.texts == "made" and (unknown := set(entry.of) - earlier.keys()):
         raise ConfigError(f"made.of: {', '.join(sorted(unknown))} is not among the entries before {entry.corpus}")
     rows = (
-        load_parallel(pair, "train") if entry.texts == "parallel" else (row for rows in made.values() for row in rows)
+        load_parallel(pair, "train")
+        if entry.texts == "parallel"
+        else (row for rows in earlier.values() for row in rows)
     )
     return [source for source, _, corpus in rows if not entry.of or corpus in entry.of]
 
@@ -156,10 +158,10 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
     sources = [training_pairs(config)]
     if config.back_translation != "none":
         sources.append(back_translate(config, folder))
-    made: dict[str, list[Pair]] = {}
+    made_by_corpus: dict[str, list[Pair]] = {}
     for entry in config.made:
-        made[entry.corpus] = list(made_pairs(entry, _texts(entry, config.pair, made)))
-    sources += made.values()
+        made_by_corpus[entry.corpus] = list(made_pairs(entry, _texts(entry, config.pair, made_by_corpus)))
+    sources += made_by_corpus.values()
     languages = None
     if config.clean.language:
         good = ((normalise(s), normalise(t)) for s, t, _ in load_parallel(config.pair, KNOWN_LANGUAGE))
@@ -199,8 +201,8 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
 
 def _files(config: CorpusConfig) -> dict[str, dict[str, str]]:
     """{"files": {key: sha256}} of own pairs, so that edited ones are prepared anew; nothing of the project's."""
-    own = {"train": config.train, "development": config.development}
-    digests = {key: sha256(Path(file).read_bytes()).hexdigest() for key, file in own.items() if file is not None}
+    files = {"train": config.train, "development": config.development}
+    digests = {key: sha256(Path(file).read_bytes()).hexdigest() for key, file in files.items() if file is not None}
     return {"files": digests} if digests else {}
 
 

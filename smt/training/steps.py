@@ -66,7 +66,7 @@ def run_steps(
 
 
 class StepLog:
-    """steps.tsv: one line per optimiser step; after a kill it goes on where the training does."""
+    """steps.tsv: one line per optimiser step; after a kill it resumes where the training does."""
 
     HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"
 

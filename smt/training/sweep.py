@@ -4,7 +4,7 @@
     runs/smt/<name>/k6-seed0/       one training: run.json, checkpoint-*, steps.tsv, model/, and done.json at its end
     runs/smt/<name>/sweep.tsv       development BLEU per k, mean and standard deviation over seeds
 
-A training whose done.json is there is never done again; one that was killed goes on from its last checkpoint.  Several
+A training with a done.json is never done again; one that was killed resumes from its last checkpoint.  Several
 processes may be started on one sweep: each takes trainings that no other works on, and all print the whole table.  A
 folder made by another config, other data or another start model is refused.  k = "multi" is the config's
 own multi-path training, the control for the separate ones.  Inside `scheduled(...)` each training is a task for the

@@ -169,7 +169,7 @@ WRONG_ROWS = {
     ),
     "a source of numbers": ([row(0, "A", [1], source=7)], ':1: expected a text "source", got int'),
     "no index": ([{"prediction": "A", "delays": [1]}], ':1: expected a whole number "index"'),
-    "a word after the end": ([row(0, "A </s> B", [1, 2, 3])], ":1: word 1 is </s>, but the sentence goes on"),
+    "a word after the end": ([row(0, "A </s> B", [1, 2, 3])], ":1: word 1 is </s>, but more words follow"),
     "a list": ([[1, 2]], ":1: expected a JSON object, got list"),
 }
 
