@@ -1,7 +1,7 @@
 """The vocabulary of a model trained elsewhere: lists of symbols, and the way in which words are cut into them.
 
 It has the interface of `smt.models.vocab.Vocabulary`, but source and target may have symbols of their own.  Words are
-cut one by one: by a SentencePiece model, by subword-nmt codes ("@@" ends a piece that is continued) or not at all; before
+cut one by one: by a SentencePiece model, by subword-nmt codes ("@@" marks a piece that continues) or not at all; before
 that, a Moses tokeniser may split off punctuation, which is attached again on the way out.
 """
 
