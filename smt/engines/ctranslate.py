@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import sentencepiece
 
@@ -58,24 +58,14 @@ class CTranslateConfig:
         return []
 
 
-class _Text(Protocol):
-    """Text to the pieces (strings) of one kind of model, and back."""
-
-    prefix: list[str]  # pieces that begin every translation
-    suppress: list[list[str]]  # never written
-
-    def encode(self, texts: Sequence[str]) -> list[list[str]]: ...
-    def decode(self, pieces: Sequence[str], source_pieces: int) -> tuple[str, ...]: ...
-
-
 class _OwnText:
     """Models of ours: word by word, as `smt.models.decode` does it."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary, self.pieces = vocabulary, piece_names(vocabulary)
         self._ids = {piece: i for i, piece in enumerate(self.pieces)}
-        self.prefix: list[str] = []
-        self.suppress = [[self.pieces[i]] for i in (PAD, UNK, BOS)]
+        self.prefix: list[str] = []  # pieces that begin every translation
+        self.suppress = [[self.pieces[i]] for i in (PAD, UNK, BOS)]  # never written
 
     def encode(self, texts: Sequence[str]) -> list[list[str]]:
         rows = [[self.pieces[i] for i in self.vocabulary.words(text.split())[0]] for text in texts]
@@ -120,7 +110,7 @@ class CTranslate:
         if not (self.folder / "model.bin").is_file():
             raise DataError(f"{self.folder}: no model.bin; give a folder that was converted to CTranslate2")
         if (self.folder / "vocabulary.model").is_file():
-            self.text: _Text = _OwnText(Vocabulary.load(self.folder / "vocabulary.model"))
+            self.text: _OwnText | _HubText = _OwnText(Vocabulary.load(self.folder / "vocabulary.model"))
             self.languages = _own_languages(config, self.folder / LANGUAGES)
         else:
             hub = _HubText(load_tokenizer(self.folder), config.source_language, config.target_language)

@@ -31,21 +31,17 @@ def write_model(
     folder: Path, weights: Sequence[float], decoding: Decoding, forms: Mapping[str, str], about: Mapping[str, Any]
 ) -> None:
     """Write config.json, which makes the decoder's files in `folder` a model; `about` is for the reader."""
-    files = {path.name: file_digest(path) for path in decoder_files(folder)}
+    paths = sorted(path for name in (TABLE, LANGUAGE) for path in folder.glob(f"{name}*"))
+    files = {path.name: file_digest(path) for path in paths}
     config = {"format": FORMAT, "weights": list(weights), "decoding": asdict(decoding), "files": files}
     text = json.dumps({**config, "about": about, "forms": forms}, indent=1, ensure_ascii=False)
     write_text(folder / "config.json", text + "\n")
 
 
-def decoder_files(folder: Path) -> list[Path]:
-    """The files that the decoder reads, sorted by name."""
-    return sorted(path for name in (TABLE, LANGUAGE) for path in folder.glob(f"{name}*"))
-
-
 def read_model(folder: Path) -> dict[str, Any]:
     """config.json of a model's folder, checked: its keys, and that every file it names is there as it was written.
 
-    The decoder is not robust against damaged tables, so their bytes are compared first.
+    The decoder does not survive damaged tables, so their bytes are compared first.
     """
     path = folder / "config.json"
     try:

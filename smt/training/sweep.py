@@ -46,11 +46,6 @@ class Run:
     config: SmtConfig
     folder: Path
 
-    @property
-    def label(self) -> str:
-        """Its folder's name."""
-        return self.folder.name
-
 
 @dataclass(frozen=True, slots=True)
 class Finished:
@@ -110,7 +105,7 @@ def finish(run: Run, data: Path) -> bool:
     stop = run.folder.parent / "stop"
     if stop.exists():
         return False
-    print(f"sqa: {run.label}", file=sys.stderr)
+    print(f"sqa: {run.folder.name}", file=sys.stderr)
     identity.take(run.folder, identity.identity(run.config, data))
     if train_in(run.folder, run.config, data, stop=stop) is None:
         return False

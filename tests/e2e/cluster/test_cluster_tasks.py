@@ -254,7 +254,7 @@ def test_a_training_that_another_process_holds_is_waited_for(
 
         def finished(run: Any, data: Path) -> bool:
             done = kept(run, data)
-            order.append(run.label)
+            order.append(run.folder.name)
             if len(order) == 3:
                 held_first.close()
             return done

@@ -34,7 +34,9 @@ def test_values_of_k():
 def test_one_run_per_k_and_seed():
     base = replace(config(), full_encoder="bidirectional", train=replace(config().train, seed=5))
     trainings = expand(base, (2, "full", "multi"), 2, Path("f"))
-    assert [run.label for run in trainings] == [f"{k}-seed{seed}" for seed in (5, 6) for k in ("k2", "kfull", "multi")]
+    assert [run.folder.name for run in trainings] == [
+        f"{k}-seed{seed}" for seed in (5, 6) for k in ("k2", "kfull", "multi")
+    ]
     assert [run.config.train.k for run in trainings[:3]] == [(2,), ("full",), (2, "full")]
     assert [run.config.model.encoder for run in trainings[:3]] == ["causal", "bidirectional", "causal"]
     assert {run.config.train.seed for run in trainings} == {5, 6}
