@@ -9,6 +9,7 @@ import pytest
 
 from smt.statistical import train as statistical_train
 from smt.statistical.config import LanguageConfig, PartsConfig, PbmtConfig, PhraseConfig, TuningConfig
+from sqa.data.texts import Pair
 
 NOUNS = {"perro": "dog", "gato": "cat", "libro": "book", "autor": "author", "rey": "king", "barco": "ship"}
 VERBS = {"mira": "watches", "tiene": "has", "busca": "seeks"}
@@ -45,9 +46,4 @@ def use_tiny_language(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(statistical_train, "cleaned", lambda config, folder, report: iter(rows))
     patch.setattr(statistical_train, "lexicon_pairs", lambda pair: iter([("reina", "queen", "freedict")]))
     patch.setattr(statistical_train, "names", lambda language: iter([("España", "Spain", "cldr")]))
-    patch.setattr("sqa.data.texts.load_parallel", lambda pair, part: (Row(*row) for row in rows[::23]))
-
-
-class Row:
-    def __init__(self, source, target, corpus):
-        self.source, self.target, self.corpus = source, target, corpus
+    patch.setattr("sqa.data.texts.load_parallel", lambda pair, part: (Pair(*row) for row in rows[::23]))
