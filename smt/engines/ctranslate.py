@@ -124,10 +124,7 @@ class CTranslate:
             )
         except (RuntimeError, ValueError) as error:
             raise DataError(f"{self.folder}: CTranslate2 cannot load it: {str(error).splitlines()[0]}") from error
-        search = f"{config.source_language} {config.target_language} {config.beams} {config.max_new_tokens}"
-        arithmetic = f"{self.engine.device} {self.engine.compute_type} {ctranslate2.__version__}"
-        key = f"{VERSION} {search} {arithmetic} {files_fingerprint(self.folder)}"
-        self._fingerprint = hashlib.sha256(key.encode()).hexdigest()
+        self._files = files_fingerprint(self.folder)
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""
@@ -151,7 +148,12 @@ class CTranslate:
 
     def fingerprint(self) -> str:
         """Hash of the folder's files, the languages, the search, the arithmetic and the package."""
-        return self._fingerprint
+        import ctranslate2
+
+        c = self.config
+        search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens}"
+        arithmetic = f"{self.engine.device} {self.engine.compute_type} {ctranslate2.__version__}"
+        return hashlib.sha256(f"{VERSION} {search} {arithmetic} {self._files}".encode()).hexdigest()
 
 
 def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:

@@ -55,8 +55,6 @@ class Pretrained:
     """A loaded model: texts in, words out."""
 
     def __init__(self, config: PretrainedConfig) -> None:
-        import transformers
-
         self.config, self.device = config, pick_device(config.device)
         self.folder = find_model(config.model, config.revision, config.download, WANTED)
         self.model = load_weights(self.folder).to(self.device)
@@ -67,10 +65,7 @@ class Pretrained:
             raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)
         self.generation = self._generation()
-        languages = f"{config.source_language} {config.target_language}"
-        search = f"{languages} {config.beams} {config.max_new_tokens} {self.device}"
-        key = f"{VERSION} {transformers.__version__} {search} {files_fingerprint(self.folder)}"
-        self._fingerprint = hashlib.sha256(key.encode()).hexdigest()
+        self._files = files_fingerprint(self.folder)
 
     def _generation(self) -> Any:
         """The model's own settings of search (forbidden pieces, length penalty), without sampling."""
@@ -120,7 +115,11 @@ class Pretrained:
 
     def fingerprint(self) -> str:
         """Hash of the model's files, the languages, the search, the device and the package."""
-        return self._fingerprint
+        import transformers
+
+        c = self.config
+        search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens} {self.device}"
+        return hashlib.sha256(f"{VERSION} {transformers.__version__} {search} {self._files}".encode()).hexdigest()
 
 
 def pick_device(device: str) -> str:
