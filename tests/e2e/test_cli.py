@@ -5,19 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 import tomllib
-from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 import yaml
 from doubles import write_questions
+from outcome import Command, Outcome
 from pyarrow import parquet
 from refusals import refused
 
@@ -31,32 +28,18 @@ from sqa.core.types import Emission, Question
 from sqa.run.export import submission_lines
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def complaints(self) -> list[str]:
-        return [line for line in self.err.splitlines() if line.startswith("sqa: ")]
-
-
 class Shell:
-    """Runs `sqa` in this process, in a folder of its own."""
+    """`sqa` in a folder with six questions."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self._patch, self._capsys = folder, monkeypatch, capsys
+    def __init__(self, folder: Path, command: Command) -> None:
+        self.folder, self.command = folder, command
 
     def __call__(self, *words: str) -> Outcome:
-        self._patch.setattr(sys, "argv", ["sqa", *words])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        captured = self._capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return Outcome(int(stopped.value.code or 0), captured.out, captured.err)
+        return self.command(*words)
+
+    def lines(self, *words: str) -> list[list[str]]:
+        """The cells of each line that it prints."""
+        return [line.split("\t") for line in self(*words).out.splitlines()]
 
     def config(self, name: str = "t", **changes: object) -> str:
         """Write NAME.yaml and give its name; a value None removes the key."""
@@ -80,12 +63,12 @@ class Shell:
 
 
 @pytest.fixture
-def sqa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+def sqa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Shell:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
     write_questions(tmp_path / "questions.jsonl", 6)
-    return Shell(tmp_path, monkeypatch, capsys)
+    return Shell(tmp_path, command)
 
 
 # ----------------------------------------------------------------------------------------------- what it does
@@ -101,21 +84,18 @@ def test_run_prints_the_report_it_writes(sqa: Shell) -> None:
     outcome = sqa("run", sqa.config())
     assert outcome.code == 0
     assert outcome.out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
-    assert outcome.out.splitlines()[0].split("\t")[:4] == ["metric", "value", "low", "high"]
+    header, *rows = (line.split("\t") for line in outcome.out.splitlines())
+    assert header[:4] == ["metric", "value", "low", "high"]
+    cells = {row[0]: row[1:5] for row in rows}  # two answers are unknown to the guesser, and count as wrong
+    assert cells["unknown-pages"] == ["2", "n/a", "n/a", "6"] and cells["accuracy"][0] == "0.666667"
     again = sqa("run", "runs/t/config.yaml", "--runs", "elsewhere")
     assert again.out == outcome.out
-
-
-def test_json_is_json(sqa: Shell) -> None:
-    rows = json.loads(sqa("run", sqa.config(guesser=None, buzzer=None), "--json").out)
-    values = {row["metric"]: row["value"] for row in rows}
-    assert values["ew"] is None and values["bleu"] == pytest.approx(100)
 
 
 def test_each_stage_by_itself(sqa: Shell) -> None:
     made = {}
     for stage in ("translate", "guess", "buzz"):
-        rows = [line.split("\t") for line in sqa(stage, sqa.config()).out.splitlines()[1:]]
+        rows = sqa.lines(stage, sqa.config())[1:]
         made[stage] = [(row[0], int(row[2])) for row in rows]
         assert all((sqa.folder / row[3] / "block-0000.npz").is_file() for row in rows)
     assert made == {
@@ -137,7 +117,7 @@ def test_limit_is_a_run_of_its_own(sqa: Shell) -> None:
 def test_compare(sqa: Shell) -> None:
     sqa("run", sqa.config("a"))
     sqa("run", sqa.config("b", translator={"name": "doubles:build_translator", "k": 3}))
-    lines = [line.split("\t") for line in sqa("compare", "runs/a", "runs/b").out.splitlines()]
+    lines = sqa.lines("compare", "runs/a", "runs/b")
     assert [line[0] for line in lines] == ["metric", "ew", "accuracy", "bleu", "al"]
     assert float(lines[4][3]) < 0
     assert len(json.loads(sqa("compare", "runs/a", "runs/b", "--json").out)) == 4
@@ -148,11 +128,8 @@ def test_compare_more_than_two(sqa: Shell) -> None:
     """Every two by the metrics that were asked for, corrected for their number; table, LaTeX and picture."""
     for name, k in (("a", 1), ("b_2", 3), ("c", 5)):
         sqa("run", sqa.config(name, translator={"name": "doubles:build_translator", "k": k}))
-    asked = ("--metric", "al", "--metric", "bleu", "--resamples", "200")
-    header, *lines = (
-        line.split("\t")
-        for line in sqa("compare", "runs/a", "runs/b_2", "runs/c", *asked, "--output", "out").out.splitlines()
-    )
+    requested = ("--metric", "al", "--metric", "bleu", "--resamples", "200")
+    header, *lines = sqa.lines("compare", "runs/a", "runs/b_2", "runs/c", *requested, "--output", "out")
     assert header[:3] == ["run_a", "run_b", "metric"] and header[-1] == "p_holm"
     assert [line[:3] for line in lines[:3]] == [["a", "b_2", "al"], ["a", "c", "al"], ["b_2", "c", "al"]]
     assert [line[2] for line in lines[3:]] == ["bleu"] * 3
@@ -167,9 +144,10 @@ def test_compare_more_than_two(sqa: Shell) -> None:
 
 
 def test_data_list(sqa: Shell) -> None:
-    lines = [line.split("\t") for line in sqa("data", "list").out.splitlines()]
+    lines = sqa.lines("data", "list")
     assert lines[0][:2] == ["name", "here"]
     assert ["xqb-es", "no"] in [line[:2] for line in lines]
+    assert "'xqb-ess' is not in the manifest" in sqa.refused(2, "data", "fetch", "xqb-ess")
 
 
 # ----------------------------------------------------------------------------------------------- what it refuses
@@ -177,39 +155,39 @@ def test_data_list(sqa: Shell) -> None:
 
 def test_a_mistyped_key_gets_the_nearest_name(sqa: Shell) -> None:
     config = sqa.config(translator={"name": "doubles:build_translator", "K": 3}, buzer={"name": "mlp"}, buzzer=None)
-    outcome = sqa("run", config)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.complaints == [
+    assert sqa("run", config).complaints == [
         "sqa: t.yaml buzer: unknown, did you mean 'buzzer'",
         "sqa: t.yaml translator.K: unknown, did you mean 'k'",
     ]
 
 
-def test_k_zero(sqa: Shell) -> None:
-    config = sqa.config(translator={"name": "waitk", "model": "es-en", "k": 0})
-    assert sqa.refused(2, "run", config) == "t.yaml translator.k: must be >= 1 or 'full', got 0"
+QUESTION = {"language": "es", "reference": "a", "page": "Spain"}
+NO_SENTENCE = "questions.jsonl:1: record 0.source: a question needs at least one sentence"
+ZERO = b"dataset: {name: questions.jsonl}\ntranslator: {name: waitk, model: es-en, k: 0}"
+ELEVEN = ["run", "t.yaml", "translator={name: fixed, text: system.txt}"]
 
 
-def test_a_config_that_is_not_utf8(sqa: Shell) -> None:
-    (sqa.folder / "t.yaml").write_bytes(b"dataset: \xff")
-    assert sqa.refused(2, "run", "t.yaml") == "t.yaml: not UTF-8 (byte 9); save it as UTF-8"
-
-
-def test_a_config_that_is_not_there(sqa: Shell) -> None:
-    assert sqa.refused(2, "run", "none.yaml") == "none.yaml: cannot be read: No such file or directory"
-
-
-def test_questions_that_are_not_utf8(sqa: Shell) -> None:
-    (sqa.folder / "questions.jsonl").write_bytes(b'{"source": "\xff"}\n')
-    assert "questions.jsonl" in sqa.refused(3, "run", sqa.config())
-
-
-@pytest.mark.parametrize("source", ["", "   ", []])
-def test_a_question_without_sentences(sqa: Shell, source: object) -> None:
-    record = {"language": "es", "source": source, "reference": "a", "page": "Spain"}
-    (sqa.folder / "questions.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
-    line = sqa.refused(3, "run", sqa.config())
-    assert line.startswith("questions.jsonl:1: record 0.source: a question needs at least one sentence")
+@pytest.mark.parametrize(
+    ("name", "content", "words", "code", "complaint"),
+    [
+        ("k.yaml", b"dataset: \xff", ["run", "k.yaml"], 2, "k.yaml: not UTF-8 (byte 9); save it as UTF-8"),
+        ("k.yaml", b"", ["run", "none.yaml"], 2, "none.yaml: cannot be read: No such file or directory"),
+        ("t.yaml", ZERO, ["run", "t.yaml"], 2, "t.yaml translator.k: must be >= 1 or 'full', got 0"),
+        ("questions.jsonl", b'{"source": "\xff"}\n', ["run", "t.yaml"], 3, "questions.jsonl"),
+        *(
+            ("questions.jsonl", json.dumps(QUESTION | {"source": source}).encode(), ["run", "t.yaml"], 3, NO_SENTENCE)
+            for source in ("", "   ", [])
+        ),
+        ("system.txt", b"one line\n" * 11, ELEVEN, 3, "system.txt: 11 lines, expected 12"),
+        ("runs", b"a file, not a folder", ["translate", "t.yaml"], 3, "runs/store"),
+    ],
+)
+def test_a_wrong_file_is_one_line(
+    sqa: Shell, name: str, content: bytes, words: list[str], code: int, complaint: str
+) -> None:
+    sqa.config()
+    (sqa.folder / name).write_bytes(content)
+    assert sqa.refused(code, *words).startswith(complaint)
 
 
 def test_a_truncated_block(sqa: Shell) -> None:
@@ -235,33 +213,11 @@ def test_a_wrong_checksum(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verified.out.splitlines()[1].split("\t")[:2] == ["xqb-es", "wrong"]
 
 
-def test_a_hypothesis_file_with_a_line_too_few(sqa: Shell) -> None:
-    (sqa.folder / "system.txt").write_text("one line\n" * 11, encoding="utf-8")
-    config = sqa.config(translator={"name": "fixed", "text": "system.txt"})
-    assert sqa.refused(3, "run", config).startswith("system.txt: 11 lines, expected 12")
-
-
 def test_empty_hypotheses_are_scored_as_wrong_and_counted(sqa: Shell) -> None:
     (sqa.folder / "system.txt").write_text("\n\n" + "spain france\n" * 10, encoding="utf-8")
-    outcome = sqa("run", sqa.config(translator={"name": "fixed", "text": "system.txt"}))
-    rows = {line.split("\t")[0]: line.split("\t") for line in outcome.out.splitlines()}
+    rows = {row[0]: row for row in sqa.lines("run", sqa.config(translator={"name": "fixed", "text": "system.txt"}))}
     assert rows["empty-questions"][1] == "1" and rows["empty-sentences"][1] == "2"
     assert rows["accuracy"][4] == "6"  # the empty question is one of them
-
-
-def test_an_answer_that_the_guesser_does_not_know(sqa: Shell) -> None:
-    rows = [line.split("\t") for line in sqa("run", sqa.config()).out.splitlines()]
-    assert [row[1:5] for row in rows if row[0] == "unknown-pages"] == [["2", "n/a", "n/a", "6"]]
-    assert [row[1] for row in rows if row[0] == "accuracy"] == ["0.666667"]
-
-
-def test_a_folder_that_cannot_be_written(sqa: Shell) -> None:
-    (sqa.folder / "runs").write_text("a file, not a folder")
-    assert sqa.refused(3, "translate", sqa.config()).startswith("runs/store")
-
-
-def test_unknown_names_of_data_files(sqa: Shell) -> None:
-    assert "'xqb-ess' is not in the manifest" in sqa.refused(2, "data", "fetch", "xqb-ess")
 
 
 @pytest.mark.parametrize("kind", ["smt", "guesser", "buzzer"])
@@ -276,6 +232,9 @@ def test_training_with_a_config_of_the_wrong_kind(sqa: Shell, kind: str) -> None
 
 
 def test_keys_of_the_command_line_replace_those_of_the_file(sqa: Shell) -> None:
+    rows = json.loads(sqa("run", sqa.config("t0"), "guesser=null", "buzzer=null", "--json", "--runs", "r").out)
+    values = {row["metric"]: row["value"] for row in rows}
+    assert values["ew"] is None and values["bleu"] == pytest.approx(100)
     outcome = sqa("run", sqa.config(), "k=3", "limit=2", "metrics=[bleu, al]", "--json")
     [folder] = [path for path in (sqa.folder / "runs").iterdir() if path.name != "store"]
     assert folder.name.startswith("t-k3-limit2-")
@@ -322,16 +281,15 @@ def test_a_key_of_two_parts_is_asked_about(sqa: Shell) -> None:
 
 def test_a_sweep_runs_every_combination_in_a_folder_of_its_own(sqa: Shell) -> None:
     axes = ["k=1,3", "metrics=[al],[al, bleu]"]
-    lines = [line.split("\t") for line in sqa("sweep", sqa.config(), *axes).out.splitlines()]
+    lines = sqa.lines("sweep", sqa.config(), *axes)
     assert lines[0][:4] == ["run", "k", "metrics", "al"]
     folders = [sqa.folder / line[0] for line in lines[1:]]
     assert len(set(folders)) == 4 and all((folder / "report.tsv").is_file() for folder in folders)
     assert [line[lines[0].index("bleu")] for line in lines[1:]] == ["n/a", "100.000000", "n/a", "100.000000"]
     again = sqa("sweep", sqa.config(seed=1), *axes, "--json")
-    assert not {row["run"] for row in json.loads(again.out)} & {
-        line[0] for line in lines
-    }  # another config, other names
-    assert json.loads(again.out)[2]["keys"] == {"k": 3, "metrics": ["al"]}
+    rows = json.loads(again.out)
+    assert not {row["run"] for row in rows} & {line[0] for line in lines}  # another config, other names
+    assert rows[2]["keys"] == {"k": 3, "metrics": ["al"]}
     assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: is there twice"
     assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would be called 'x'")
     assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems before the first run
@@ -346,29 +304,27 @@ def test_tables_are_aligned_on_a_terminal_and_tsv_in_a_pipe(sqa: Shell, monkeypa
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     lines = sqa("run", sqa.config(metrics=["bleu", "al"])).out.splitlines()
     assert "\t" not in "".join(lines) and len({line.index(" n ") for line in lines[:1]}) == 1
-    ends = [
-        line.index(cell) + len(cell) for line, cell in zip(lines[:3], ["value", "100.000000", "1.000000"], strict=True)
-    ]
-    assert len(set(ends)) == 1  # a column of numbers stands to the right
+    cells = zip(lines[:3], ["value", "100.000000", "1.000000"], strict=True)
+    assert len({line.index(cell) + len(cell) for line, cell in cells}) == 1  # a column of numbers stands to the right
 
 
 def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> None:
     def leaves(group: object, way: tuple[str, ...] = ()) -> dict[tuple[str, ...], set[str]]:
-        found = {}
+        results = {}
         for name, command in group.commands.items():  # type: ignore[attr-defined]
             inner = hasattr(command, "commands")
             options = {option for param in command.params for option in param.opts}
-            found |= leaves(command, (*way, name)) if inner else {(*way, name): options}
-        return found
+            results |= leaves(command, (*way, name)) if inner else {(*way, name): options}
+        return results
 
     cli.program().list_commands(None)  # those of plugins, too
-    found = leaves(cli.program())
-    talk = {way for way, options in found.items() if not {"--json", "--latex"} <= options}
+    results = leaves(cli.program())
+    talk = {way for way, options in results.items() if not {"--json", "--latex"} <= options}
     raw = {"scorer", "simulstream-score", "validate vist"}
     silent = {"export", "questions", "config schema", "board export"}
     silent |= {f"board register-{what}" for what in ("dataset", "model", "session")}
     assert {" ".join(way) for way in talk if way[0] not in ("serve", "client")} == raw | silent
-    assert {" ".join(way) for way, options in found.items() if "-q" not in options} == raw
+    assert {" ".join(way) for way, options in results.items() if "-q" not in options} == raw
     assert json.loads(sqa("curve", "show", "--json").out)[0]["t"] == 0
     rows = json.loads(sqa("data", "list", "--json").out)
     assert sqa("data", "list", "--latex").out.count(r"\\") == len(rows) + 1
@@ -376,8 +332,8 @@ def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> 
 
 
 def test_verbose_says_what_was_made(sqa: Shell) -> None:
-    said = sqa("run", sqa.config(), "-v").err
-    assert "sqa: translate: 1 blocks made in" in said and "s of processor time" in said
+    text = sqa("run", sqa.config(), "-v").err
+    assert "sqa: translate: 1 blocks made in" in text and "s of processor time" in text
     assert "sqa: translate: 0 blocks made; runs/store/translate/" in sqa("run", sqa.config(), "-v").err
 
 
@@ -392,18 +348,18 @@ def test_completion_knows_the_commands(sqa: Shell, monkeypatch: pytest.MonkeyPat
 
 def test_export_gives_what_other_programs_read(sqa: Shell) -> None:
     sqa("run", sqa.config())
-    texts = sqa("export", "runs/t", "--to", "text").out.splitlines()
-    assert (
-        len(texts) == 12 and texts == sqa("export", "runs/t", "--to", "text", "--side", "references").out.splitlines()
-    )
-    by_question = sqa("export", "runs/t", "--to", "text", "--unit", "question").out.splitlines()
-    assert by_question[0] == " ".join(texts[:2])
-    steps = sqa("export", "runs/t", "--to", "csv").out.splitlines()
+
+    def export(*words: str) -> list[str]:
+        return sqa("export", "runs/t", "--to", *words).out.splitlines()
+
+    texts, steps = export("text"), export("csv")
+    assert len(texts) == 12 and texts == export("text", "--side", "references")
+    assert export("text", "--unit", "question")[0] == " ".join(texts[:2])
     assert steps[0] == "question,step,word,g,rank,score,buzz" and steps[1].startswith("q0,0,pista,1,")
-    first = json.loads(sqa("export", "runs/t", "--to", "jsonl").out.splitlines()[0])
+    first = json.loads(export("jsonl")[0])
     assert first["hypothesis"] == texts[:2] and first["steps"][0]["word"] == "pista"
     assert len(first["steps"]) == sum(line.startswith("q0,") for line in steps)
-    assert sqa("export", "runs/t", "--to", "parquet").out == "runs/t/steps.parquet\n"
+    assert export("parquet") == ["runs/t/steps.parquet"]
     table = parquet.read_table("runs/t/steps.parquet")
     assert [list(map(str, row)) for row in zip(*table.to_pydict().values(), strict=True)] == [*csv.reader(steps[1:])]
 
@@ -412,9 +368,8 @@ def test_a_run_is_exported_as_a_submission_and_without_its_data_set(sqa: Shell) 
     rows = {row["metric"]: row["value"] for row in json.loads(sqa("run", sqa.config(), "--json").out)}
     sqa("export", "runs/t", "--to", "submission", "--output", "mine.jsonl")
     scored = json.loads(sqa("validate", "sqa", "mine.jsonl", "--questions", "questions.jsonl", "--json").out)["scores"]
-    assert {s["metric"]: s["value"] for s in scored if s["metric"] in ("ew", "bleu", "al")} == {
-        name: pytest.approx(rows[name]) for name in ("ew", "bleu", "al")
-    }
+    values = {score["metric"]: score["value"] for score in scored}
+    assert all(values[name] == pytest.approx(rows[name]) for name in ("ew", "bleu", "al"))
     Path("questions.jsonl").unlink()
     assert sqa("export", "runs/t", "--to", "submission").out == Path("mine.jsonl").read_text("utf-8")
     assert sqa("view", "runs/t").out == "runs/t/view.html\n"
@@ -463,35 +418,14 @@ def test_init_writes_a_folder_and_says_what_runs_there(sqa: Shell) -> None:
 
 
 def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        start, "requires", lambda name: ["nothere==1.0; extra == 'lm'", "typer==0.1", "x; extra == 'ci'"]
-    )
-    rows = {row["what"]: row for row in json.loads(sqa("doctor", "--json").out)}
-    assert rows["[lm]"] == {
-        "what": "[lm]",
-        "state": "no",
-        "remark": "for language models as translators and guessers; lacks nothere",
-    }
-    assert ", not 0.1" in rows["packages"]["remark"] and "[ci]" not in rows
-    assert rows["bundled"]["remark"].endswith("45 questions") and len(rows) < 40  # one screen
+    required = ["nothere==1.0; extra == 'lm'", "typer==0.1", "x; extra == 'ci'"]
+    monkeypatch.setattr(start, "requires", lambda name: required)
+    rows = {row["what"]: (row["state"], row["remark"]) for row in json.loads(sqa("doctor", "--json").out)}
+    assert rows["[lm]"] == ("no", "for language models as translators and guessers; lacks nothere")
+    assert ", not 0.1" in rows["packages"][1] and "[ci]" not in rows
+    assert rows["bundled"][1].endswith("45 questions") and len(rows) < 40  # one screen
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert set(start.EXTRAS) == set(extras)
-
-
-def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
-    """Sent while the run translates: nothing of ours is printed but that line."""
-    command = [sys.executable, "-m", "sqa", "run", "mini_es_wait6_bm25", "--runs", str(tmp_path)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True, preexec_fn=_interruptible) as running:
-        assert running.stderr is not None and running.stderr.readline().startswith("translate")
-        time.sleep(0.5)  # the line is drawn before tqdm's object is whole, and it cannot be interrupted there
-        running.send_signal(signal.SIGINT)
-        said = running.stderr.read()
-    assert running.returncode == 130 and "Traceback" not in said
-    assert said.rstrip().endswith("sqa: interrupted; what is finished is kept, and the same command goes on from there")
-
-
-def _interruptible() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background has it ignored
 
 
 def test_it_is_found_from_the_folder_above_a_clone(tmp_path: Path) -> None:

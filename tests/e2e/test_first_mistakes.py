@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from doubles import write_questions
+from outcome import Command
 
-from sqa.cli import app as cli
 from sqa.core.paths import ROOT
 
 EXAMPLE = ROOT / "docs" / "example"
@@ -76,28 +76,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def sqa(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["sqa", *words])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    return int(stopped.value.code or 0)
-
-
-@pytest.mark.parametrize("command", MISTAKES)
+@pytest.mark.parametrize("line", MISTAKES)
 @pytest.mark.usefixtures("folder")
-def test_a_mistake_is_named_in_one_line(command: str, monkeypatch, capsys) -> None:
-    code, expected = MISTAKES[command]
-    assert sqa(monkeypatch, *command.split()) == code
-    said = [
-        line for line in capsys.readouterr().err.splitlines() if line.startswith("sqa: ") and "report in" not in line
-    ]
-    assert len(said) == bool(expected) and all(expected in line for line in said), said
+def test_a_mistake_is_named_in_one_line(line: str, command: Command) -> None:
+    code, expected = MISTAKES[line]
+    outcome = command(*line.split())
+    complaints = [line for line in outcome.complaints if "report in" not in line]
+    assert outcome.code == code and len(complaints) == bool(expected), outcome
+    assert all(expected in line for line in complaints), complaints
 
 
 @pytest.mark.parametrize(("name", "keys"), [("hold", ["n"]), ("wait-k", ["k"]), ("local-agreement", ["n"])])
-def test_the_keys_of_a_policy(name: str, keys: list[str], monkeypatch, capsys) -> None:
-    assert sqa(monkeypatch, "config", "keys", "policy", name) == 0
-    assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()[1:]] == keys
+def test_the_keys_of_a_policy(name: str, keys: list[str], command: Command) -> None:
+    assert [line.split("\t")[0] for line in command("config", "keys", "policy", name).out.splitlines()[1:]] == keys
 
 
 def test_an_exception_in_an_own_part_is_its_file_and_line(folder: Path) -> None:
@@ -114,11 +105,10 @@ def test_an_exception_in_an_own_part_is_its_file_and_line(folder: Path) -> None:
     assert "Traceback" in said("-v") and "sqa/run/pipeline.py" in said("-v")
 
 
-def test_a_run_with_an_edited_part_says_that_it_replaces_another(folder: Path, monkeypatch, capsys) -> None:
+def test_a_run_with_an_edited_part_says_that_it_replaces_another(folder: Path, command: Command) -> None:
     (folder / "mine.py").write_text(OWN.replace('[""]', "texts").replace("1 / len(text)", "1.0"))
     for edit, replaced in (("", False), ("", False), ("# edited\n", True)):
         with (folder / "mine.py").open("a") as file:
             file.write(edit)
-        assert sqa(monkeypatch, "run", "own.yaml") == 0
         line = f"sqa: {Path('runs/own')}: replaces a run with another guess stage (sqa store explain runs/own)"
-        assert (line in capsys.readouterr().err.splitlines()) == replaced
+        assert (line in command("run", "own.yaml").complaints) == replaced

@@ -1,4 +1,4 @@
-"""`kill -9` at any moment, run again: the same bytes as a run that was let alone."""
+"""A run that is killed or interrupted: run again, it gives the bytes of one that was not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from subprocess import PIPE
 
 import yaml
 from doubles import write_questions
@@ -67,3 +69,17 @@ def test_a_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
     expected = contents(alone)
     assert len([name for name in expected if name.endswith(".npz")]) == 4 * 4 + 1
     assert contents(killed) == expected
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
+    """Sent while the run translates: nothing of ours is printed but that line."""
+    command = [sys.executable, "-m", "sqa", "run", "mini_es_wait6_bm25", "--runs", str(tmp_path)]
+    # a test run in the background has it ignored
+    interruptible = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True, preexec_fn=interruptible) as running:
+        assert running.stderr is not None and running.stderr.readline().startswith("translate")
+        time.sleep(0.5)  # the line is drawn before tqdm's object is whole, and it cannot be interrupted there
+        running.send_signal(signal.SIGINT)
+        text = running.stderr.read()
+    assert running.returncode == 130 and "Traceback" not in text
+    assert text.rstrip().endswith("sqa: interrupted; what is finished is kept, and the same command goes on from there")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from documented.pages import blocks
+from outcome import Command
 
-from sqa.cli import app as cli
 from sqa.core.paths import ROOT
 
 PAGE = (ROOT / "docs" / "own_parts.md").read_text("utf-8")
@@ -29,10 +28,10 @@ def shown(kind: str) -> list[str]:
 
 
 def test_the_page_shows_the_files() -> None:
-    code, found = (EXAMPLE / "parts.py").read_text("utf-8"), shown("python")
-    assert all(block in code for block in found)
+    code, shown_blocks = (EXAMPLE / "parts.py").read_text("utf-8"), shown("python")
+    assert all(block in code for block in shown_blocks)
     missing = code
-    for block in found:
+    for block in shown_blocks:
         missing = missing.replace(block, "")
     assert missing.split() == code[: code.index("import")].split()  # its docstring is all that the page leaves out
     [config] = shown("yaml")
@@ -41,30 +40,28 @@ def test_the_page_shows_the_files() -> None:
 
 @pytest.mark.slow
 def test_every_command_of_the_page_runs_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     """Offline; without torch all but the training of a translator."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
-    said, printed = dict[str, str](), ""
+    outputs, printed = dict[str, str](), ""
     for line in typed():
         if "smt" in line:
             pytest.importorskip("torch", reason="the training of a translator")
         words = [path for word in shlex.split(line) for path in (sorted(map(str, Path().glob(word))) or [word])]
-        monkeypatch.setattr(sys, "argv", words)
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        said[line], talk = capsys.readouterr()
-        assert not stopped.value.code and "Traceback" not in talk, f"{line}\n{talk}"
+        outcome = command(*words[1:])
+        assert not outcome.code, f"{line}\n{outcome.err}"
+        outputs[line] = outcome.out
         if line == "sqa init start":
-            printed = talk
+            printed = outcome.err
             monkeypatch.chdir("start")
-    asked = [line.strip() for line in printed.splitlines() if line.startswith("    sqa ")]
-    assert set(asked) <= said.keys() and len(asked) >= 12
+    suggested = [line.strip() for line in printed.splitlines() if line.startswith("    sqa ")]
+    assert set(suggested) <= outputs.keys() and len(suggested) >= 12
     for part in PARTS:
-        assert [line for line in asked if f"parts.py:{part}" in line], part
-    assert "length\t1.0" in said["sqa run own.yaml 'metrics=[ew,parts.py:Metric]'"]
-    outcomes = {said[line] for line in said if line.startswith("sqa run own.yaml")}
+        assert [line for line in suggested if f"parts.py:{part}" in line], part
+    assert "length\t1.0" in outputs["sqa run own.yaml 'metrics=[ew,parts.py:Metric]'"]
+    outcomes = {outputs[line] for line in outputs if line.startswith("sqa run own.yaml")}
     assert len(outcomes) >= 9  # parts make a difference
-    assert "source words read before" in said["sqa config keys translator parts.py:Translator"]
+    assert "source words read before" in outputs["sqa config keys translator parts.py:Translator"]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from documented.pages import PAGES, blocks, commands, complaint
+from outcome import Command
 
 from sqa import __version__
-from sqa.cli import app as cli
 from sqa.core.paths import ROOT
 
 README = PAGES[0].read_text(encoding="utf-8")
@@ -41,15 +40,15 @@ def of_sqa(text: str) -> Iterator[tuple[list[str], bool]]:
 
 @every_page
 def test_every_command_exists_with_its_options(path: Path) -> None:
-    found = [(" ".join(words), complaint(words, complete)) for words, complete in of_sqa(path.read_text("utf-8"))]
-    assert not [pair for pair in found if pair[1]]
+    results = [(" ".join(words), complaint(words, complete)) for words, complete in of_sqa(path.read_text("utf-8"))]
+    assert not [pair for pair in results if pair[1]]
 
 
 def test_commands_are_found_and_judged() -> None:
     typed = "    $ sqa run|guess a.yaml | cut -f 1   what for\n    sqa client iwslt, sqa scorer bleu\n"
     text = f"Say `sqa view RUN --output p.html`.\n\n{typed}"
-    found = [" ".join(words) for words, _ in of_sqa(text)]
-    assert found == ["run a.yaml", "guess a.yaml", "client iwslt", "scorer bleu", "view RUN --output p.html"]
+    results = [" ".join(words) for words, _ in of_sqa(text)]
+    assert results == ["run a.yaml", "guess a.yaml", "client iwslt", "scorer bleu", "view RUN --output p.html"]
     assert sum(len(list(of_sqa(path.read_text("utf-8")))) for path in PAGES) > 100
     for words, wrong in {
         "walk": "sqa has no command walk",
@@ -112,17 +111,14 @@ def test_the_readme_is_short_and_begins_with_a_picture() -> None:
 
 
 def test_the_example_prints_what_the_readme_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     [config] = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     assert config == (ROOT / "docs/example/mine.yaml").read_text("utf-8") and len(config.splitlines()) == 4
     [shown] = re.findall(r"^\$ sqa run docs/example/mine.yaml \| cut -f 1-6\n((?:.*\t.*\n)+)", README, re.MULTILINE)
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "argv", ["sqa", "run", "docs/example/mine.yaml", "--runs", str(tmp_path)])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    assert not stopped.value.code
-    printed = [line.split("\t")[:6] for line in capsys.readouterr().out.splitlines()]
+    outcome = command("run", "docs/example/mine.yaml", "--runs", str(tmp_path))
+    printed = [line.split("\t")[:6] for line in outcome.out.splitlines()]
     assert printed == [line.split("\t") for line in shown.splitlines()]
 
 
