@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +11,22 @@ from doubles import write_questions
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import read_yaml
 
-QUESTIONS = 200  # four blocks
+QUESTIONS = 130  # three blocks
 
 
-def prepare(folder: Path, ks: Sequence[int] = (1, 2, 3), delay: float = 0.0) -> None:
-    """folder/ablation.yaml and the questions that it names."""
+def prepare(folder: Path, delay: float) -> None:
+    """folder/ablation.yaml and the questions that it names; delay: of each word of the translator, in seconds."""
     folder.mkdir(parents=True)
     write_questions(folder / "questions.jsonl", QUESTIONS)
     mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | {
         "datasets": ["questions.jsonl"],
         "fallback": [],
-        "k": list(ks),
+        "k": [1, 3],
         "translators": [
             {"label": "copy", "language": "es", "translator": {"name": "doubles:build_translator", "delay": delay}}
         ],
         "contestants": [{"guesser": {"name": "doubles:build_guesser"}, "buzzer": {"name": "doubles:build_buzzer"}}],
-        "metrics": ["ew", "oracle-ew", "accuracy", "mrr", "bleu", "dal"],
+        "metrics": ["ew", "bleu", "dal"],
         "resamples": 20,
         "workers": 2,
     }
@@ -35,7 +34,7 @@ def prepare(folder: Path, ks: Sequence[int] = (1, 2, 3), delay: float = 0.0) -> 
 
 
 def results(runs: Path) -> dict[str, bytes]:
-    """Every file of an ablation and its runs but the store and the wall times."""
+    """Every file of the runs but the store and the wall times."""
     files = [path for path in sorted(runs.glob("**/*")) if path.is_file() and path.name != "times.json"]
     return {str(p.relative_to(runs)): p.read_bytes() for p in files if p.relative_to(runs).parts[0] != "store"}
 

@@ -19,7 +19,15 @@ import pytest
 import yaml
 from cluster_ablation import blocks, prepare, results, threads_as_workers
 
+from experiments import grid
+from experiments.grid import AblationConfig
 from sqa.core.paths import ROOT
+from sqa.run import overrides, sweep
+from sqa.run.config import load
+from sqa.run.scheduler import current, scheduled
+
+Rows = list[tuple[str, Any]]  # name of a run, its intervals
+Made = tuple[Rows, dict[str, bytes], dict[str, bytes]]  # rows, files of the runs, store
 
 pytest.importorskip("distributed")
 pytestmark = [
@@ -28,19 +36,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
 ]
 
-TRIES = int(os.environ.get("SQA_CLUSTER_TRIES", "2"))  # of two schedulers on one store; half as many kills
-
-
-@pytest.fixture(scope="module", autouse=True)
-def leftovers() -> Iterator[None]:
-    """Dask leaves sockets of killed workers to the garbage collector: they go here, not in another file."""
-    yield
-    gc.collect()
+TRIES = int(os.environ.get("SQA_CLUSTER_TRIES", "1"))  # of a killed worker, and of two schedulers on one store
 
 
 @pytest.fixture(autouse=True)
-def leftovers_of_a_test() -> Iterator[None]:
-    """The same after each test."""
+def leftovers() -> Iterator[None]:
+    """Dask leaves sockets of killed workers to the garbage collector: they go here, not in another file."""
     yield
     gc.collect()
 
@@ -48,11 +49,11 @@ def leftovers_of_a_test() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of the config and its questions, in which this process and the workers are."""
-    found = tmp_path_factory.mktemp("cluster") / "work"
-    prepare(found, delay=0.002)  # long enough to be killed in
+    values = tmp_path_factory.mktemp("cluster") / "work"
+    prepare(values, delay=0.002)  # long enough to be killed in
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(found)
-        yield found
+        patch.chdir(values)
+        yield values
 
 
 @pytest.fixture(scope="module")
@@ -87,30 +88,26 @@ def cluster(storage: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def expected(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """What the way without Dask writes: results and store."""
+def expected(folder: Path) -> Made:
+    """What the way without Dask makes."""
     return alone(folder / "alone")
 
 
-def alone(runs: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Results and store of an ablation in this process."""
-    from experiments import grid
-
-    def pool(workers: int, *_: object) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(1)
-
+def alone(runs: Path) -> Made:
+    """An ablation in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grid, "ProcessPoolExecutor", pool)
-        ablation(runs)
-    return results(runs), blocks(runs)
+        patch.setattr(grid, "ProcessPoolExecutor", lambda *_: ThreadPoolExecutor(1))
+        return ablation(runs)
 
 
-def ablation(runs: Path, scheduler: str | None = None, store: str | None = None) -> None:
-    from experiments.ablation.over_k import main
-    from sqa.run.scheduler import scheduled
+def ablation(runs: Path, scheduler: str | None = None, store: str | None = None) -> Made:
+    return rows_of(runs, scheduler, store), results(runs), blocks(runs)
 
+
+def rows_of(runs: Path, scheduler: str | None, store: str | None = None) -> Rows:
     with scheduled(scheduler, runs, store):
-        main(Path("ablation.yaml"), runs)
+        rows = grid.finished(load(Path("ablation.yaml"), AblationConfig), runs)
+    return [(row.cell.run.name, row.intervals) for row in rows]
 
 
 def wait_for_blocks(runs: Path, few: int = 5) -> None:
@@ -120,24 +117,22 @@ def wait_for_blocks(runs: Path, few: int = 5) -> None:
         time.sleep(0.01)
 
 
-def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, expected: Any) -> None:
-    runs = folder / "two"
-    ablation(runs, cluster.scheduler_address)
-    assert (results(runs), blocks(runs)) == expected
+def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, expected: Made) -> None:
+    assert ablation(folder / "two", cluster.scheduler_address) == expected
 
 
-def test_a_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Any) -> None:
+def test_a_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Made) -> None:
     runs = folder / "objects"
-    ablation(runs, cluster.scheduler_address, "s3://bucket/deep/store")
-    found = storage.list_objects_v2(Bucket="bucket")["Contents"]
-    bodies = {o["Key"]: storage.get_object(Bucket="bucket", Key=o["Key"])["Body"].read() for o in found}
-    assert results(runs) == expected[0]
-    assert {key.removeprefix("deep/store/"): body for key, body in bodies.items()} == expected[1]
+    rows, files, _ = ablation(runs, cluster.scheduler_address, "s3://bucket/deep/store")
+    values = storage.list_objects_v2(Bucket="bucket")["Contents"]
+    bodies = {o["Key"]: storage.get_object(Bucket="bucket", Key=o["Key"])["Body"].read() for o in values}
+    assert (rows, files) == expected[:2]
+    assert {key.removeprefix("deep/store/"): body for key, body in bodies.items()} == expected[2]
     assert not (runs / "store").exists()
 
 
-@pytest.mark.parametrize("number", range(TRIES // 2))
-def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Any, number: int) -> None:
+@pytest.mark.parametrize("number", range(TRIES))
+def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Made, number: int) -> None:
     runs, killed = folder / f"killed{number}", []
 
     def kill() -> None:
@@ -149,10 +144,9 @@ def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Any,
 
     killer = threading.Thread(target=kill)
     killer.start()
-    ablation(runs, cluster.scheduler_address)
+    assert ablation(runs, cluster.scheduler_address) == expected
     killer.join()
     assert killed
-    assert (results(runs), blocks(runs)) == expected
 
 
 @pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes minutes)")
@@ -174,14 +168,13 @@ def test_one_of_four_workers_killed_every_twenty_seconds(tmp_path: Path, monkeyp
     with LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
         killer = threading.Thread(target=kill, args=(cluster,))
         killer.start()
-        ablation(folder / "four", cluster.scheduler_address)
+        made = ablation(folder / "four", cluster.scheduler_address)
         ended.set()
         killer.join()
-    assert len(killed) > 1
-    assert (results(folder / "four"), blocks(folder / "four")) == alone(folder / "alone")
+    assert len(killed) > 1 and made == alone(folder / "alone")
 
 
-def test_a_scheduler_that_is_restarted(folder: Path, expected: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scheduler_that_is_restarted(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
     runs, clusters = folder / "restarted", [threads_as_workers()]
     address = clusters[0].scheduler_address
 
@@ -192,26 +185,20 @@ def test_a_scheduler_that_is_restarted(folder: Path, expected: Any, capsys: pyte
 
     restarter = threading.Thread(target=restart)
     restarter.start()
-    ablation(runs, address)
+    made = ablation(runs, address)
     restarter.join()
     clusters[1].close()
-    assert (results(runs), blocks(runs)) == expected
+    assert made == expected
     assert "the scheduler is gone; waiting" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", range(TRIES))
-def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Any, number: int) -> None:
+def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made, number: int) -> None:
     """No crash, nothing lost; only a block that both have in flight is made twice."""
-    from experiments.grid import AblationConfig, cells, run_cells
-    from sqa.run.config import load
-    from sqa.run.scheduler import scheduled
-
-    runs, config = folder / f"both{number}", load(Path("ablation.yaml"), AblationConfig)
-    todo, rows = list(cells(config, ["questions.jsonl"], {})), {}
+    runs, rows = folder / f"both{number}", {}
 
     def one(address: str) -> None:
-        with scheduled(address, runs):
-            rows[address] = run_cells(todo, config, runs)
+        rows[address] = rows_of(runs, address)
 
     with threads_as_workers() as other:
         addresses = [cluster.scheduler_address, other.scheduler_address]
@@ -220,17 +207,11 @@ def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Any, 
             thread.start()
         for thread in threads:
             thread.join()
-    assert blocks(runs) == expected[1]
-    here, there = (rows[address] for address in addresses)
-    assert [(row.cell.run.name, row.intervals) for row in here] == [(r.cell.run.name, r.intervals) for r in there]
-    saved = {name: data for name, data in expected[0].items() if not name.startswith("ablation/")}
-    assert results(runs) == saved
+    assert [rows[address] for address in addresses] == [expected[0]] * 2
+    assert (results(runs), blocks(runs)) == expected[1:]
 
 
 def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
-    from sqa.run import overrides, sweep
-    from sqa.run.scheduler import scheduled
-
     mapping = {
         "dataset": {"name": "questions.jsonl"},
         "translator": {"name": "doubles:build_translator", "k": 1},
@@ -270,13 +251,11 @@ def test_local_workers_spend_their_time_on_the_work(tmp_path: Path, monkeypatch:
     """Dask's own settings have them give each 64 KiB back and look at themselves: a fifth of an ablation's time."""
     import dask
 
-    from sqa.run.scheduler import current, scheduled
-
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # where other workers were started from this process
     with scheduled("local:1", tmp_path):
-        asked = current()
-        assert asked is not None
-        client = asked.client(1)
+        requested = current()
+        assert requested is not None
+        client = requested.client(1)
         [threshold] = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()
         [profiled] = client.run(dask.config.get, "distributed.worker.profile.enabled").values()
     assert threshold is None and profiled is False
@@ -295,15 +274,13 @@ def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Pat
     ended = subprocess.run(
         [*command, "--scheduler", "local:2"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
-    told = [line for line in ended.stderr.splitlines() if not line.startswith("ablation: ")]  # its progress
-    assert ended.returncode == 1 and told[0].startswith("questions.jsonl: 200 questions") and len(told) == 2, told
-    assert told[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
+    lines = [line for line in ended.stderr.splitlines() if not line.startswith("ablation: ")]  # its progress
+    assert ended.returncode == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
+    assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 
 
 def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for `sbatch` keeps the script that it is given."""
-    from sqa.run.scheduler import current, scheduled
-
     script = tmp_path / "script"
     for name, body in (
         ("sbatch", f'cp "$1" {script}.part; mv {script}.part {script}; echo Submitted batch job 7'),
@@ -314,9 +291,9 @@ def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     (tmp_path / "cluster.yaml").write_text(SLURM, encoding="utf-8")
     with scheduled(f"slurm:{tmp_path / 'cluster.yaml'}", tmp_path):
-        asked = current()
-        assert asked is not None
-        asked.client(1)
+        requested = current()
+        assert requested is not None
+        requested.client(1)
         deadline = time.monotonic() + 60
         while not script.exists() and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,13 +17,14 @@ import pytest
 import yaml
 from cluster_ablation import blocks, threads_as_workers
 from doubles import write_questions
+from outcome import Command
 from refusals import refused
 
 import smt.training.sweep
 import sqa.data.texts
+from experiments.studies import translation_table
 from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
-from sqa.cli import main
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
@@ -32,6 +32,7 @@ from sqa.files.atomic import held
 from sqa.files.store import Store, dataset_fingerprint
 from sqa.run import overrides
 from sqa.run.blocks import Workshop
+from sqa.run.config import load
 from sqa.run.scheduler import current, scheduled
 from sqa.run.spread import each
 from sqa.run.sweep import run_all
@@ -73,8 +74,6 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_table_of_translators_is_the_same_on_two_workers(
     table: Path, scheduler: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from experiments.studies import translation_table
-
     printed = []
     for folder, where in (("alone", None), ("spread", scheduler)):
         with scheduled(where, Path(folder)):
@@ -91,12 +90,8 @@ def test_the_table_of_translators_is_the_same_on_two_workers(
     assert there == here and sum("block-" in name for name in here) == 3 * 2 * (2 + 3)
 
 
-def test_workers_need_no_file_of_the_questions(
-    table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """They are told by the store what was read here; a second run makes nothing again."""
-    from experiments.studies import translation_table
-
+def test_workers_need_no_file_of_the_questions(table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store holds what was read here."""
     read = translation_table.load_set
 
     def gone(*asked: Any) -> Any:
@@ -106,8 +101,8 @@ def test_workers_need_no_file_of_the_questions(
 
     monkeypatch.setattr(translation_table, "load_set", gone)
     with scheduled(scheduler, Path("runs"), "elsewhere"):
-        translation_table.main(table, Path("runs"))
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 6 * 6 + 4
+        rows, _ = translation_table.measure(load(table, translation_table.TableConfig), Store(Path("runs")))
+    assert len(rows) == 6 * 6
     assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.npz"))
 
 
@@ -176,12 +171,12 @@ def test_calls_of_a_scheduler_that_is_restarted(tmp_path: Path, capsys: pytest.C
     restarter = threading.Thread(target=restart)
     restarter.start()
     with scheduled(address, tmp_path):
-        asked = current()
-        assert asked is not None
-        found = list(each(asked, marked, [(tmp_path, number) for number in range(80)], 1))
+        requested = current()
+        assert requested is not None
+        results = list(each(requested, marked, [(tmp_path, number) for number in range(80)], 1))
     restarter.join()
     clusters[1].close()
-    assert sorted(found) == [(number, number * number) for number in range(80)]
+    assert sorted(results) == [(number, number * number) for number in range(80)]
     assert "the scheduler is gone; waiting" in capsys.readouterr().err
     made = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
     assert len(set(made)) == 80 and len(made) < 160
@@ -264,13 +259,9 @@ def test_a_training_that_another_process_holds_is_waited_for(
     assert len(order) == 4 and order[-1] == "k2-seed0"
 
 
-def test_one_training_has_nothing_to_spread(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["sqa", "train", "smt", "sweep_es_en", "--scheduler", "local"])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2 and "one training is one process" in capsys.readouterr().err
+def test_one_training_has_nothing_to_spread(command: Command) -> None:
+    outcome = command("train", "smt", "sweep_es_en", "--scheduler", "local")
+    assert outcome.code == 2 and "one training is one process" in outcome.err
 
 
 @pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes a minute)")
@@ -383,13 +374,13 @@ def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], 
     from sqa_services.board import worker
     from sqa_services.board.storage import EVALUATIONS
 
-    board, said = boards("wrong"), []
+    board, errors = boards("wrong"), []
     wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}
     board.register_model("sqa-es", "wrong", "config", yaml.safe_dump(wrong).encode())
     for where in (scheduler, None):
         with scheduled(where, board.config.work):
             worker.work(board, until_empty=True)
-        said.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
+        errors.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
         with board.engine.begin() as connection:
             connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "failed").values(state="queued"))
-    assert said[0] == said[1] and "nowhere" in said[0][0]
+    assert errors[0] == errors[1] and "nowhere" in errors[0][0]
