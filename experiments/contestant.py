@@ -41,12 +41,12 @@ def identity(contestant: Contestant) -> str:
     return digest(to_mapping(components(contestant.guesser, contestant.buzzer)))
 
 
-def names_of(contestants: Sequence[Contestant], known: Mapping[str, str] | None = None) -> dict[str, str]:
+def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | None = None) -> dict[str, str]:
     """Identity -> name of each contestant, in order; those in `known` keep theirs, and no other gets it.
 
-    One that is there twice, or whose config is wrong: ConfigError.
+    A duplicate, or a wrong config: ConfigError.
     """
-    given: dict[str, Contestant] = {}
+    by_identity: dict[str, Contestant] = {}
     problems = []
     for i, contestant in enumerate(contestants):
         try:
@@ -54,19 +54,19 @@ def names_of(contestants: Sequence[Contestant], known: Mapping[str, str] | None 
         except ConfigError as error:
             problems += [f"contestants[{i}].{problem}" for problem in error.problems]
             continue
-        if key in given:
+        if key in by_identity:
             problems.append(f"contestants[{i}]: the same guesser and buzzer are there already; leave one out")
-        given[key] = contestant
+        by_identity[key] = contestant
     if problems:
         raise ConfigError(problems)
-    names = {key: name for key, name in (known or {}).items() if key in given}
+    names = {key: name for key, name in (reserved or {}).items() if key in by_identity}
     for level in range(3):
-        wanted = {key: _names(key, contestant)[level] for key, contestant in given.items() if key not in names}
-        taken = {*(known or {}).values(), *names.values()}
+        wanted = {key: _names(key, contestant)[level] for key, contestant in by_identity.items() if key not in names}
+        taken = {*(reserved or {}).values(), *names.values()}
         names |= {
             key: name for key, name in wanted.items() if list(wanted.values()).count(name) == 1 and name not in taken
         }
-    return {key: names[key] for key in given}
+    return {key: names[key] for key in by_identity}
 
 
 def _names(key: str, contestant: Contestant) -> tuple[str, str, str]:

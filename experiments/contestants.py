@@ -1,7 +1,7 @@
 """Who is compared in a figure or a report: the guessers that a config lists, each perhaps with its buzzer.
 
 One that is `optional` (a server that may be down, a package or a model that may be missing) is left out where it
-cannot be had, with the reason; without `optional` the command stops there.
+is not available, with the reason; without `optional` the command stops there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.contestant import Contestant, Value, components, names_of
 from experiments.grid import AblationConfig, Row, finished, language_of
-from experiments.made import LeftOut
+from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.data.languages import code_of
@@ -80,7 +80,7 @@ class Runs(NamedTuple):
 
     @property
     def datasets(self) -> list[str]:
-        """Those that could be had."""
+        """The available ones."""
         return list(dict.fromkeys(row.cell.dataset for row in self.rows))
 
     def of(self, dataset: str, guesser: str = "", family: str = "") -> list[Row]:
@@ -91,7 +91,7 @@ class Runs(NamedTuple):
 
 
 def runs_of(
-    asked: Sequence[NamedContestant],
+    wanted_contestants: Sequence[NamedContestant],
     ablation: Path,
     runs: Path,
     parts: Parts,
@@ -110,18 +110,18 @@ def runs_of(
         parts.component(GUESSERS, guesser)
         parts.component(BUZZERS, buzzer)
 
-    present, left_out = sift(asked, make)
+    present, left_out = sift(wanted_contestants, make)
     problems = []
     if not present:
-        problems += ["contestants: none of them can be had", *(f"{out.label}: {out.reason}" for out in left_out)]
+        problems += ["contestants: none of them is available", *(f"{out.label}: {out.reason}" for out in left_out)]
     if "full" not in base.k:
         problems.append(f"{ablation.name} k: needs full, which the others are compared with")
     problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
         raise ConfigError(problems)
     contestants = tuple(Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present)
-    known = names_of(base.contestants)
-    names = names_of(contestants, known)
+    reserved = names_of(base.contestants)
+    names = names_of(contestants, reserved)
     labels = {name: contestant.label for name, contestant in zip(names.values(), present, strict=True)}
     base = replace(
         base,
@@ -132,7 +132,7 @@ def runs_of(
     wanted = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
     languages = {code_of(system.language) for system in base.translators if language in (None, system.language)}
     rows = finished(
-        base, runs, lambda cell: (cell.family, cell.k) in wanted and language_of(cell.dataset) in languages, known
+        base, runs, lambda cell: (cell.family, cell.k) in wanted and language_of(cell.dataset) in languages, reserved
     )
     if not rows:
         wanted_in = f" in {language}" if language else ""

@@ -19,8 +19,11 @@ from sqa import metrics as metric_names
 from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
 from sqa.core.significance import Interval, bootstrap_many
+from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
 from sqa.files.processes import end_with_parent
+from sqa.files.store import Store
+from sqa.run.blocks import Workshop, workshop_of
 from sqa.run.config import (
     DatasetConfig,
     QualityConfig,
@@ -31,16 +34,15 @@ from sqa.run.config import (
     to_mapping,
     with_limit,
 )
-from sqa.run.scheduler import current
+from sqa.run.folder import UNKNOWN_PAGES, pack, save, unpack
+from sqa.run.pipeline import EMPTY_SENTENCES, RunResult, run
+from sqa.run.scheduler import Scheduler, current
+from sqa.run.spread import Job, spread
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import BuiltMetric
     from sqa.core.types import Question
-    from sqa.files.store import Store
-    from sqa.run.blocks import Workshop
     from sqa.run.parts import Parts
-    from sqa.run.pipeline import RunResult
-    from sqa.run.scheduler import Scheduler
 
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 COSTS = {"fixed": 0.0, "waitk": 1.5, "command": 4.0, "causal-lm": 30.0}  # of translating; guessing and scoring: 1
@@ -56,7 +58,7 @@ class System:
     language: str  # code of the source language of the data sets it is for: es, or spa
     translator: dict[str, Value]  # as in a run's config, without k
     k: tuple[int | str, ...] | None = None  # its values of k; null = those of the grid
-    needs: Needs | None = None  # what has to be there; it is left out, with a line that says so, where it is not
+    needs: Needs | None = None  # without which it is left out, with the reason on stderr
     seed: int | None = None  # of its training; entries that differ in it and in the model only are one translator
 
     def __post_init__(self) -> None:
@@ -96,17 +98,20 @@ class AblationConfig:
         for key in ("datasets", "fallback"):  # whose names are in those of runs and figures
             names = [Path(dataset).name for dataset in getattr(self, key)]
             wrong += [f"{key}: two are called {name}" for name in dict.fromkeys(names) if names.count(name) > 1]
-        wrong += self._alike()
+        wrong += self._duplicates()
         wrong += [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
         return wrong
 
-    def _alike(self) -> list[str]:
+    def _duplicates(self) -> list[str]:
         """Translators of a language whose runs would have the same names."""
         families = [("reference", language) for language in {code_of(system.language) for system in self.translators}]
         families += [(with_seed(system.label, system.seed), code_of(system.language)) for system in self.translators]
         names = [(part_of_name(family), language) for family, language in families]
-        twice = [place for place, name in enumerate(names) if name in names[:place]]
-        return [f"translators: {families[i][0]!r} is there twice for {families[i][1]}" for i in twice]
+        return [
+            f"translators: {family!r} is there twice for {language}"
+            for i, (family, language) in enumerate(families)
+            if names[i] in names[:i]
+        ]
 
 
 def with_seed(family: str, seed: int | None) -> str:
@@ -157,76 +162,79 @@ class Row:
 
 
 def usable(config: AblationConfig) -> list[str]:
-    """The data sets that can be had, fetching what can be fetched; says on stderr what is used and why.
+    """The available data sets, downloaded where they have to be; stderr says which are used, and why.
 
-    Nothing takes the place of a file of one's own: what is wrong with it is an error.
+    A problem with a file of the user's own is an error: no other data set replaces it.
     """
-    from sqa.data import datasets
-
-    found = []
+    available = []
     for name in config.datasets:
         try:
-            questions = datasets.load_questions(name)
+            questions = question_sets.load_questions(name)
         except SqaError as error:
-            if name not in datasets.question_sets():
+            if name not in question_sets.question_sets():
                 raise
             print(f"{name}: left out, {str(error).splitlines()[0]}", file=sys.stderr)
         else:
             if len(languages := dict.fromkeys(code_of(question.language) for question in questions)) > 1:
                 raise DataError(f"{name}: questions in {' and '.join(languages)}; give each language a file of its own")
-            found.append(name)
+            available.append(name)
             print(f"{name}: {len(questions)} questions", file=sys.stderr)
-    if not found:
+    if not available:
         print(
-            f"none of {', '.join(config.datasets)} can be had: running on {', '.join(config.fallback)}", file=sys.stderr
+            f"none of {', '.join(config.datasets)} is available: running on {', '.join(config.fallback)}",
+            file=sys.stderr,
         )
-    return found or list(config.fallback)
+    return available or list(config.fallback)
 
 
 def language_of(dataset: str) -> str:
-    """The code of the language of a data set's questions: of the first, `usable` having seen that they share it."""
-    from sqa.data import datasets
+    """The language code of a data set's first question; `usable` checks that all questions share it."""
+    return code_of(question_sets.load_questions(dataset, 1)[0].language)
 
-    return code_of(datasets.load_questions(dataset, 1)[0].language)
+
+class Entry(NamedTuple):
+    """A translator at one k."""
+
+    family: str
+    k: int | str
+    translator: dict[str, Any]  # as in a run's config
+    seed: int | None = None
 
 
 def cells(
     config: AblationConfig,
     datasets: list[str],
-    models: dict[str, list[Trained]],
-    known: Mapping[str, str] | None = None,
+    models: dict[str, list[Entry]],
+    reserved: Mapping[str, str] | None = None,
 ) -> Iterator[Cell]:
-    """Every run of the ablation; `models` are those of its sweeps, per source language.
+    """Every run of the ablation.
 
-    `known` are names that some contestants have already, by identity.
+    models: the trained models of its sweeps, by source language.  reserved: names that contestants have already, by
+    their identity.
     """
-    named = list(zip(names_of(config.contestants, known).values(), config.contestants, strict=True))
+    named = list(zip(names_of(config.contestants, reserved).values(), config.contestants, strict=True))
     for dataset in datasets:
         language = language_of(dataset)
         for family, k, translator, seed in systems(config, language, models.get(language, [])):
             for guesser, contestant in named:
                 at = k if seed is None else f"{k}-seed{seed}"
-                name = f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{at}-{guesser}"
-                run = run_from_mapping(
-                    {
-                        "name": name,
-                        "dataset": {"name": dataset},
-                        "translator": translator,
-                        "guesser": contestant.guesser,
-                        "buzzer": contestant.buzzer,
-                        "metrics": list(config.metrics),
-                        "seed": config.seed,
-                        "quality": to_mapping(config.quality),
-                    }
-                )
-                run = run if config.limit is None else with_limit(run, config.limit)
-                yield Cell(dataset, family, k, guesser, run, seed)
+                mapping = {
+                    "name": f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{at}-{guesser}",
+                    "dataset": {"name": dataset},
+                    "translator": translator,
+                    "guesser": contestant.guesser,
+                    "buzzer": contestant.buzzer,
+                    "metrics": list(config.metrics),
+                    "seed": config.seed,
+                    "quality": to_mapping(config.quality),
+                }
+                run_config = run_from_mapping(mapping)
+                run_config = run_config if config.limit is None else with_limit(run_config, config.limit)
+                yield Cell(dataset, family, k, guesser, run_config, seed)
 
 
-def systems(
-    config: AblationConfig, language: str, models: list[Trained]
-) -> Iterator[tuple[str, int | str, dict[str, Any], int | None]]:
-    """(family, k, translator mapping, seed) of one source language; says on stderr which have no row, and why."""
+def systems(config: AblationConfig, language: str, models: Sequence[Entry]) -> Iterator[Entry]:
+    """The translators of one source language at each k; stderr says which have no row, and why."""
     for line in _without_rows(config, language):
         print(line, file=sys.stderr)
     for system in config.translators:
@@ -236,30 +244,31 @@ def systems(
             print(f"{system.label}: left out, {missing}", file=sys.stderr)
             continue
         for k in config.k if system.k is None else system.k:
-            yield system.label, k, {**system.translator, "k": k}, system.seed
-    for family, k, seed, model in models:
-        yield family, k, {"name": "waitk", "model": str(model), "k": k}, seed
+            yield Entry(system.label, k, {**system.translator, "k": k}, system.seed)
+    yield from models
     for reveal in ("full", "diagonal"):
-        yield "reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal}, None
+        yield Entry("reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal})
 
 
 def _without_rows(config: AblationConfig, language: str) -> Iterator[str]:
-    """A line for each translator of the config that is there for other languages only."""
+    """A line for each translator of the config that is for other languages only."""
     offered = [(system.label, code_of(system.language)) for system in config.translators]
     for family in dict.fromkeys(family for family, _ in offered):
-        languages = list(dict.fromkeys(known for other, known in offered if other == family))
+        languages = list(dict.fromkeys(code for other, code in offered if other == family))
         if language not in languages:
             yield f"{family}: no rows, the questions are in {language} and it is for {', '.join(languages)}"
 
 
 def finished(
-    config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True,
-    known: Mapping[str, str] | None = None,
-) -> list[Row]:  # fmt: skip
-    """The rows of the cells that are wanted, each made if it is not there; `known` as in `cells`."""
+    config: AblationConfig,
+    runs: Path,
+    wanted: Callable[[Cell], bool] = lambda _: True,
+    reserved: Mapping[str, str] | None = None,
+) -> list[Row]:
+    """The rows of the wanted cells; what the store lacks is run.  reserved: as in `cells`."""
     metric_names.build(config.metrics)
     models = trained(runs, config.sweeps, config.k)
-    return run_cells([cell for cell in cells(config, usable(config), models, known) if wanted(cell)], config, runs)
+    return run_cells([cell for cell in cells(config, usable(config), models, reserved) if wanted(cell)], config, runs)
 
 
 def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
@@ -270,59 +279,62 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     scheduler = current()
     if scheduler is not None:
         return spread_cells(scheduler, todo, config, runs)
+    rows = {cell.run.name: row for cell in todo if (row := finished_row(cell, config, runs)) is not None}
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in todo:
         groups.setdefault((cell.dataset, cell.beside), []).append(cell)
-    questions = workshop(runs).parts.questions
-    cheap_first = sorted(groups.values(), key=lambda group: sum(cost(group, questions)))
-    rows = {cell.run.name: row for cell in todo if (row := finished_row(cell, config, runs)) is not None}
+    costs: dict[str, float] = {}
+    for group in groups.values():
+        costs |= cost(group, workshop(runs).parts.questions)
+    cheap_first = sorted(groups.values(), key=lambda group: sum(costs[cell.run.name] for cell in group))
     unfinished = [left for group in cheap_first if (left := [cell for cell in group if cell.run.name not in rows])]
     if not unfinished:
         return [rows[cell.run.name] for cell in todo]
-    costs = {
-        cell.run.name: work for group in unfinished for cell, work in zip(group, cost(group, questions), strict=True)
-    }
     context = get_context("spawn")
-    said = context.SimpleQueue()
+    messages = context.SimpleQueue()
+    total = sum(costs[cell.run.name] for group in unfinished for cell in group)
+
+    def show(stage: str) -> None:
+        bar.set_postfix_str(f"{len(rows)}/{len(todo)} runs; {stage}", refresh=False)
+
     with (
-        ProcessPoolExecutor(config.workers, context, _start, (said,)) as pool,
-        progress.weighed("ablation", sum(costs.values())) as bar,
-        progress.relayed(said, lambda text: bar.set_postfix_str(f"{len(rows)}/{len(todo)} runs; {text}", False)),
+        ProcessPoolExecutor(config.workers, context, _start, (messages,)) as pool,
+        progress.weighed("ablation", total) as bar,
+        progress.relayed(messages, show),
     ):
         jobs = [pool.submit(run_group, group, config, runs) for group in unfinished]
         try:
-            for job in as_completed(jobs):
-                for row in job.result():
-                    rows[row.cell.run.name] = row
-                    bar.update(costs[row.cell.run.name])
+            for row in (row for job in as_completed(jobs) for row in job.result()):
+                rows[row.cell.run.name] = row
+                bar.update(costs[row.cell.run.name])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [rows[cell.run.name] for cell in todo]
 
 
-def cost(group: Sequence[Cell], questions: Callable[[DatasetConfig], Sequence[Question]]) -> list[float]:
-    """About how long each cell takes, in a unit of its own; the first of a k translates for those that share it."""
-    n, seen, found = len(questions(group[0].run.dataset)), set(), []
+def cost(group: Sequence[Cell], questions: Callable[[DatasetConfig], Sequence[Question]]) -> dict[str, float]:
+    """Name of each cell's run -> about how long it takes, relative to the others.
+
+    The first cell of a k translates, for all that share its translator.
+    """
+    n, seen, costs = len(questions(group[0].run.dataset)), set(), {}
     for cell in group:
         shared = (cell.translator, cell.k) in seen
         seen.add((cell.translator, cell.k))
-        found.append(n * (1.0 if shared else 1.0 + COSTS.get(cell.run.translator.name, 5.0)))
-    return found
+        costs[cell.run.name] = n * (1.0 if shared else 1.0 + COSTS.get(cell.run.translator.name, 5.0))
+    return costs
 
 
-def _start(said: Any) -> None:
-    """In a worker: end with the command, and say to it what is under way."""
+def _start(messages: Any) -> None:
+    """In a worker process: end with the parent, and send it the name of the stage under way."""
     end_with_parent()
-    progress.report_to(said.put)
+    progress.report_to(messages.put)
 
 
 def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
     """Run some cells in this process with one thread, and write their run folders."""
     import torch
-
-    from sqa.files.store import Store
-    from sqa.run.folder import save
 
     torch.set_num_threads(1)
     store, parts, rows = Store(runs), workshop(runs).parts, []
@@ -335,17 +347,11 @@ def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row
 
 def workshop(runs: Path) -> Workshop:
     """What the runs of a folder share in a process: questions, guessers, the other components used last."""
-    from sqa.files.store import Store
-    from sqa.run.blocks import workshop_of
-
     return workshop_of(Store(runs.resolve()))
 
 
 def finished_row(cell: Cell, config: AblationConfig, runs: Path) -> Row | None:
-    """The row of a cell whose run is there, nothing computed but its intervals; None where it has to run."""
-    from sqa.run.folder import UNKNOWN_PAGES
-    from sqa.run.pipeline import EMPTY_SENTENCES
-
+    """The row of a cell whose run is finished (only its intervals are computed); None where it has to run."""
     saved = workshop(runs).finished(cell.run, runs / cell.run.name)
     if saved is None:
         return None
@@ -355,9 +361,7 @@ def finished_row(cell: Cell, config: AblationConfig, runs: Path) -> Row | None:
 
 
 def run_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, RunResult]:
-    """The row of a cell, with its intervals, and its run; what the store has is not made again."""
-    from sqa.run.pipeline import EMPTY_SENTENCES, run
-
+    """The row of a cell, with its intervals, and its run; stages in the store are read."""
     result = run(cell.run, store, parts=parts, progress=False)
     empty = int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0])
     intervals = intervals_of(result.metrics, result.stats, resamples, seed)
@@ -365,62 +369,48 @@ def run_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) 
 
 
 def intervals_of(
-    metrics: Sequence[BuiltMetric], known: Mapping[str, np.ndarray], resamples: int, seed: int
+    metrics: Sequence[BuiltMetric], stats: Mapping[str, np.ndarray], resamples: int, seed: int
 ) -> tuple[dict[str, np.ndarray], dict[str, Interval], dict[str, str]]:
-    """Statistics (questions, d), intervals and signatures of the metrics that have any: the others refused the run."""
-    there = [metric for metric in metrics if metric.name in known]
-    stats = {metric.name: known[metric.name] for metric in there}
-    found = bootstrap_many(list(stats.values()), there, resamples, seed)
-    return stats, dict(zip(stats, found, strict=True)), {metric.name: metric.signature() for metric in there}
+    """Statistics (questions, d), intervals and signatures by metric; metrics that refused the run are left out."""
+    computed = {metric.name: metric for metric in metrics if metric.name in stats}
+    tables = {name: stats[name] for name in computed}
+    intervals = bootstrap_many(list(tables.values()), list(computed.values()), resamples, seed)
+    signatures = {name: metric.signature() for name, metric in computed.items()}
+    return tables, dict(zip(computed, intervals, strict=True)), signatures
 
 
 def spread_cells(scheduler: Scheduler, todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[Row]:
     """`run_cells` on the workers of a scheduler; the run folders are written here."""
-    from sqa.run.folder import unpack
-    from sqa.run.spread import Job, spread
-
     jobs = [
         Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed), beside=cell.beside) for cell in todo
     ]
     rows: dict[int, Row] = {}
     with progress.bar("ablation", len(jobs), unit="run") as bar:
-        for place, (row, files) in spread(scheduler, jobs, config.workers):
-            unpack(files, runs / todo[place].run.name)
-            rows[place] = row
+        for index, (row, files) in spread(scheduler, jobs, config.workers):
+            unpack(files, runs / todo[index].run.name)
+            rows[index] = row
             bar.update()
-    return [rows[place] for place in range(len(todo))]
+    return [rows[index] for index in range(len(todo))]
 
 
 def finish_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, dict[str, bytes]]:
     """On a worker, when all blocks of a cell are in the store: its row, and the files of its folder."""
-    from sqa.run.folder import pack
-
     row, result = run_cell(cell, resamples, seed, store, parts)
     return row, pack(result)
 
 
-class Trained(NamedTuple):
-    """A model of a sweep as a translator of the ablation."""
-
-    family: str
-    k: int | str
-    seed: int
-    model: Path
-
-
-def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[int | str]) -> dict[str, list[Trained]]:
-    """Per source language, the finished models of its sweep at the ks that are asked for; says how many there are."""
+def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[int | str]) -> dict[str, list[Entry]]:
+    """Per source language, the finished models of its sweep at the requested k; stderr says how many there are."""
     from smt.training.sweep import MULTI, finished
 
-    found: dict[str, list[Trained]] = {}
+    by_language: dict[str, list[Entry]] = {}
     for language, name in sweeps.items():
-        folder = runs / "smt" / name
-        models = found[language] = []
-        for run in finished(folder):
-            if run.k == MULTI:
-                models += [Trained(CONTINUED, k, run.seed, run.model) for k in ks if str(k) in run.bleu]
-            elif run.k in ks:
-                models.append(Trained(SEPARATE, run.k, run.seed, run.model))
-        hint = "" if models else f"; train them: sqa train smt CONFIG --sweep, with name: {name}"
-        print(f"{folder}: {len({t.model for t in models})} trained models{hint}", file=sys.stderr)
-    return found
+        folder, entries = runs / "smt" / name, by_language.setdefault(language, [])
+        for model in finished(folder):
+            family, at = (CONTINUED, model.bleu) if model.k == MULTI else (SEPARATE, {str(model.k)})
+            for k in (k for k in ks if str(k) in at):
+                entries.append(Entry(family, k, {"name": "waitk", "model": str(model.model), "k": k}, model.seed))
+        hint = "" if entries else f"; train them: sqa train smt CONFIG --sweep, with name: {name}"
+        count = len({entry.translator["model"] for entry in entries})
+        print(f"{folder}: {count} trained models{hint}", file=sys.stderr)
+    return by_language

@@ -53,8 +53,8 @@ class Ladder(NamedTuple):
         [built] = metric_names.build([metric])
         return np.array(built.score_many(self.table(metric).sum(axis=0)))
 
-    def places(self, kind: str) -> tuple[list[int], int] | None:
-        """(places of the k whose best is compared, place of the other k); None where the ladder has not enough k."""
+    def compared(self, kind: str) -> tuple[list[int], int] | None:
+        """(indices of the k whose best is compared, index of the other k); None where the ladder has too few k."""
         full = len(self.ks) - 1 if self.ks[-1] == "full" else None
         finite = len(self.ks) if full is None else full
         if kind == RISE:
@@ -63,9 +63,9 @@ class Ladder(NamedTuple):
             return None
         return (list(range(finite)), full) if kind == FALL else ([full], 0)
 
-    def best(self, metric: str, some: Sequence[int]) -> int:
-        """The place of the best of `some` k."""
-        return some[int(np.argmax(self.scores(metric)[list(some)]))]
+    def best(self, metric: str, indices: Sequence[int]) -> int:
+        """The index of the best k among `indices`."""
+        return indices[int(np.argmax(self.scores(metric)[list(indices)]))]
 
 
 def ladders(grid: Sequence[GridRow]) -> list[Ladder]:
@@ -74,17 +74,17 @@ def ladders(grid: Sequence[GridRow]) -> list[Ladder]:
     for row in grid:
         if row.cell.family != "reference" and row.cell.seed is None:
             rows.setdefault((row.cell.dataset, row.cell.family, row.cell.guesser), {})[row.cell.k] = row
-    found: dict[tuple[str, str], list[Ladder]] = {}
+    by_system: dict[tuple[str, str], list[Ladder]] = {}
     for (dataset, family, contestant), by_k in rows.items():
         ks = tuple(sorted(by_k, key=order))
         if len(ks) > 1:
             names = [name for name in by_k[ks[0]].stats if all(name in row.stats for row in by_k.values())]
             part = {name: np.stack([by_k[k].stats[name] for k in ks], axis=1) for name in names}
-            found.setdefault((family, contestant), []).append(Ladder(dataset, family, contestant, ks, (part,)))
-    single = [ladder for members in found.values() for ladder in members]
+            by_system.setdefault((family, contestant), []).append(Ladder(dataset, family, contestant, ks, (part,)))
+    single = [ladder for members in by_system.values() for ladder in members]
     pools = [
-        Ladder(POOLED, *of, members[0].ks, tuple(ladder.parts[0] for ladder in members))
-        for of, members in found.items()
+        Ladder(POOLED, *system, members[0].ks, tuple(ladder.parts[0] for ladder in members))
+        for system, members in by_system.items()
         if len(members) > 1 and len({ladder.ks for ladder in members}) == 1
     ]
     return [*single, *pools]
@@ -93,17 +93,17 @@ def ladders(grid: Sequence[GridRow]) -> list[Ladder]:
 def differences(ladder: Ladder) -> Iterator[Row]:
     """A row for each claim that the ladder's k and metrics allow."""
     for claim, (metric, kind, _) in CLAIMS.items():
-        compared = ladder.places(kind)
+        compared = ladder.compared(kind)
         if compared is not None and all(metric in part for part in ladder.parts):
-            some, end = compared
-            yield difference(ladder, claim, metric, ladder.best(metric, some), end)
+            indices, end = compared
+            yield difference(ladder, claim, metric, ladder.best(metric, indices), end)
     if all({"ew", "oracle-ew"} <= part.keys() for part in ladder.parts):
-        finite = [place for place, k in enumerate(ladder.ks) if k != "full"]
+        finite = [index for index, k in enumerate(ladder.ks) if k != "full"]
         yield difference(ladder, LATER, "ew", ladder.best("ew", finite), ladder.best("oracle-ew", finite))
 
 
 def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
-    """k at place a minus k at place b, with its percentile interval."""
+    """k of index a minus k of index b, with its percentile interval."""
     [built] = metric_names.build([metric])
     rng = np.random.default_rng(0)
     parts = [part[metric] for part in ladder.parts]
@@ -122,20 +122,24 @@ def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
 
 
 def p_of(
-    ladder: Ladder, claim: str, tables: Floats | None = None, alike: bool = True, permutations: int = PERMUTATIONS
+    ladder: Ladder,
+    claim: str,
+    tables: Floats | None = None,
+    shuffled_only: bool = True,
+    permutations: int = PERMUTATIONS,
 ) -> Floats:
     """(R,): p-values of a claim, one-sided, on the real table (R = 1) or on `tables` (n, K, d, R).
 
-    alike: `tables` are the real one with the k of each question in another order, so that one null distribution is that
-    of all.  A claim that the ladder has not the k for: ValueError.
+    shuffled_only: `tables` are the real one with the k of each question in another order, so that all share one null
+    distribution.  Too few k for the claim: ValueError.
     """
     metric, kind, _ = CLAIMS[claim]
-    compared = ladder.places(kind)
+    compared = ladder.compared(kind)
     if compared is None:
         raise ValueError(f"{claim}: the k are {ladder.ks}")
-    some, end = compared
+    indices, end = compared
     several = ladder.table(metric)[..., None] if tables is None else tables
-    table = several[:, [end, *some]]
+    table = several[:, [end, *indices]]
     score = _scorer(metric, table.shape[2])
 
     def gap(sums: Floats) -> Floats:
@@ -143,7 +147,7 @@ def p_of(
         return values[:, 1:].max(axis=1) - values[:, 0]
 
     observed = gap(_flat(table).sum(axis=0)[None])[0]
-    if tables is not None and alike and table.shape[1] == len(ladder.ks):
+    if tables is not None and shuffled_only and table.shape[1] == len(ladder.ks):
         return p_value(observed, null_of(_flat(table[..., :1]), gap, permutations, 0))
     return p_values(table, gap, observed, permutations, 0)
 

@@ -1,4 +1,4 @@
-"""What has to be there for a translator of a table or a grid to be tried."""
+"""What a translator of a table or a grid needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqa.core.errors import lacking
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What has to be there for a translator to be tried; null = nothing of the kind."""
+    """A program, package or folder without which a translator is left out; null = none."""
 
     program: str | None = None  # on the PATH
     package: str | None = None  # of Python
@@ -20,9 +20,9 @@ class Needs:
     hint: str | None = None  # how to get it, for the line that says what is missing
 
     def missing(self) -> str:
-        """What is not there, in words; "" when nothing is missing."""
-        said = self._missing()
-        return f"{said} ({self.hint})" if said and self.hint else said
+        """What is missing, in words; "" where nothing is."""
+        problem = self._missing()
+        return f"{problem} ({self.hint})" if problem and self.hint else problem
 
     def _missing(self) -> str:
         if self.program is not None and shutil.which(self.program) is None:

@@ -1,11 +1,11 @@
-"""Rows of a stage that is an experiment's own, one for each question, kept in the store block by block.
+"""Rows of an experiment's own stage, one for each question, kept in the store block by block.
 
-A killed command goes on where it was; a stage whose inputs changed is made anew.
+A killed command resumes at the missing block; a stage whose inputs changed is computed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tqdm import tqdm
@@ -19,22 +19,24 @@ def stored(
     store: Store,
     stage: Stage,
     ids: Sequence[str],
-    make: Callable[[slice], Sequence[Mapping[str, Any]]],
-    what: str,
+    make: Callable[[slice], Iterable[tuple[Any, ...]]],
+    title: str,
     **kinds: str,
-) -> list[dict[str, Any]]:
-    """A row for each question, in order; `make` makes those of a block that the store lacks, `what` names them."""
+) -> list[tuple[Any, ...]]:
+    """A tuple of values, one for each of `kinds`, for each question, in order.
+
+    make: the tuples of a block that the store lacks.  title: of the progress bar.
+    """
     schema = {"question_id": "text", **kinds}
     starts = range(0, len(ids), stage.block_size)
     if store.missing(stage, len(starts)):
         with store.working_on(stage):
-            for index in tqdm(store.missing(stage, len(starts)), desc=what, unit="block", mininterval=2):
+            for index in tqdm(store.missing(stage, len(starts)), desc=title, unit="block", mininterval=2):
                 block = slice(starts[index], starts[index] + stage.block_size)
-                rows = ([id, *map(row.__getitem__, kinds)] for id, row in zip(ids[block], make(block), strict=True))
+                rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
                 store.write(stage, index, table_of(schema, rows))
-    tables = (store.read(stage, index, schema) for index in range(len(starts)))
-    columns = ([each[name].to_list() for name in schema] for each in tables)
-    found = [dict(zip(schema, row, strict=True)) for each in columns for row in zip(*each, strict=True)]
-    if [row["question_id"] for row in found] != list(ids):
+    tables = [store.read(stage, index, schema) for index in range(len(starts))]
+    columns = [[value for table in tables for value in table[name].to_list()] for name in schema]
+    if columns[0] != list(ids):
         raise DataError(f"{store.folder(stage)}: its rows are not those of the questions; delete it, run again")
-    return found
+    return list(zip(*columns[1:], strict=True))

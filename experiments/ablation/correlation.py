@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Row
-from experiments.made import Made
+from experiments.outputs import Outputs
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics import is_variant
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
@@ -53,17 +53,17 @@ def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce correlation`: run what the store lacks; numbers and figures; the taus drawn on stdout."""
     config = load(config_path, CorrelationConfig)
     finished, taus, metrics = ranked(config_path, runs)
-    made, head = Made(runs / config.name), ["dataset", "guesser", *HEADER]
-    made.rows("correlation.csv", grid_rows.COLUMNS, grid_rows.rows_of(finished))
-    lines = [[*group, *tau.cells()] for group, its in taus.items() for tau in its]
-    made.csv("correlation_tau.csv", [head, *lines])
+    outputs, head = Outputs(runs / config.name), ["dataset", "guesser", *HEADER]
+    outputs.rows("correlation.csv", grid_rows.COLUMNS, grid_rows.rows_of(finished))
+    lines = [[*group, *tau.cells()] for group, correlations in taus.items() for tau in correlations]
+    outputs.csv("correlation_tau.csv", [head, *lines])
     plain = [name for name in metrics if not is_variant(name)]
     names = [name for kind in ("quality", "lag") for name in plain if metrics[name].kind == kind]
-    for dataset in dict.fromkeys(dataset for (dataset, _), its in taus.items() if its):
-        mine = {guesser: its for (other, guesser), its in taus.items() if other == dataset}
-        made.picture(f"correlation_{Path(dataset).name}", drawn, mine, dataset, names, metrics)
+    for dataset in dict.fromkeys(dataset for (dataset, _), correlations in taus.items() if correlations):
+        by_guesser = {guesser: correlations for (other, guesser), correlations in taus.items() if other == dataset}
+        outputs.picture(f"correlation_{Path(dataset).name}", drawn, by_guesser, dataset, names, metrics)
     print(folders.tsv(head, [line for line in lines if line[2] in SHORT and line[3] in names]), end="")
-    made.end()
+    outputs.end()
 
 
 def ranked(config_path: Path, runs: Path) -> tuple[list[GridRow], Taus, dict[str, Any]]:
@@ -71,12 +71,12 @@ def ranked(config_path: Path, runs: Path) -> tuple[list[GridRow], Taus, dict[str
     metrics that these are of; what the store lacks is run."""
     config = load(config_path, CorrelationConfig)
     finished = grid_rows.finished(config_path.parent / config.ablation, runs, lambda cell: cell.k != "diagonal")
-    found: dict[tuple[str, str], list[folders.RunFolder]] = {}
+    folders_of: dict[tuple[str, str], list[folders.RunFolder]] = {}
     for cell in (row.cell for row in finished if row.cell.family != "reference"):
-        found.setdefault((cell.dataset, cell.guesser), []).append(folders.read(runs / cell.run.name))
+        folders_of.setdefault((cell.dataset, cell.guesser), []).append(folders.read(runs / cell.run.name))
     taus: Taus = {}
     metrics: dict[str, Any] = {}
-    for group, systems in found.items():
+    for group, systems in folders_of.items():
         try:
             taus[group], notes = correlate_runs(systems, n_resamples=config.resamples)
         except (ConfigError, NotComputable) as error:
@@ -93,15 +93,15 @@ def drawn(
 ) -> Figure:
     """Tau of answers with quality and lag, one data set, a panel per guesser, a dot for each of SHORT."""
     panels: dict[str, list[Dot]] = {guesser: [] for guesser in taus}
-    for guesser, its in taus.items():
-        for tau in its:
+    for guesser, correlations in taus.items():
+        for tau in correlations:
             if tau.a in SHORT and tau.b in names and tau.tau is not None and tau.low is not None:
                 number = SHORT.index(tau.a)
                 row = Row((tau.b,), tau.a, tau.tau, tau.low, tau.high)
                 y = names.index(tau.b) + 0.22 * (number - 1)
                 panels[guesser].append(Dot(y, row, number, metrics[tau.a].label))
     labels = [metrics[name].label + " ↓" * (not metrics[name].higher_is_better) for name in names]
-    figure = forest(panels, labels, COLUMN, "Kendall's tau; 1: both rank the systems alike; ↓: less is better")
+    figure = forest(panels, labels, COLUMN, "Kendall's tau; 1: both rank the systems equally; ↓: less is better")
     [first, *_] = next(iter(taus.values()))
     figure.suptitle(f"{dataset}, {first.systems} systems, {first.n} questions, 95% intervals", fontsize=8)
     return figure

@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from experiments.made import Made
+from experiments.outputs import Outputs
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import read_yaml
@@ -47,26 +47,26 @@ def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce models`: settings and sizes as CSV; nothing is run."""
     config = load(config_path, ModelsConfig)
     rows = [
-        [column.part, column.label, name, *found]
+        [column.part, column.label, name, *value]
         for column in config.columns
-        for name, found in settings(column, config.prefixes).items()
+        for name, value in settings(column, config.prefixes).items()
     ]
-    made = Made(runs / config.name)
-    made.csv("models.csv", [["part", "model", "setting", "value", "source"], *rows])
-    made.end()
+    outputs = Outputs(runs / config.name)
+    outputs.csv("models.csv", [["part", "model", "setting", "value", "source"], *rows])
+    outputs.end()
 
 
 def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
     """(value, file it was read from or "measured") of every setting of a model by its dotted name, its size last."""
-    found: dict[str, tuple[str, str]] = {}
+    values: dict[str, tuple[str, str]] = {}
     for file in column.files:
         for key, value in _flat(read_yaml(ROOT / file), ""):
             name = next((key.removeprefix(f"{p}.") for p in prefixes if key.startswith(f"{p}.")), key)
-            found.setdefault(name, (_shown(value), str(file)))
+            values.setdefault(name, (_shown(value), str(file)))
     if column.model is not None:
         numbers, size = measure(ROOT / column.model)
-        found |= {"numbers stored": (f"{numbers:,}", "measured"), "size (MB)": (f"{size / 1e6:.3g}", "measured")}
-    return found
+        values |= {"numbers stored": (f"{numbers:,}", "measured"), "size (MB)": (f"{size / 1e6:.3g}", "measured")}
+    return values
 
 
 def _flat(mapping: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,8 @@ peak and fall; oracle expected wins peak earlier.  What the runs say of it stand
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from experiments.lab.ledger import Ledger
 from experiments.lab.ledger import Row as Number
 from experiments.lab.tables import number
 from experiments.ladders import FALL, LATER, RISE, Ladder, differences, ladders
-from experiments.made import Made
+from experiments.outputs import Outputs
 from sqa.run.config import load
 
 if TYPE_CHECKING:
@@ -35,124 +36,84 @@ SENTENCES = {
 }
 
 
-def main(config_path: Path, runs: Path) -> None:
-    """Run everything that the store lacks; write table, differences, figures and report; print what came out."""
-    config = load(config_path, AblationConfig)
-    rows = finished(config, runs)
-    datasets = list(dict.fromkeys(row.cell.dataset for row in rows))
-    once, made = [row for row in rows if row.cell.seed is None], Made(runs / config.name)
-    of = Ledger(
-        "over-k",
-        f"sqa ablation {config_path.name}",
-        sqa.__version__,
-        date.today().isoformat(),
-        {},
-        grid_rows.COLUMNS,
-        tuple(grid_rows.rows_of(once)),
-    )
-    found = ladders(once)
-    gaps = {ladder[:3]: list(differences(ladder)) for ladder in found}
-    said = list(came_out(config, datasets, of, found, gaps))
-    made.rows("table.csv", grid_rows.COLUMNS, grid_rows.rows_of(rows))
-    made.differences((gap for each in gaps.values() for gap in each), show=False)
-    for dataset in datasets:
-        mine = [ladder for ladder in found if ladder.dataset == dataset]
-        if mine and any(of.where(metric, dataset=dataset) for metric, _ in PANELS):
-            made.picture(f"figure3_{Path(dataset).name}", figure, of, mine, title(config, dataset))
-    made.write("report.md", "\n".join(_report(config, datasets, of, said, made.paths, rows)) + "\n")
-    if len(once) < len(rows):
-        made.rows("seeds.csv", seeds.COLUMNS, seeds.rows_of(rows))
-    for line in said:
-        print(line)
-    made.end()
+@dataclass(frozen=True)
+class Ablation:
+    """The finished runs of an ablation."""
 
+    config: AblationConfig
+    rows: Sequence[Row]
+    ledger: Ledger  # of the translators that were trained once
+    ladders: Sequence[Ladder]  # of these
+    differences: Mapping[tuple[str, str, str], Sequence[Number]]  # data set, translator, contestant -> claims
 
-def title(config: AblationConfig, dataset: str) -> str:
-    """A data set's name in titles; one that takes the place of those asked for says so."""
-    instead = "" if dataset in config.datasets else f", in place of {' and '.join(config.datasets)}"
-    return f"{Path(dataset).name}{instead}"
+    @property
+    def datasets(self) -> list[str]:
+        return list(dict.fromkeys(row.cell.dataset for row in self.rows))
 
+    def title(self, dataset: str) -> str:
+        """A data set's name in titles, and which data sets it replaces."""
+        instead = "" if dataset in self.config.datasets else f", in place of {' and '.join(self.config.datasets)}"
+        return f"{Path(dataset).name}{instead}"
 
-# ------------------------------------------------------------------------------------------------------ in sentences
+    def summary(self) -> Iterator[str]:
+        """Of each data set the best system, and its values over k."""
+        instead = [dataset for dataset in self.datasets if dataset not in self.config.datasets]
+        if instead:
+            yield f"Not {' and '.join(self.config.datasets)}, which are not available, but {' and '.join(instead)}."
+        for dataset in self.datasets:
+            with_ew = [ladder for ladder in self.ladders if ladder.dataset == dataset and "ew" in ladder.parts[0]]
+            if with_ew:
+                yield from self._best(max(with_ew, key=lambda ladder: float(ladder.scores("ew").max())))
+            else:
+                yield f"{dataset}: no translator with several k and expected wins."
 
+    def _best(self, top: Ladder) -> Iterator[str]:
+        where = {"dataset": top.dataset, "contestant": top.contestant}
+        peak = top.ks[int(top.scores("ew").argmax())]
+        best = self.ledger.one("ew", **where, translator=top.translator, k=peak)
+        human = self.ledger.one("ew", **where, translator="reference", k="full")
+        yield (
+            f"{top.dataset}, {len(top.parts[0]['ew'])} questions: the most expected wins, {number(best)}, has "
+            f"{top.translator} at k = {peak}, answered by {top.contestant}; the human translation has {number(human)}."
+        )
+        parts = []
+        if "bleu" in top.parts[0]:
+            bleu = top.scores("bleu")
+            parts.append(f"BLEU {bleu[0]:.1f} at k = {top.ks[0]}, {bleu[-1]:.1f} at k = {top.ks[-1]}")
+        claims = {row.cell[3]: row for row in self.differences[top[:3]]}
+        parts += [
+            f"{words} {number(claims[claim], sign=True)} ({claims[claim].cell[4]})"
+            for claim, words in SENTENCES.items()
+            if claim in claims
+        ]
+        if LATER in claims:
+            ew, oracle = claims[LATER].cell[4].replace("k = ", "").split(" minus ")
+            later = f"EW peaks at k = {ew}, oracle EW at k = {oracle}"
+            parts.append("both peak at the same k" if ew == oracle else later)
+        yield "; ".join(parts) + "."
 
-def came_out(
-    config: AblationConfig,
-    datasets: Sequence[str],
-    of: Ledger,
-    found: Sequence[Ladder],
-    gaps: dict[tuple[str, str, str], list[Number]],
-) -> Iterator[str]:
-    """What the runs say: of each data set the best system, and how it goes over k."""
-    instead = [dataset for dataset in datasets if dataset not in config.datasets]
-    if instead:
-        yield f"Not {' and '.join(config.datasets)}, which cannot be had, but {' and '.join(instead)}."
-    for dataset in datasets:
-        mine = [ladder for ladder in found if ladder.dataset == dataset and "ew" in ladder.parts[0]]
-        if not mine:
-            yield f"{dataset}: no translator with several k and expected wins."
-            continue
-        top = max(mine, key=lambda ladder: float(ladder.scores("ew").max()))
-        yield from _of_best(of, top, gaps[top[:3]])
+    def figure(self, dataset: str) -> Figure:
+        """A data set's figure: a row of panels for each contestant."""
+        shown = [ladder for ladder in self.ladders if ladder.dataset == dataset]
+        translators = list(dict.fromkeys(ladder.translator for ladder in shown))[:MOST_LINES]
+        contestants = dict.fromkeys(ladder.contestant for ladder in shown)
+        figure = drawn_over(self.ledger, [(dataset, contestant, contestant) for contestant in contestants], translators)
+        figure.suptitle(self.title(dataset))
+        return figure
 
-
-def _of_best(of: Ledger, top: Ladder, gaps: Sequence[Number]) -> Iterator[str]:
-    where = {"dataset": top.dataset, "contestant": top.contestant}
-    peak = top.ks[int(top.scores("ew").argmax())]
-    best = of.one("ew", **where, translator=top.translator, k=peak)
-    human = of.one("ew", **where, translator="reference", k="full")
-    n = len(top.parts[0]["ew"])
-    yield (
-        f"{top.dataset}, {n} questions: the most expected wins, {number(best)}, has {top.translator} at k = {peak}, "
-        f"answered by {top.contestant}; the human translation has {number(human)}."
-    )
-    parts = []
-    if "bleu" in top.parts[0]:
-        bleu = top.scores("bleu")
-        parts.append(f"BLEU {bleu[0]:.1f} at k = {top.ks[0]}, {bleu[-1]:.1f} at k = {top.ks[-1]}")
-    said = {gap.cell[3]: gap for gap in gaps}
-    for claim, words in SENTENCES.items():
-        if claim in said:
-            parts.append(f"{words} {number(said[claim], sign=True)} ({said[claim].cell[4]})")
-    if LATER in said:
-        ew, oracle = said[LATER].cell[4].replace("k = ", "").split(" minus ")
-        parts.append("both peak at the same k" if ew == oracle else f"EW peaks at k = {ew}, oracle EW at k = {oracle}")
-    yield "; ".join(parts) + "."
-
-
-# ------------------------------------------------------------------------------------------------------------- files
-
-
-def figure(of: Ledger, mine: Sequence[Ladder], said: str) -> Figure:
-    """A data set's figure: a row of panels for each contestant."""
-    drawn = list(dict.fromkeys(ladder.translator for ladder in mine))[:MOST_LINES]
-    answered = dict.fromkeys(ladder.contestant for ladder in mine)
-    made = drawn_over(of, [(mine[0].dataset, contestant, contestant) for contestant in answered], drawn)
-    made.suptitle(said)
-    return made
-
-
-def _report(
-    config: AblationConfig,
-    datasets: Sequence[str],
-    of: Ledger,
-    said: Sequence[str],
-    figures: Sequence[Path],
-    rows: Sequence[Row],
-) -> Iterator[str]:
-    """What came out, then figure and table of each data set, notes, and the signatures."""
-    yield from ("# Expected wins and translation quality over k", "", *(f"- {line}" for line in said))
-    for dataset in datasets:
-        yield from ("", f"## {title(config, dataset)}", "")
-        for path in figures:
-            if path.name == f"figure3_{Path(dataset).name}.png":
-                yield from (f"![{dataset}]({path.name})", "")
-        mine = [row for row in rows if row.cell.dataset == dataset]
-        for contestant in dict.fromkeys(row.cell.guesser for row in mine):
-            yield from (f"Answered by {contestant}:", "", *every_k(of, dataset, contestant), "")
-        yield from _notes(mine)
-    yield from ("", "## Signatures", "")
-    yield from (f"- `{signature}`" for signature in dict.fromkeys(row.signature for row in of.rows))
+    def report(self, figures: Collection[str]) -> Iterator[str]:
+        """The summary, then figure and table of each data set, notes, and the signatures."""
+        yield from ("# Expected wins and translation quality over k", "", *(f"- {line}" for line in self.summary()))
+        for dataset in self.datasets:
+            yield from ("", f"## {self.title(dataset)}", "")
+            if dataset in figures:
+                yield from (f"![{dataset}](figure3_{Path(dataset).name}.png)", "")
+            rows = [row for row in self.rows if row.cell.dataset == dataset]
+            for contestant in dict.fromkeys(row.cell.guesser for row in rows):
+                yield from (f"Answered by {contestant}:", "", *every_k(self.ledger, dataset, contestant), "")
+            yield from _notes(rows)
+        yield from ("", "## Signatures", "")
+        yield from (f"- `{signature}`" for signature in dict.fromkeys(row.signature for row in self.ledger.rows))
 
 
 def _notes(rows: Sequence[Row]) -> Iterator[str]:
@@ -160,6 +121,29 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
     for guesser, unknown in {row.cell.guesser: row.unknown_pages for row in rows}.items():
         if unknown is not None:
             yield f"{unknown} of the answer pages are unknown to {guesser}; those questions count as wrong."
-    empty = {f"{row.cell.translator} k={row.cell.k}": row.empty_sentences for row in rows if row.empty_sentences}
-    shown = ", ".join(f"{where}: {n}" for where, n in empty.items())
-    yield f"Sentences with an empty translation: {shown or 'none'}."
+    empty = [(row.cell, row.empty_sentences) for row in rows if row.empty_sentences]
+    shown = dict.fromkeys(f"{cell.translator} k={cell.k}: {n}" for cell, n in empty)
+    yield f"Sentences with an empty translation: {', '.join(shown) or 'none'}."
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """Run everything that the store lacks; write table, differences, figures and report; print the summary."""
+    config = load(config_path, AblationConfig)
+    rows = finished(config, runs)
+    once = [row for row in rows if row.cell.seed is None]
+    numbers, command = tuple(grid_rows.rows_of(once)), f"sqa ablation {config_path.name}"
+    ledger = Ledger("over-k", command, sqa.__version__, date.today().isoformat(), {}, grid_rows.COLUMNS, numbers)
+    lines = ladders(once)
+    ablation = Ablation(config, rows, ledger, lines, {ladder[:3]: list(differences(ladder)) for ladder in lines})
+    outputs = Outputs(runs / config.name)
+    outputs.rows("table.csv", grid_rows.COLUMNS, grid_rows.rows_of(rows))
+    outputs.differences((row for claims in ablation.differences.values() for row in claims), show=False)
+    with_ladder = {ladder.dataset for ladder in lines}
+    drawn = [d for d in ablation.datasets if d in with_ladder and any(ledger.where(m, dataset=d) for m, _ in PANELS)]
+    for dataset in drawn:
+        outputs.picture(f"figure3_{Path(dataset).name}", ablation.figure, dataset)
+    outputs.write("report.md", "\n".join(ablation.report(drawn)) + "\n")
+    if len(once) < len(rows):
+        outputs.rows("seeds.csv", seeds.COLUMNS, seeds.rows_of(rows))
+    print(*ablation.summary(), sep="\n")
+    outputs.end()

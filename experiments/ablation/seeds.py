@@ -45,41 +45,43 @@ def groups_of(rows: Sequence[GridRow]) -> dict[Key, list[GridRow]]:
 def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
     """Means and deviations (n - 1) over trainings; largest k minus smallest; separate models minus the others."""
     groups, metrics = groups_of(grid), metric_names.build(SHOWN)
-    for (dataset, family, k, guesser), mine in groups.items():
-        for name, unit in ((m.name, m.unit) for m in metrics if all(m.name in row.intervals for row in mine)):
-            values, cell = [row.intervals[name].value for row in mine], (dataset, family, str(k), guesser)
+    for (dataset, family, k, guesser), trainings in groups.items():
+        for name, unit in ((m.name, m.unit) for m in metrics if all(m.name in row.intervals for row in trainings)):
+            values, cell = [row.intervals[name].value for row in trainings], (dataset, family, str(k), guesser)
             yield Row(cell, name, fmean(values), n=len(values), unit=unit)
             if len(values) > 1:
                 yield Row(cell, name + DEVIATION, stdev(values), n=len(values), unit=unit)
     for metric in metrics:
-        there = {key: mine for key, mine in groups.items() if all(metric.name in row.stats for row in mine)}
-        for found in (trends(there, metric), models(there, metric)):
-            for where, i in found:
+        with_metric = {
+            key: trainings for key, trainings in groups.items() if all(metric.name in row.stats for row in trainings)
+        }
+        for differences in (trends(with_metric, metric), models(with_metric, metric)):
+            for where, i in differences:
                 yield Row(where, metric.name, i.value, i.low, i.high, unit=metric.unit)
 
 
 def trends(groups: Groups, metric: Resampled) -> Iterator[tuple[tuple[str, ...], Interval]]:
     """Largest k minus smallest k of a translator with several trainings, by the same seeds."""
     ladders: dict[tuple[str, str, str], list[Key]] = {}
-    for key, mine in groups.items():
-        if len(mine) > 1:
+    for key, trainings in groups.items():
+        if len(trainings) > 1:
             ladders.setdefault((key[0], key[1], key[3]), []).append(key)
     for (dataset, family, guesser), keys in ladders.items():
-        least, most = (pick(keys, key=lambda key: order(key[2])) for pick in (min, max))
-        below, above = ({row.cell.seed: row for row in groups[key]} for key in (least, most))
+        smallest, largest = (pick(keys, key=lambda key: order(key[2])) for pick in (min, max))
+        below, above = ({row.cell.seed: row for row in groups[key]} for key in (smallest, largest))
         seeds = [seed for seed in above if seed in below]
-        if least != most and seeds:
+        if smallest != largest and seeds:
             high, low = ([rows[seed] for seed in seeds] for rows in (above, below))
-            found = compared(high, low, metric, same=family != SEPARATE)
-            yield (dataset, family, f"{most[2]} minus {least[2]}", guesser), found
+            difference = compared(high, low, metric, same=family != SEPARATE)
+            yield (dataset, family, f"{largest[2]} minus {smallest[2]}", guesser), difference
 
 
 def models(groups: Groups, metric: Resampled) -> Iterator[tuple[tuple[str, ...], Interval]]:
     """The models trained for one k minus those trained for all, and minus the shipped one, at the same k."""
     for other in (CONTINUED, SHIPPED):
-        for (dataset, family, k, guesser), mine in groups.items():
-            if family == SEPARATE and (theirs := groups.get((dataset, other, k, guesser))):
-                yield (dataset, f"{SEPARATE} minus {other}", str(k), guesser), compared(mine, theirs, metric)
+        for (dataset, family, k, guesser), separate in groups.items():
+            if family == SEPARATE and (others := groups.get((dataset, other, k, guesser))):
+                yield (dataset, f"{SEPARATE} minus {other}", str(k), guesser), compared(separate, others, metric)
 
 
 def compared(a: Sequence[GridRow], b: Sequence[GridRow], metric: Resampled, same: bool = False) -> Interval:

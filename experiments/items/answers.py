@@ -33,8 +33,8 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 def both_rules(cell: tuple[str, ...], config: RunConfig, store: Store, parts: Parts) -> Iterator[Row]:
     """The measures of a run by both rules, on the same traces."""
-    both = replace(config, metrics=MEASURES, quality=(), answers=AnswersConfig("aliases"))
-    stats, strict = run(both, store, parts=parts).stats, metric_names.build(MEASURES)
+    config_of_rules = replace(config, metrics=MEASURES, quality=(), answers=AnswersConfig("aliases"))
+    stats, strict = run(config_of_rules, store, parts=parts).stats, metric_names.build(MEASURES)
     pairs = [(stats[f"{name}@aliases"], stats[name]) for name in MEASURES]
     for metric, gap in zip(strict, compare_many(pairs, strict, 1000, config.seed), strict=True):
         yield Row((*cell, STRICT), metric.name, gap.b, n=gap.n, unit=metric.unit, signature=metric.signature())

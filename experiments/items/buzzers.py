@@ -71,41 +71,41 @@ class Outcome:
 
 def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DATA / "models") -> list[Outcome]:
     """Every buzzer of a guesser: the trained ones, the tuned threshold, the best thresholds, the oracles."""
-    found = []
+    results = []
     for suffix, network in itertools.product(("", "-translated"), NETWORKS):
         folder = models / f"buzzer-{network.kind}-{guesser}{suffix}"
         if folder.is_dir():
             buzzer, name = learnt.load(network, folder), f"{network.kind}{suffix}"
-            chances = [buzzer.chances(one.rows) for one in histories]
+            chances = [buzzer.chances(history.rows) for history in histories]
             if buzzer.card.thresholds:
-                found.append(_answered(f"{name}, silent", histories, chances, buzzer.threshold))
+                results.append(_answered(f"{name}, silent", histories, chances, buzzer.threshold))
                 buzzer = learnt.load(network, folder, end="answer")
             outcome = _answered(name, histories, chances, buzzer.threshold, bool(buzzer.card.thresholds))
-            found.append(replace(outcome, chances=chances))
-    if not found:
+            results.append(replace(outcome, chances=chances))
+    if not results:
         how = f"sqa train buzzer configs/train_buzzers.yaml:mlp-{guesser}"
         raise ConfigError(f"{guesser}: no trained buzzer under {models}; {how}")
     if (models / f"{KIND}-{guesser}").is_dir():
         tuned = ThresholdBuzzer.load(models / f"{KIND}-{guesser}")
-        scores = [one.signals[:, SIGNALS.index(tuned.signal)] for one in histories]
-        found.append(_answered(f"threshold ({tuned.signal})", histories, scores, tuned.threshold))
+        scores = [history.signals[:, SIGNALS.index(tuned.signal)] for history in histories]
+        results.append(_answered(f"threshold ({tuned.signal})", histories, scores, tuned.threshold))
     for column, signal in enumerate(SIGNALS):
-        scores = [one.signals[:, column] for one in histories]
+        scores = [history.signals[:, column] for history in histories]
         threshold, _ = wins.best_threshold(histories, scores)
-        found.append(_answered(f"best {signal} threshold here", histories, scores, threshold))
-    return [*found, *oracles(histories)]
+        results.append(_answered(f"best {signal} threshold here", histories, scores, threshold))
+    return [*results, *oracles(histories)]
 
 
 def oracles(histories: Sequence[GuessHistory]) -> list[Outcome]:
     """The two upper bounds; they answer where they win, else never."""
     first, lasting = [], []
-    for one in histories:
-        n = len(one.right)
-        right, wrong = np.flatnonzero(one.right), np.flatnonzero(~one.right)
+    for history in histories:
+        n = len(history.right)
+        right, wrong = np.flatnonzero(history.right), np.flatnonzero(~history.right)
         first.append(right[0] if len(right) else n)
-        lasting.append(n if not n or not one.right[-1] else wrong[-1] + 1 if len(wrong) else 0)
-    stable = [stable_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in histories]
-    oracle = [oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in histories]
+        lasting.append(n if not n or not history.right[-1] else wrong[-1] + 1 if len(wrong) else 0)
+    stable = [stable_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in histories]
+    oracle = [oracle_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in histories]
     return [
         Outcome("stable oracle", np.array(stable), np.array(lasting)),
         Outcome("oracle", np.array(oracle), np.array(first)),
@@ -120,25 +120,25 @@ def _answered(
     at_end: bool = False,
 ) -> Outcome:
     at = np.array([threshold])
-    steps = [int(wins.first_answers(one, score, at)[0]) for one, score in zip(histories, scores, strict=True)]
+    steps = [int(wins.first_answers(history, score, at)[0]) for history, score in zip(histories, scores, strict=True)]
     if at_end:  # an unanswered question is answered at its last step, if there is a guess
         steps = [min(step, len(o.right) - bool(o.guessed[-1])) for step, o in zip(steps, histories, strict=True)]
     return Outcome(name, wins.wins(histories, scores, at, at_end)[:, 0], np.array(steps))
 
 
 def rows(
-    cell: tuple[str, ...], found: Sequence[Outcome], histories: Sequence[GuessHistory], resamples: int = 1000
+    cell: tuple[str, ...], results: Sequence[Outcome], histories: Sequence[GuessHistory], resamples: int = 1000
 ) -> Iterator[Row]:
     """What each buzzer wins and does, and how far it is from the best of the fixed thresholds on these questions.
 
     A number that a buzzer has not (what happens at the answer, if it never answers) has no row.
     """
-    best = max((o for o in found if o.name.startswith("best ")), key=lambda outcome: outcome.won.mean())
-    wins_of = {outcome.name: float(outcome.won.mean()) for outcome in found}
+    best = max((o for o in results if o.name.startswith("best ")), key=lambda outcome: outcome.won.mean())
+    wins_of = {outcome.name: float(outcome.won.mean()) for outcome in results}
     metric, n = ExpectedWins(), len(histories)
-    guessed = np.concatenate([one.guessed for one in histories])
-    right = np.concatenate([one.right for one in histories])[guessed]
-    for outcome in found:
+    guessed = np.concatenate([history.guessed for history in histories])
+    right = np.concatenate([history.right for history in histories])[guessed]
+    for outcome in results:
         at, won = (*cell, outcome.name), wins_of[outcome.name]
         yield row_of(at, "ew", bootstrap(means(outcome.won), metric, resamples), "0-1")
         for name, oracle in (("of stable", "stable oracle"), ("of oracle", "oracle")):
@@ -147,7 +147,7 @@ def rows(
         hits = [(o.right[s], o.fraction[s]) for o, s in zip(histories, outcome.steps, strict=True) if s < len(o.right)]
         if hits:
             yield Row(at, "right at answer", float(np.mean([hit for hit, _ in hits])), n=n, unit="share")
-            yield Row(at, "position", float(np.mean([place for _, place in hits])), n=n, unit="share")
+            yield Row(at, "position", float(np.mean([fraction for _, fraction in hits])), n=n, unit="share")
         yield Row(at, "never", 1 - len(hits) / n, n=n, unit="share")
         if outcome.chances is not None:
             chance = np.concatenate(outcome.chances)[guessed]
@@ -158,7 +158,7 @@ def rows(
 
 
 def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]:
-    """The questions as the guesser played them, from the stores where they are there."""
+    """What the guesser named after each word of the questions; stored guesses are read."""
     if is_config(questions):
         return translated(Path(questions), runs)
     if questions not in ("dev", "guessdev"):
@@ -197,7 +197,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
         yield from rows((name, guesser), outcomes(guesser, histories), histories)
 
 
-def both(config: Path, runs: Path) -> Iterator[Row]:
+def contestants_compared(config: Path, runs: Path) -> Iterator[Row]:
     """The two contestants of every translator at every k, and their paired difference."""
     cells: dict[tuple[str, str, str], dict[str, GridRow]] = {}
     for row in grid_rows.finished(config, runs):
@@ -260,6 +260,6 @@ ITEMS = (
     grid_rows.of_grid(
         "reading-or-buzzing",
         "rerank and BM25, each with its buzzer for translations, paired",
-        measure=both,
+        measure=contestants_compared,
     ),
 )

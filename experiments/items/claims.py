@@ -83,8 +83,8 @@ def forest(ledger: Ledger) -> Figure:
     panels: dict[str, list[plots.Dot]] = {kind: [] for kind in DRAWN}
     for row in shown:
         primary = row.cell[:2] == (POOLED, PRIMARY) and row.cell[3] in FAMILY
-        look: dict[str, Any] = {"look": 1, "size": 5, "width": 1.6} if primary else {}
-        panels[row.cell[3]].append(plots.Dot(pairs.index(row.cell[:2]), row, **look))
+        options: dict[str, Any] = {"number": 1, "size": 5, "width": 1.6} if primary else {}
+        panels[row.cell[3]].append(plots.Dot(pairs.index(row.cell[:2]), row, **options))
     names = [f"{dataset.removeprefix('xqb-')}: {NAMES.get(family, family)}" for dataset, family in pairs]
     xlabel = "expected wins of the best k minus the smallest k (rise), minus full input (fall)"
     return plots.forest(panels, names, plots.PAGE, xlabel)
@@ -95,21 +95,21 @@ def forest(ledger: Ledger) -> Figure:
 
 def error_rates(config_path: Path, runs: Path) -> Iterator[Row]:
     """Shares of sets with their Clopper-Pearson intervals."""
-    wanted = (POOLED, PRIMARY, BEST)
-    found = [one for one in ladders(grid_rows.finished(config_path, runs)) if one[:3] == wanted]
-    if not found:
+    by_system = {ladder[:3]: ladder for ladder in ladders(grid_rows.finished(config_path, runs))}
+    ladder = by_system.get((POOLED, PRIMARY, BEST))
+    if ladder is None:
         raise DataError(f"error-rates: no runs of the {PRIMARY} in both languages; make lm, then sqa results update")
-    yield from shares("false alarms", held(found[0], without_effect(found[0], SETS)))
-    full = len(found[0].ks) - 1
-    for shape, places in (("hill", range(1, full)), ("spike", [full // 2])):
-        tables = planted(found[0], PLANTED, places)
-        yield from shares(f"found: a {shape} of {DIFFERENCE}", held(found[0], tables, alike=False))
+    yield from shares("false alarms", held(ladder, without_effect(ladder, SETS)))
+    full = len(ladder.ks) - 1
+    for shape, indices in (("hill", range(1, full)), ("spike", [full // 2])):
+        tables = planted(ladder, PLANTED, indices)
+        yield from shares(f"found: a {shape} of {DIFFERENCE}", held(ladder, tables, shuffled_only=False))
 
 
-def held(ladder: Ladder, tables: Floats, alike: bool = True) -> dict[str, np.ndarray]:
+def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str, np.ndarray]:
     """claim -> (R,) whether it is held on each table (n, K, d, R) after Holm over the family."""
-    permutations = PERMUTATIONS if alike else 2000
-    p = np.stack([p_of(ladder, claim, tables, alike, permutations) for claim in FAMILY])
+    permutations = PERMUTATIONS if shuffled_only else 2000
+    p = np.stack([p_of(ladder, claim, tables, shuffled_only, permutations) for claim in FAMILY])
     corrected = np.array([holm(column) for column in p.T]).T <= ALPHA
     return {**dict(zip(FAMILY, corrected, strict=True)), ANY: corrected.any(axis=0)}
 
@@ -119,8 +119,8 @@ def without_effect(ladder: Ladder, sets: int, seed: int = 0) -> Floats:
     return shuffled([ladder.table("ew")], sets, seed)[0]
 
 
-def planted(ladder: Ladder, sets: int, places: Sequence[int], seed: int = 1) -> Floats:
-    """The same with an effect: the k at `places` win DIFFERENCE more, the same questions where they lost them."""
+def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) -> Floats:
+    """The same with an effect: the k at `indices` win DIFFERENCE more, on questions that they lost."""
     tables = without_effect(ladder, sets, seed)
     rng, start = np.random.default_rng(seed), 0
     for part in ladder.parts:
@@ -128,16 +128,16 @@ def planted(ladder: Ladder, sets: int, places: Sequence[int], seed: int = 1) -> 
         value = float(won[won > 0].mean())
         for r in range(sets):
             drawn = start + rng.permutation(n)
-            for place in places:
-                lost = drawn[tables[drawn, place, 0, r] == 0]
-                tables[lost[: round(DIFFERENCE * n / value)], place, 0, r] = value / n
+            for index in indices:
+                lost = drawn[tables[drawn, index, 0, r] == 0]
+                tables[lost[: round(DIFFERENCE * n / value)], index, 0, r] = value / n
         start += n
     return tables
 
 
-def shares(quantity: str, found: dict[str, np.ndarray]) -> Iterator[Row]:
+def shares(quantity: str, held_by_claim: dict[str, np.ndarray]) -> Iterator[Row]:
     """A row for each claim."""
-    for claim, yes in found.items():
+    for claim, yes in held_by_claim.items():
         test = binomtest(int(yes.sum()), len(yes))
         ends = test.proportion_ci()
         yield Row((claim,), quantity, float(yes.mean()), float(ends.low), float(ends.high), len(yes), "share of sets")

@@ -1,7 +1,7 @@
 """What is delay, what is text: the full-input translation shown at wait-k's pace beside wait-k's own translation.
 
 With one text, only the pace differs (what waiting costs); at one pace, only the text differs (what waiting buys).  The
-guesses and buzzes of a text hang on its words alone, so the traces of finished runs are paced anew and scored.
+guesses and buzzes of a text depend on its words alone, so the traces of finished runs get new delays and are scored.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from sqa.report.plots import Figure
 
 METRICS = ("ew", "oracle-ew")
-PACED = "full-input text"  # at wait-k's pace
+FULL_TEXT = "full-input text"  # at wait-k's pace
 COST, BUYS = "pace alone", "text alone"
 LABELS = {COST: "the same text, earlier", BUYS: "at the same pace, its own text"}
 
 
-def paced(trace: QuestionTrace, k: int) -> QuestionTrace:
+def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
     """The same words at wait-k's pace: g(j) = min(k + j - 1, |S|) in every sentence."""
     written: Counter[int] = Counter()
     emissions = []
@@ -63,14 +63,14 @@ def _ladder(dataset: str, family: str, ladder: dict[int | str, GridRow], runs: P
         for metric in metric_names.build(METRICS):
             at_pace = full.stats[metric.name]
             if isinstance(k, int):
-                at_pace = np.stack([metric.stats(paced(trace, k)) for trace in traces])
+                at_pace = np.stack([metric.stats(rescheduled(trace, k)) for trace in traces])
             yield from _rows((dataset, family, str(k)), metric, at_pace, own_text, full)
 
 
-def _rows(cell: tuple[str, str, str], metric, at_pace: Floats, own: GridRow, full: GridRow) -> Iterator[Row]:
+def _rows(cell: tuple[str, str, str], metric, at_pace: Floats, own_text: GridRow, full: GridRow) -> Iterator[Row]:
     signature = metric.signature()
-    yield row_of((*cell, PACED), metric.name, bootstrap(at_pace, metric), metric.unit, signature)
-    for name, a, b in ((COST, at_pace, full.stats[metric.name]), (BUYS, own.stats[metric.name], at_pace)):
+    yield row_of((*cell, FULL_TEXT), metric.name, bootstrap(at_pace, metric), metric.unit, signature)
+    for name, a, b in ((COST, at_pace, full.stats[metric.name]), (BUYS, own_text.stats[metric.name], at_pace)):
         yield row_of((*cell, name), metric.name, compare(a, b, metric), metric.unit, signature)
 
 
@@ -78,35 +78,35 @@ def figure(ledger: Ledger) -> Figure:
     """For each translator and k two bars, won by the pace and lost by the text, and their sum as a line."""
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
     high = -(-len(pairs) // 2)
-    made, grid = canvas((PAGE, 1.7 * high + 0.5), high, 2, sharey=True)
+    drawn_figure, grid = canvas((PAGE, 1.7 * high + 0.5), high, 2, sharey=True)
     for axes in grid.flat[len(pairs) :]:
         axes.set_visible(False)
     for axes, (dataset, family) in zip(grid.flat, pairs, strict=False):
         where = {"dataset": dataset, "translator": family}
         ks = sorted({row.cell[2] for row in ledger.where("ew", **where)} - {"full"}, key=order)
         sides = {side: [ledger.one("ew", **where, k=k, part=side) for k in ks] for side in LABELS}
-        for place, (side, label) in enumerate(LABELS.items()):
-            x = [i + 0.36 * (place - 0.5) for i in range(len(ks))]
+        for index, (side, label) in enumerate(LABELS.items()):
+            x = [i + 0.36 * (index - 0.5) for i in range(len(ks))]
             ends = list(zip(*(row.arms for row in sides[side]), strict=True))
             axes.bar(
                 x,
                 [row.value for row in sides[side]],
                 0.34,
-                color=COLOURS[2 - place],
+                color=COLOURS[2 - index],
                 alpha=0.6,
                 label=label,
                 yerr=ends,
                 error_kw={"elinewidth": 0.6, "capsize": 1.2},
             )
-        both = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]
-        axes.plot(range(len(ks)), both, color="black", marker="o", linewidth=1, label="both: wait-k minus full input")
+        sums = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]
+        axes.plot(range(len(ks)), sums, color="black", marker="o", linewidth=1, label="both: wait-k minus full input")
         axes.axhline(0, color="black", linewidth=0.5)
         axes.set_xticks(range(len(ks)), ks)
         axes.set_title(f"{dataset.removeprefix('xqb-')}: {NAMES.get(family, family)}", loc="left")
-    made.supylabel("expected wins minus those of full input", fontsize=8)
-    made.supxlabel("k (source words read before the first target word)", fontsize=8)
-    made.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return made
+    drawn_figure.supylabel("expected wins minus those of full input", fontsize=8)
+    drawn_figure.supxlabel("k (source words read before the first target word)", fontsize=8)
+    drawn_figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return drawn_figure
 
 
 ITEM = grid_rows.of_grid(

@@ -72,7 +72,7 @@ def watched(config: Path, runs: Path) -> Iterator[Row]:
 
 
 @contextmanager
-def _page(folder: str, limit: int | None, **look: Any) -> Iterator[tuple[Page, Path]]:
+def _page(folder: str, limit: int | None, **options: Any) -> Iterator[tuple[Page, Path]]:
     """A page of Chromium (`SQA_CHROMIUM`, or on the PATH), and a run of the first questions to show in it."""
     from playwright.sync_api import sync_playwright
 
@@ -81,7 +81,7 @@ def _page(folder: str, limit: int | None, **look: Any) -> Iterator[tuple[Page, P
     finished = save(run(config, Store(Path(folder)), progress=False), Path(folder))
     browser = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page(**look), finished
+        yield playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page(**options), finished
 
 
 def _picture(page: Page) -> Image.Image:
@@ -102,8 +102,12 @@ def screenshot(_: Ledger) -> Image.Image:
 
 def game(_: Ledger) -> Image.Image:
     """The first question of `sqa play` against the system, played by keys: the page after the answer."""
-    look = {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"}
-    with TemporaryDirectory() as folder, _page(folder, 1, **look) as (page, shown), _played(shown, folder) as address:
+    options = {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"}
+    with (
+        TemporaryDirectory() as folder,
+        _page(folder, 1, **options) as (page, shown),
+        _played(shown, folder) as address,
+    ):
         page.goto(address)
         for waits, keys in PLAYED:
             page.wait_for_function(f"() => {waits}")

@@ -70,8 +70,8 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
                 yield row_of(("systems", name, label), metric.name, interval, metric.unit, metric.signature())
         for (better, first), (worse, second) in pairwise((k, v) for k, v in results.items() if not k.endswith("6")):
             for metric in build(METRICS[:2]):
-                found = compare(first.stats[metric.name], second.stats[metric.name], metric)
-                yield row_of(("differences", name, f"{better} minus {worse}"), metric.name, found, "0-1")
+                difference = compare(first.stats[metric.name], second.stats[metric.name], metric)
+                yield row_of(("differences", name, f"{better} minus {worse}"), metric.name, difference, "0-1")
         for label in (HUMAN, "Apertium, full"):
             if label in results and name == "newstest2013":
                 outputs = [" ".join(trace.hypotheses).split() for trace in results[label].traces]
@@ -82,8 +82,8 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 def of_others() -> Iterator[Row]:
     """A log that OmniSTEval publishes: English speech, German text, of which numbers alone are facts."""
     lines = judged_lines(str(path_of("mustc-instances")), FactOptions("en-de"))
-    found = bootstrap(np.array([line.stats("arrived") for line in lines]), Facts())
-    yield row_of(("log", "MuST-C en-de", "OmniSTEval's log"), "facts", found, "0-1")
+    interval = bootstrap(np.array([line.stats("arrived") for line in lines]), Facts())
+    yield row_of(("log", "MuST-C en-de", "OmniSTEval's log"), "facts", interval, "0-1")
     yield Row(
         ("log", "MuST-C en-de", "OmniSTEval's log"),
         "counted",
@@ -95,18 +95,18 @@ def of_others() -> Iterator[Row]:
 def reading(gold: Path) -> Iterator[Row]:
     """Precision and recall on sentences marked by hand: id, then facts as word numbers, in brackets what may lack."""
     texts = _marked(gold)
-    right, asked, found, marked = [], [], [], []
+    right, n_read, n_matched, n_marked = [], [], [], []
     for line in gold.read_text(encoding="utf-8").splitlines():
-        id, _, rest = line.partition("\t")
-        facts = [part.split() for part in rest.split(";") if part.strip()]
+        id, _, marks = line.partition("\t")
+        facts = [part.split() for part in marks.split(";") if part.strip()]
         allowed = {int(word.strip("()")) for fact in facts for word in fact}
         needed = [{int(w) for w in fact if w.isdigit()} or {int(w.strip("()")) for w in fact} for fact in facts]
         spans = [set(range(fact.first, fact.last + 1)) for fact in facts_in(texts[id].split())]
         right.append(sum(span <= allowed for span in spans))
-        asked.append(len(spans))
-        found.append(sum(need <= set().union(*spans) for need in needed))
-        marked.append(len(needed))
-    for name, counts in (("precision", (right, asked)), ("recall", (found, marked))):
+        n_read.append(len(spans))
+        n_matched.append(sum(need <= set().union(*spans) for need in needed))
+        n_marked.append(len(needed))
+    for name, counts in (("precision", (right, n_read)), ("recall", (n_matched, n_marked))):
         interval = bootstrap(np.array(counts, dtype=np.float64).T, Mean(name))
         cell = ("reading", gold.stem.removeprefix("facts-"), "rules")
         yield row_of(cell, name, interval, "0-1")
@@ -130,16 +130,16 @@ def contrast(label: str, questions: Sequence[Question], outputs: Sequence[Sequen
             for question, words in zip(questions, outputs, strict=True):
                 if not words:
                     continue
-                made = perturb(replace(question, language="en", sentences=(tuple(words),)), kind, 0)
-                if made is not None:
+                perturbed = perturb(replace(question, language="en", sentences=(tuple(words),)), kind, 0)
+                if perturbed is not None:
                     before.append(_stats(question, words))
-                    after.append(_stats(question, made.words))
-            for place, metric in enumerate(build(METRICS[:2])):
-                changed, original = (np.array([row[place] for row in rows]) for rows in (after, before))
-                found = compare(changed, original, metric)
+                    after.append(_stats(question, perturbed.words))
+            for index, metric in enumerate(build(METRICS[:2])):
+                changed, original = (np.array([row[index] for row in rows]) for rows in (after, before))
+                difference = compare(changed, original, metric)
                 cell = ("contrast", label, f"{family}: {kind.name}")
-                yield row_of(cell, metric.name, found, "0-1")
-                yield Row(cell, f"{metric.name} p", found.p_randomization, n=found.n, unit="p")
+                yield row_of(cell, metric.name, difference, "0-1")
+                yield Row(cell, f"{metric.name} p", difference.p_randomization, n=difference.n, unit="p")
 
 
 def _stats(question: Question, words: Sequence[str]) -> list[Floats]:
@@ -151,12 +151,12 @@ def contrast_block(ledger: Ledger) -> list[str]:
     """Each change, and what it does to the facts of each translation that arrive."""
     tests = dict.fromkeys(row.cell[1] for row in ledger.where(part="contrast"))
     lines = []
-    for what in dict.fromkeys(row.cell[2] for row in ledger.where(part="contrast")):
-        cells = [what]
+    for change in dict.fromkeys(row.cell[2] for row in ledger.where(part="contrast")):
+        cells = [change]
         for test in tests:
-            found, p = (ledger.one(name, part="contrast", test=test, what=what) for name in ("facts", "facts p"))
-            same = found is not None and found.value == found.low == found.high == 0
-            cells += ["0" if same else number(found, sign=True), number(p)]
+            row, p = (ledger.one(name, part="contrast", test=test, what=change) for name in ("facts", "facts p"))
+            same = row is not None and row.value == row.low == row.high == 0
+            cells += ["0" if same else number(row, sign=True), number(p)]
         lines.append(cells)
     return markdown.table(["change", *(head for test in tests for head in (test, "p"))], lines)
 

@@ -86,6 +86,6 @@ ITEMS = (
         "",
         ("questions", "contestant"),
         elsewhere("one run for each row, configs in docs/contestants.md"),
-        kept="a language model is asked for hours",
+        kept="hours of a language model",
     ),
 )

@@ -16,12 +16,12 @@ AT = (0, 0.25, 0.5, 0.75, 1)  # shares of a question
 
 
 def curves(_: Path, __: Path) -> Iterator[Row]:
-    """Expected wins at some places of a question, with the band over questions."""
+    """Expected wins at some shares of a question, with the band over questions."""
     for method in METHODS:
         fitted = fit(BUZZES, FitConfig(method, "clip"))
         for t in AT:
-            place, n = round(100 * t), fitted.document["questions"]
-            low, high = float(fitted.low[place]), float(fitted.high[place])
+            percent, n = round(100 * t), fitted.document["questions"]
+            low, high = float(fitted.low[percent]), float(fitted.high[percent])
             yield Row((method, f"{t:g}"), "ew", float(fitted.curve(t)), low, high, n, "0-1")
 
 

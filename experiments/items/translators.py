@@ -33,10 +33,10 @@ def with_models(config_path: Path) -> dict[str, str]:
 
 def remembered(_: Path, __: Path) -> Iterator[Row]:
     """Nats per word, and the share of the next words, of each set of texts."""
-    for name, nats, alike in contamination.measured("gemma3-270m", 147):
+    for name, nats, continued in contamination.measured("gemma3-270m", 147):
         yield Row((name,), "nats a word", *contamination.interval(nats), len(nats), "nats")
-        yield Row((name,), "continued", *contamination.interval(alike), len(alike), "0-1")
-        yield Row((name,), "most of one text", float(alike.max()), n=len(alike), unit="share")
+        yield Row((name,), "continued", *contamination.interval(continued), len(continued), "0-1")
+        yield Row((name,), "most of one text", float(continued.max()), n=len(continued), unit="share")
 
 
 CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)

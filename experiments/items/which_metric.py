@@ -43,8 +43,8 @@ def auc(score: Floats, kept: Bools) -> float:
 
     Questions without a score (no name in the reference) are left out.
     """
-    there = ~np.isnan(score)
-    score, kept = score[there], kept[there]
+    defined = ~np.isnan(score)
+    score, kept = score[defined], kept[defined]
     if kept.all() or not kept.any():
         return float("nan")
     u = mannwhitneyu(score[kept], score[~kept]).statistic
@@ -63,38 +63,38 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     scored: dict[tuple[str, str, int | str], dict[str, Floats]] = {}
     for point in figure9.measure(config, load(ablation, AblationConfig), Store(runs), workshop(runs).parts):
         stats = point.result.stats
-        asked = {entry.name for entry in config.quality}
-        metrics |= {m.name: m for m in point.result.metrics if m.name in asked & stats.keys()}
+        names = {entry.name for entry in config.quality}
+        metrics |= {m.name: m for m in point.result.metrics if m.name in names & stats.keys()}
         facts = {name: metric_names.collect(point.result.traces, metrics[name]) for name in OF_TRACES}
         scored[point.dataset, point.family, point.k] = facts | {name: stats[name] for name in metrics if name in stats}
     for dataset in dict.fromkeys(row.cell.dataset for row in grid):
         rows = [row for row in grid if row.cell.dataset == dataset]
         human = next(row for row in rows if row.cell.family == "reference" and row.cell.k == "full")
-        known = human.stats["accuracy"][:, 0] > 0
+        answerable = human.stats["accuracy"][:, 0] > 0
         systems = [
             ((dataset, cell.translator, str(cell.k)), scored.get((dataset, cell.family, cell.k), {}) | row.stats)
             for row in rows
             if (cell := row.cell).family != "reference"
         ]
-        yield from _dataset(dataset, systems, known, metrics)
+        yield from _dataset(dataset, systems, answerable, metrics)
 
 
-def _dataset(dataset: str, systems: Sequence[System], known: Bools, metrics: Mapping[str, Any]) -> Iterator[Row]:
-    rng, n = np.random.default_rng(0), int(known.sum())
+def _dataset(dataset: str, systems: Sequence[System], answerable: Bools, metrics: Mapping[str, Any]) -> Iterator[Row]:
+    rng, n = np.random.default_rng(0), int(answerable.sum())
     draws = [np.arange(n), *(rng.integers(0, n, n) for _ in range(RESAMPLES))]
     means: dict[str, Floats] = {}  # over the systems, of the questions and of each resample
     for name, metric in metrics.items():
-        found = []
+        aucs = []
         for cell, stats in systems:
-            kept = stats["accuracy"][known, 0] > 0
+            kept = stats["accuracy"][answerable, 0] > 0
             if name not in stats or min(kept.sum(), (~kept).sum()) < LEAST:
                 continue
             sign = 1 if metric.higher_is_better else -1
-            score = sign * metric.score_many(stats[name][known])
-            found.append(np.array([auc(score[draw], kept[draw]) for draw in draws]))
-            yield _row(cell, name, found[-1], n)
-        if found:
-            means[name] = np.nanmean(found, axis=0)
+            score = sign * metric.score_many(stats[name][answerable])
+            aucs.append(np.array([auc(score[draw], kept[draw]) for draw in draws]))
+            yield _row(cell, name, aucs[-1], n)
+        if aucs:
+            means[name] = np.nanmean(aucs, axis=0)
             yield _row((dataset, MEAN, "all"), name, means[name], n)
     for name in means:
         if name != SCORES[0]:
@@ -102,10 +102,10 @@ def _dataset(dataset: str, systems: Sequence[System], known: Bools, metrics: Map
             yield _row((dataset, f"{name} minus {SCORES[0]}", "all"), "auc-difference", gap, n)
 
 
-def _row(cell: tuple[str, str, str], metric: str, found: Floats, n: int) -> Row:
+def _row(cell: tuple[str, str, str], metric: str, values: Floats, n: int) -> Row:
     """`found`: the value, then those of the resamples."""
-    low, high = np.nanpercentile(found[1:], [2.5, 97.5])
-    return Row(cell, metric, float(found[0]), float(low), float(high), n, "AUC")
+    low, high = np.nanpercentile(values[1:], [2.5, 97.5])
+    return Row(cell, metric, float(values[0]), float(low), float(high), n, "AUC")
 
 
 def block(ledger: Ledger) -> list[str]:

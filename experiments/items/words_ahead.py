@@ -81,8 +81,8 @@ def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -
         for k in ks:
             stats = np.array(
                 [
-                    np.sum([counts(p, at, k, rate) for p, at in zip(text, its, strict=True)], 0)
-                    for text, its in zip(texts, last, strict=True)
+                    np.sum([counts(p, at, k, rate) for p, at in zip(text, links, strict=True)], 0)
+                    for text, links in zip(texts, last, strict=True)
                 ],
                 dtype=float,
             )

@@ -25,8 +25,8 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def _of(reader: str, name: str, *metrics: str, head: str = "") -> list[Column]:
-    said = (f"{metric}: {head or name}: {HEADS[metric]}" for metric in metrics)
-    return columns(*said, cell={"set": name, "reader": reader})
+    heads = (f"{metric}: {head or name}: {HEADS[metric]}" for metric in metrics)
+    return columns(*heads, cell={"set": name, "reader": reader})
 
 
 ITEMS = (

@@ -19,23 +19,23 @@ COLUMNS = ("dataset", "translator", "k", "contestant")
 
 
 def measure(config_path: Path, runs: Path) -> Iterable[Row]:
-    """The rows of every cell of a grid's config; runs that are not there are made."""
+    """The rows of every cell of a grid's config; missing runs are made."""
     return rows_of(finished(config_path, runs))
 
 
 def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> list[GridRow]:
-    """The cells of a grid that are wanted, each made if it is not there."""
+    """The wanted cells of a grid; missing runs are made."""
     return grid.finished(load(config_path, AblationConfig), runs, wanted)
 
 
 def rows_of(rows: Iterable[GridRow]) -> list[Row]:
     """A row for each metric of each cell."""
-    found = []
+    measured = []
     for row in rows:
         cell = (row.cell.dataset, row.cell.translator, str(row.cell.k), row.cell.guesser)
         units = {metric.name: metric.unit for metric in metric_names.build(row.cell.run.scored)}
-        found += [row_of(cell, name, i, units[name], row.signatures[name]) for name, i in row.intervals.items()]
-    return found
+        measured += [row_of(cell, name, i, units[name], row.signatures[name]) for name, i in row.intervals.items()]
+    return measured
 
 
 def inputs(config_path: Path) -> dict[str, str]:
@@ -49,7 +49,7 @@ def inputs(config_path: Path) -> dict[str, str]:
 
 
 def inputs_beside(config_path: Path) -> dict[str, str]:
-    """The digest of an item's own config, and what the ablation's runs hang on."""
+    """The digest of an item's own config, and the inputs of the ablation's runs."""
     return {**config_inputs(config_path), **inputs(CONFIGS / "ablation.yaml")}
 
 
@@ -60,7 +60,7 @@ def of_grid(
     config: str = "ablation.yaml",
     columns: tuple[str, ...] = COLUMNS,
     measure: Callable[[Path, Path], Iterable[Row]] = measure,
-    **given: Any,
+    **options: Any,
 ) -> Item:
-    """An item that is about the runs of a grid, and hangs on what these hang on."""
-    return Item(name, shows, config, columns, measure, inputs, **given)
+    """An item about the runs of a grid, with the inputs of these runs."""
+    return Item(name, shows, config, columns, measure, inputs, **options)

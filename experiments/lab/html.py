@@ -33,8 +33,8 @@ def main(output: Path) -> None:
             maxBytes=0,
             classes="display compact",
         )
-        said = html.escape(f"{item.shows}. Measured {ledger.date} with version {ledger.version}: {ledger.command}")
-        parts.append(f'<h2 id="of-{item.name}">{item.name}</h2><p>{said}</p>{shown}')
+        caption = html.escape(f"{item.shows}. Measured {ledger.date} with version {ledger.version}: {ledger.command}")
+        parts.append(f'<h2 id="of-{item.name}">{item.name}</h2><p>{caption}</p>{shown}')
     style = "body{font:14px/1.4 sans-serif;max-width:90em;margin:2em auto;padding:0 1em}"
     head = f"<!doctype html><meta charset=utf-8><title>SQA {__version__}: results</title><style>{style}</style>"
     write_text(output, f"{head}<h1>Results</h1>{''.join(parts)}\n")

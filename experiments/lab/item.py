@@ -50,7 +50,7 @@ class Item:
     config: str  # a file in configs/, perhaps `file.yaml:entry`; "" = none
     columns: tuple[str, ...]  # what a row's cell says
     measure: Callable[[Path, Path], Iterable[Row]]  # (config, runs) -> rows; what the runs lack is made first
-    inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of what the numbers hang on
+    inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of what the numbers depend on
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
     kept: str = (
@@ -80,41 +80,41 @@ def items() -> dict[str, Item]:
     """Every item of experiments/items and of plugins, by name."""
     import experiments.items as package
 
-    found: list[Item] = []
+    all_items: list[Item] = []
     for name in (f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)):
         module = import_module(name)
-        found += getattr(module, "ITEMS", ()) or [module.ITEM]
+        all_items += getattr(module, "ITEMS", ()) or [module.ITEM]
     for name in ITEMS.names():
-        found += ITEMS.resolve(name)()
-    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+        all_items += ITEMS.resolve(name)()
+    return {item.name: item for item in sorted(all_items, key=lambda item: item.name)}
 
 
 def chosen(names: Sequence[str]) -> list[Item]:
-    """Items by name or by place (`mine.py:ITEM`); all where none is named.  An unknown one: ConfigError."""
-    known = items()
-    found = []
+    """Items by name or by file (`mine.py:ITEM`); all where none is named.  An unknown one: ConfigError."""
+    by_name = items()
+    selected = []
     for name in names:
-        if name in known:
-            found.append(known[name])
+        if name in by_name:
+            selected.append(by_name[name])
         elif in_file(name):
-            found.append(_own(name))
+            selected.append(_own(name))
         else:
-            raise ConfigError(f"{name}: no such item{did_you_mean(name, known)}; known: {', '.join(known)}")
-    return found or list(known.values())
+            raise ConfigError(f"{name}: no such item{did_you_mean(name, by_name)}; known: {', '.join(by_name)}")
+    return selected or list(by_name.values())
 
 
-def _own(place: str) -> Item:
-    """An item of one's own: its code around its functions, and among what its numbers hang on."""
-    code, item = named(place)
+def _own(target: str) -> Item:
+    """An item from the user's file: its functions run with its code, whose digest is one of its inputs."""
+    code, item = named(target)
     if not isinstance(item, Item):
-        raise ConfigError(f"{short(place)} is a {type(item).__name__}, expected an Item")
+        raise ConfigError(f"{short(target)} is a {type(item).__name__}, expected an Item")
     if not code.early:
         code.built()
     inputs = called(code, item.inputs)
     return replace(
         item,
         measure=called(code, lambda config, runs: tuple(item.measure(config, runs))),
-        inputs=lambda config: {**inputs(config), f"code {short(place)}": code.digest[:DIGITS]},
+        inputs=lambda config: {**inputs(config), f"code {short(target)}": code.digest[:DIGITS]},
         blocks={name: called(code, block) for name, block in item.blocks.items()},
         figures={name: called(code, drawing) for name, drawing in item.figures.items()},
     )
@@ -141,11 +141,11 @@ def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Calla
 def model_digests(config: Any) -> dict[str, str]:
     """ "model NAME" -> digest of every bundled model that a config names, or that a guesser or buzzer in it loads."""
     folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
-    said = set(_strings(to_mapping(config)))
+    strings = set(_strings(to_mapping(config)))
     named = {
         name
         for name in folders
-        if name in said or any(name == f"buzzer-{kind}-{model}" for kind in said for model in said)
+        if name in strings or any(name == f"buzzer-{kind}-{model}" for kind in strings for model in strings)
     }
     return {f"model {name}": folder_digest(folders[name]) for name in sorted(named)}
 

@@ -52,11 +52,11 @@ class Row:
 
 
 def row_of(
-    cell: tuple[str, ...], metric: str, found: Interval | Comparison, unit: str = "", signature: str = ""
+    cell: tuple[str, ...], metric: str, measured: Interval | Comparison, unit: str = "", signature: str = ""
 ) -> Row:
     """The row of a value with its interval, or of a difference."""
-    value = found.diff if isinstance(found, Comparison) else found.value
-    return Row(cell, metric, value, found.low, found.high, found.n, unit, signature)
+    value = measured.diff if isinstance(measured, Comparison) else measured.value
+    return Row(cell, metric, value, measured.low, measured.high, measured.n, unit, signature)
 
 
 def of_band(
@@ -87,9 +87,9 @@ class Ledger:
         """The rows of a metric (None: all) whose cell has these values.  An unknown column: DataError."""
         if unknown := [name for name in cell if name not in self.columns]:
             raise DataError(f"ledger {self.item}: no column {unknown[0]!r}; it has {', '.join(self.columns)}")
-        places = {self.columns.index(name): str(value) for name, value in cell.items()}
+        by_index = {self.columns.index(name): str(value) for name, value in cell.items()}
         rows = [row for row in self.rows if metric in (None, row.metric)]
-        return [row for row in rows if all(row.cell[i] == value for i, value in places.items())]
+        return [row for row in rows if all(row.cell[i] == value for i, value in by_index.items())]
 
     def one(self, metric: str, **cell: str | int) -> Row | None:
         """The row of a metric and a cell; None where it was not measured.  Several: DataError."""
@@ -99,9 +99,9 @@ class Ledger:
         return rows[0] if rows else None
 
     def values(self, column: str) -> list[str]:
-        """The values of one of its own columns, in order of appearance."""
-        place = self.columns.index(column)
-        return list(dict.fromkeys(row.cell[place] for row in self.rows))
+        """The values of one of the item's columns, in order of appearance."""
+        index = self.columns.index(column)
+        return list(dict.fromkeys(row.cell[index] for row in self.rows))
 
 
 def read(path: Path) -> Ledger:
@@ -118,31 +118,31 @@ def parse(text: str, name: str) -> Ledger:
     heads = [line[2:].split(": ", 1) for line in lines if line.startswith("# ")]
     if any(len(head) != 2 for head in heads):
         raise DataError(f"{name}: a line of the head is not `# key: value`")
-    said = dict(heads)
+    head = dict(heads)
     body = list(csv.reader((line for line in lines if not line.startswith("# ")), delimiter="\t"))
-    if missing := [key for key in ("item", "command", "version", "date") if key not in said]:
+    if missing := [key for key in ("item", "command", "version", "date") if key not in head]:
         raise DataError(f"{name}: the head lacks `{missing[0]}`; run `sqa results update`")
     if not body or tuple(body[0][-len(MEASURED) :]) != MEASURED:
         raise DataError(f"{name}: expected a line of column names that ends with {', '.join(MEASURED)}")
     columns = tuple(body[0][: -len(MEASURED)])
-    signatures = {key.removeprefix("signature "): value for key, value in said.items() if key.startswith("signature ")}
-    inputs = {key.removeprefix("input "): value for key, value in said.items() if key.startswith("input ")}
+    signatures = {key.removeprefix("signature "): value for key, value in head.items() if key.startswith("signature ")}
+    inputs = {key.removeprefix("input "): value for key, value in head.items() if key.startswith("input ")}
     rows = []
     for number, cells in enumerate(body[1:], 2 + len(heads)):
         try:
             rows.append(_row(cells, len(columns), signatures))
         except (ValueError, KeyError, IndexError) as error:
             raise DataError(f"{name}:{number}: not a row of {len(body[0])} cells ({error})") from error
-    return Ledger(said["item"], said["command"], said["version"], said["date"], inputs, columns, tuple(rows))
+    return Ledger(head["item"], head["command"], head["version"], head["date"], inputs, columns, tuple(rows))
 
 
-def _row(cells: Sequence[str], own: int, signatures: Mapping[str, str]) -> Row:
-    if len(cells) != own + len(MEASURED):
+def _row(cells: Sequence[str], n_columns: int, signatures: Mapping[str, str]) -> Row:
+    if len(cells) != n_columns + len(MEASURED):
         raise ValueError(f"{len(cells)} cells")
-    metric, value, low, high, n, unit, signature, run = cells[own:]
+    metric, value, low, high, n, unit, signature, run = cells[n_columns:]
     ends = [None if end == EMPTY else float(end) for end in (low, high)]
-    said = "" if signature == EMPTY else signatures[signature]
-    return Row(tuple(cells[:own]), metric, float(value), ends[0], ends[1], int(n), unit, said, run)
+    full_signature = "" if signature == EMPTY else signatures[signature]
+    return Row(tuple(cells[:n_columns]), metric, float(value), ends[0], ends[1], int(n), unit, full_signature, run)
 
 
 def dump(ledger: Ledger) -> str:
@@ -174,7 +174,7 @@ def edited(path: Path) -> bool:
 
 
 def write(ledger: Ledger, path: Path) -> None:
-    """Write a ledger, whole or not at all.  A row that is there twice: DataError."""
+    """Write a ledger, whole or not at all.  A duplicate row: DataError."""
     if len(ledger.by_key()) != len(ledger.rows):
         keys = [row.key for row in ledger.rows]
         twice = next(key for key in keys if keys.count(key) > 1)

@@ -36,7 +36,7 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
         if why and item.kept and not (names or force):
             print(f"{item.name}: left as it is ({item.kept}): {'; '.join(why)}; run `{item.command}`", file=sys.stderr)
         elif force or why or (item.kept and names):
-            print(f"{item.name}: {'asked for' if force else '; '.join(why)}", file=sys.stderr)
+            print(f"{item.name}: {'forced' if force else '; '.join(why)}", file=sys.stderr)
             measure(item, runs)
         for path in draw(item) if ledger_path(item.name).is_file() else ():
             print(path.relative_to(ROOT))
@@ -50,7 +50,7 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
 def measure(item: Item, runs: Path) -> None:
     """Write an item's ledger; numbers that are as they were keep their date.
 
-    A number that takes the place of one of another signature is said on stderr: the two cannot be compared.
+    A number that replaces one of another signature is named on stderr: the two cannot be compared.
     """
     path, config = ledger_path(item.name), item.path()
     rows = tuple(item.measure(config, runs))
@@ -79,7 +79,7 @@ def stale(item: Item) -> Iterator[str]:
         yield "other columns"
     for name in sorted({*old.inputs, *inputs}):
         if old.inputs.get(name) != inputs.get(name):
-            yield f"{name} was {old.inputs.get(name, 'not there')}, is {inputs.get(name, 'not there')}"
+            yield f"{name} was {old.inputs.get(name, 'no input')}, is {inputs.get(name, 'no input')}"
 
 
 def check(names: Sequence[str] = ()) -> int:
@@ -113,8 +113,8 @@ def listing() -> None:
     """Print every item: what it shows, when it was measured, why it is stale."""
     lines = []
     for item in items().values():
-        there = ledger_path(item.name).is_file()
-        old = ledger_of(item.name) if there else None
+        measured = ledger_path(item.name).is_file()
+        old = ledger_of(item.name) if measured else None
         why = "; ".join(stale(item)) or "fresh"
         lines.append([item.name, item.shows, old.date if old else "never", str(len(old.rows)) if old else "0", why])
     print(tsv(("item", "shows", "measured", "rows", "state"), lines), end="")

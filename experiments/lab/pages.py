@@ -11,7 +11,6 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,29 +39,23 @@ def ledger_path(name: str) -> Path:
     return LEDGERS / f"{name}.tsv"
 
 
-@lru_cache(maxsize=32)
-def _ledger(path: Path, stamp: int) -> Ledger:
-    return ledgers.read(path)
-
-
 def ledger_of(name: str) -> Ledger:
     """An item's ledger as it is now.  Not measured yet: DataError."""
-    path = ledger_path(name)
-    return _ledger(path, path.stat().st_mtime_ns if path.is_file() else 0)
+    return ledgers.read(ledger_path(name))
 
 
 def show(item: str, block: str) -> None:
     """Print a block of an item: what the marks in pages call."""
-    [one] = chosen([item])
-    if block not in one.blocks:
-        raise DataError(f"{item}: no block is called {block!r}{did_you_mean(block, one.blocks)}")
-    print("\n".join(one.blocks[block](ledger_of(one.name))))
+    [chosen_item] = chosen([item])
+    if block not in chosen_item.blocks:
+        raise DataError(f"{item}: no block is called {block!r}{did_you_mean(block, chosen_item.blocks)}")
+    print("\n".join(chosen_item.blocks[block](ledger_of(chosen_item.name))))
 
 
 def pages() -> list[Path]:
     """Every page with a generated block."""
-    found = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
-    return [path for path in found if _MARK.search(path.read_text(encoding="utf-8"))]
+    paths = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
+    return [path for path in paths if _MARK.search(path.read_text(encoding="utf-8"))]
 
 
 def rendered(path: Path) -> str:
@@ -80,7 +73,7 @@ def rendered(path: Path) -> str:
 
 
 def stale_lines(path: Path) -> Iterator[tuple[int, str, str]]:
-    """(line, what stands there, what should stand there) of each place where a page differs from its ledgers."""
+    """(line, its text, the expected text) wherever a page differs from its ledgers."""
     old, new = path.read_text(encoding="utf-8").splitlines(), rendered(path).splitlines()
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag != "equal":
@@ -93,7 +86,7 @@ def picture_digest(item: Item) -> str:
 
 
 def drawn_from(picture: Path) -> str | None:
-    """The digest that a PNG carries; None where it carries none or is not there."""
+    """The digest that a PNG carries; None where it carries none or does not exist."""
     from PIL import Image
 
     if not picture.is_file():

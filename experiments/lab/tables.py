@@ -12,7 +12,7 @@ from sqa.report import markdown
 
 Cell = Mapping[str, str | int]
 FORMS = {"0-100": ".1f", "words": ".1f", "share": ".1%", "count": ",.0f", "per second": ",.0f", "ratio": ".1f"}
-DEVIATION = " sd"  # what the metric of a standard deviation has behind the name of its own
+DEVIATION = " sd"  # suffix of the metric that is the standard deviation of another
 
 
 class Column(NamedTuple):
@@ -26,10 +26,10 @@ class Column(NamedTuple):
     cell: Cell = MappingProxyType({})  # of the rows shown here, beside what the table's row says
 
 
-def columns(*said: str, **given: Any) -> list[Column]:
+def columns(*specs: str, **options: Any) -> list[Column]:
     """Columns from "metric", or "metric: head"; `given`: what else they share."""
-    parts = (one.partition(": ") for one in said)
-    return [Column(metric, head or metric, **given) for metric, _, head in parts]
+    parts = (spec.partition(": ") for spec in specs)
+    return [Column(metric, head or metric, **options) for metric, _, head in parts]
 
 
 def number(row: Row | None, digits: int | None = None, interval: bool = True, sign: bool = False) -> str:
@@ -72,9 +72,9 @@ def pivot(
     shown = {name: value for name, value in only.items() if not isinstance(value, str)}
 
     def block(ledger: Ledger) -> list[str]:
-        places = [ledger.columns.index(name) for name in names]
-        found = dict.fromkeys(tuple(row.cell[place] for place in places) for row in ledger.where(**fixed))
-        rows = [(cells, dict(zip(names, cells, strict=True))) for cells in found]
+        indices = [ledger.columns.index(name) for name in names]
+        combinations = dict.fromkeys(tuple(row.cell[index] for index in indices) for row in ledger.where(**fixed))
+        rows = [(cells, dict(zip(names, cells, strict=True))) for cells in combinations]
         rows = [(cells, {**fixed, **cell}) for cells, cell in rows if all(cell[n] in v for n, v in shown.items())]
         rows = [(cells, cell) for cells, cell in rows if any(ledger.one(c.metric, **cell, **c.cell) for c in columns)]
         return table(ledger, heads or names, rows, columns)
@@ -82,8 +82,6 @@ def pivot(
     return block
 
 
-def across(
-    metric: str, column: str, values: Iterable[str | int], head: str = "{}", digits: int | None = None, **cell: str
-) -> list[Column]:
+def across(metric: str, column: str, values: Iterable[str | int], head: str = "{}", **cell: str) -> list[Column]:
     """A metric as one column for each value of a column of the ledger."""
-    return [Column(metric, head.format(value), digits, cell={column: value, **cell}) for value in values]
+    return [Column(metric, head.format(value), cell={column: value, **cell}) for value in values]

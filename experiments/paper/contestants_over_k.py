@@ -39,7 +39,7 @@ from experiments.grid import workshop
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Row, of_band
 from experiments.ladders import POOLED, differences, ladders
-from experiments.made import Made, gap
+from experiments.outputs import Outputs, gap
 from experiments.studies.guesser_report import knows
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError
@@ -95,45 +95,47 @@ class FigureConfig:
 def figure6(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig6`: run what the store lacks; numbers, figures and differences; the last on stdout."""
     config, parts = load(config_path, FigureConfig), workshop(runs).parts
-    found = runs_of(config.contestants, config_path.parent / config.ablation, runs, parts)
-    lines = lines_of(found, config, runs, parts)
-    made = Made(runs / config.name)
-    for dataset in found.datasets:
-        rows = [row for guesser in found.labels for row in binned(found, dataset, guesser, lines[dataset, guesser])]
+    grid = runs_of(config.contestants, config_path.parent / config.ablation, runs, parts)
+    lines = lines_of(grid, config, runs, parts)
+    outputs = Outputs(runs / config.name)
+    for dataset in grid.datasets:
+        rows = [row for guesser in grid.labels for row in binned(grid, dataset, guesser, lines[dataset, guesser])]
         stem = f"figure6_{Path(dataset).name}"
-        made.rows(f"{stem}.csv", BINS, rows)
-        made.picture(stem, over_source, rows, config)
-    made.differences(of_lines(found, lines), found.left_out)
-    made.end()
+        outputs.rows(f"{stem}.csv", BINS, rows)
+        outputs.picture(stem, over_source, rows, config)
+    outputs.differences(of_lines(grid, lines), grid.left_out)
+    outputs.end()
 
 
 def figure7(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig7`: run what the store lacks; numbers, figures and differences; the last on stdout."""
     config, parts = load(config_path, FigureConfig), workshop(runs).parts
     ablation = config_path.parent / config.ablation
-    found = runs_of(config.contestants, ablation, runs, parts, list(PANELS), config.language)
-    found = found if config.questions == "all" else matched(found, config, parts)
-    made = Made(runs / config.name)
-    for dataset in found.datasets:
-        stem, rows = f"{config.name}_{Path(dataset).name}", over_k(found, dataset)
-        made.rows(f"{stem}.csv", grid_rows.COLUMNS, rows)
-        made.picture(stem, by_guesser, rows, config.questions)
-    made.differences(of_guessers(found), found.left_out)
-    made.end()
+    grid = runs_of(config.contestants, ablation, runs, parts, list(PANELS), config.language)
+    grid = grid if config.questions == "all" else matched(grid, config, parts)
+    outputs = Outputs(runs / config.name)
+    for dataset in grid.datasets:
+        stem, rows = f"{config.name}_{Path(dataset).name}", over_k(grid, dataset)
+        outputs.rows(f"{stem}.csv", grid_rows.COLUMNS, rows)
+        outputs.picture(stem, by_guesser, rows, config.questions)
+    outputs.differences(of_guessers(grid), grid.left_out)
+    outputs.end()
 
 
-def nameable(guessers: Sequence[Mapping[str, Value]], asked: Sequence[Question], word: str, parts: Parts) -> np.ndarray:
+def nameable(
+    guessers: Sequence[Mapping[str, Value]], questions: Sequence[Question], word: str, parts: Parts
+) -> np.ndarray:
     """(n,) bool: the questions whose answer one of some guessers can name.
 
     None of them says which answers it has, or has one of these: ConfigError, which calls such questions by `word`.
     """
-    masks = [knows(parts.component(GUESSERS, components(guesser)[0]), asked) for guesser in guessers]
-    known = [mask for mask in masks if mask is not None]
-    if not np.any(known):
+    masks = [knows(parts.component(GUESSERS, components(guesser)[0]), questions) for guesser in guessers]
+    masks = [mask for mask in masks if mask is not None]
+    if not np.any(masks):
         names = ", ".join(str(guesser["name"]) for guesser in guessers)
-        why = f"is known to have an answer of {asked[0].dataset}; set `questions: all`"
+        why = f"is known to have an answer of {questions[0].dataset}; set `questions: all`"
         raise ConfigError(f"questions: {word}: no guesser of {names} {why}")
-    return np.any(known, axis=0)
+    return np.any(masks, axis=0)
 
 
 # ------------------------------------------------------------------------------------------------------ Figure 6
@@ -147,50 +149,50 @@ def at_bin_ends(trace: QuestionTrace, bins: int) -> np.ndarray:
     return logs[steps]
 
 
-def lines_of(found: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict[tuple[str, str], Lines]:
+def lines_of(grid: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict[tuple[str, str], Lines]:
     """(data set, guesser) -> its lines, of the traces of every run; that of the human translation is the last one."""
     guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
     lines: dict[tuple[str, str], Lines] = {}
-    for dataset, guesser in ((dataset, guesser) for dataset in found.datasets for guesser in found.labels):
-        mine: dict[int | str, np.ndarray] = {}
-        for row in found.of(dataset, guesser):
+    for dataset, guesser in ((dataset, guesser) for dataset in grid.datasets for guesser in grid.labels):
+        by_k: dict[int | str, np.ndarray] = {}
+        for row in grid.of(dataset, guesser):
             traces = list(folders.open_run(runs / row.cell.run.name, parts).traces)
             name = HUMAN if row.cell.family == "reference" else row.cell.k
-            mine[name] = np.array([at_bin_ends(trace, config.bins) for trace in traces])
+            by_k[name] = np.array([at_bin_ends(trace, config.bins) for trace in traces])
         if config.questions != "all":
-            asked = [trace.question for trace in traces]
-            kept = nameable([guessers[found.labels[guesser]]], asked, config.questions, parts)
-            mine = {name: values[kept] for name, values in mine.items()}
-        lines[dataset, guesser] = mine
+            questions = [trace.question for trace in traces]
+            kept = nameable([guessers[grid.labels[guesser]]], questions, config.questions, parts)
+            by_k = {name: values[kept] for name, values in by_k.items()}
+        lines[dataset, guesser] = by_k
     return lines
 
 
-def binned(found: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
+def binned(grid: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
     """The value of every line in every bin, with its band over questions."""
     for k, values in lines.items():
-        band = bootstrap_band(curve_stats(values), MeanCurve("log-mrr"), found.config.resamples, found.config.seed)
-        cells = [(dataset, found.labels[guesser], str(k), str(number + 1)) for number in range(values.shape[1])]
+        band = bootstrap_band(curve_stats(values), MeanCurve("log-mrr"), grid.config.resamples, grid.config.seed)
+        cells = [(dataset, grid.labels[guesser], str(k), str(number + 1)) for number in range(values.shape[1])]
         yield from of_band(cells, "log-mrr", band, "nats")
 
 
-def of_lines(found: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:
+def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:
     """Figure 6's claims as differences, for every data set and guesser."""
 
     def minus(a: np.ndarray, b: np.ndarray) -> Comparison:
-        return compare(means(a), means(b), Mean("log-mrr"), found.config.resamples, found.config.seed)
+        return compare(means(a), means(b), Mean("log-mrr"), grid.config.resamples, grid.config.seed)
 
-    for (dataset, guesser), mine in lines.items():
-        where = (dataset, "wait-k", found.labels[guesser])
-        waiting = {k: values for k, values in mine.items() if k != HUMAN}
-        (least, small), *_, (_, full) = waiting.items()
+    for (dataset, guesser), by_k in lines.items():
+        where = (dataset, "wait-k", grid.labels[guesser])
+        waiting = {k: values for k, values in by_k.items() if k != HUMAN}
+        (smallest, small), *_, (_, full) = waiting.items()
         half, third = small.shape[1] // 2, -(-small.shape[1] // 3)
         for k, values in waiting.items():
             rise = minus(values[:, -1], values[:, 0])
             yield gap(*where, f"k={k}: log MRR rises from the first to the last bin", rise, ".2f")
         early = minus(small[:, :half].mean(axis=1), full[:, :half].mean(axis=1))
-        yield gap(*where, f"in the first half k={least} knows more than full input", early, ".2f")
+        yield gap(*where, f"in the first half k={smallest} knows more than full input", early, ".2f")
         late = minus(full[:, -1], small[:, -1])
-        yield gap(*where, f"at the end full input knows more than k={least}", late, ".2f")
+        yield gap(*where, f"at the end full input knows more than k={smallest}", late, ".2f")
         others = [values for k, values in waiting.items() if k not in (BEST, "full")]
         if BEST in waiting and others:
             top = minus(*(values[:, third:].mean(axis=1) for values in (waiting[BEST], np.mean(others, axis=0))))
@@ -205,12 +207,12 @@ def over_source(rows: Sequence[Row], config: FigureConfig) -> Figure:
     kind = "questions" if config.questions == "all" else "guessable questions"
     panels = []
     for guesser in dict.fromkeys(row.cell[1] for row in rows):
-        mine = [row for row in rows if row.cell[1] == guesser]
-        banded = (mine[0].cell[2], "full", HUMAN)
-        shown = [row if row.cell[2] in banded else replace(row, low=None, high=None) for row in mine]
+        of_guesser = [row for row in rows if row.cell[1] == guesser]
+        banded = (of_guesser[0].cell[2], "full", HUMAN)
+        shown = [row if row.cell[2] in banded else replace(row, low=None, high=None) for row in of_guesser]
         lines = plots.lines(shown, 2, 3, label=lambda k: k if k == HUMAN else f"k = {k}")
         read = {number: 100 * int(number) / config.bins for number in lines[0].by_k}
-        title = f"{guesser}, {mine[0].cell[0]}, {mine[0].n} {kind}"
+        title = f"{guesser}, {of_guesser[0].cell[0]}, {of_guesser[0].n} {kind}"
         panels.append(plots.Panel(title, [line._replace(x=read) for line in lines], "average log MRR (nats)"))
     return plots.over_k([panels], "source read (% of its characters)", 2.4)
 
@@ -218,22 +220,22 @@ def over_source(rows: Sequence[Row], config: FigureConfig) -> Figure:
 # ----------------------------------------------------------------------------------------------- Figures 7 and 10
 
 
-def matched(found: Runs, config: FigureConfig, parts: Parts) -> Runs:
+def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
     """The same rows on the questions whose answer one of the guessers can name, with intervals over these."""
-    guessers = [one.guesser for one in config.contestants if one.label in found.labels.values()]
+    guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.labels.values()]
     masks = {
-        dataset: nameable(guessers, parts.questions(found.of(dataset)[0].cell.run.dataset), config.questions, parts)
-        for dataset in found.datasets
+        dataset: nameable(guessers, parts.questions(grid.of(dataset)[0].cell.run.dataset), config.questions, parts)
+        for dataset in grid.datasets
     }
 
     def only(row: GridRow) -> GridRow:
         mask = masks[row.cell.dataset]
         stats = {name: values[mask] for name, values in row.stats.items()}
-        known, metrics = [stats[name] for name in PANELS], metric_names.build(PANELS)
-        intervals = bootstrap_many(known, metrics, found.config.resamples, found.config.seed)
+        tables, metrics = [stats[name] for name in PANELS], metric_names.build(PANELS)
+        intervals = bootstrap_many(tables, metrics, grid.config.resamples, grid.config.seed)
         return replace(row, n=int(mask.sum()), stats=stats, intervals=dict(zip(PANELS, intervals, strict=True)))
 
-    return found._replace(rows=list(map(only, found.rows)))
+    return grid._replace(rows=list(map(only, grid.rows)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,34 +250,34 @@ class Agreement:
     def score_many(self, stats: np.ndarray) -> np.ndarray:
         """(B, 4 K) -> (B, 1), -1 to 1; a tie counts for neither side."""
         values = (stats[:, 0::2] / stats[:, 1::2]).reshape(len(stats), 2, -1)  # (B, 2, K)
-        one, other = np.triu_indices(values.shape[2], 1)
-        signs = np.sign(values[:, :, one] - values[:, :, other])  # (B, 2, pairs)
+        first, other = np.triu_indices(values.shape[2], 1)
+        signs = np.sign(values[:, :, first] - values[:, :, other])  # (B, 2, pairs)
         return (signs[:, 0] * signs[:, 1]).mean(axis=1, keepdims=True)
 
 
-def of_guessers(found: Runs) -> Iterator[Row]:
+def of_guessers(grid: Runs) -> Iterator[Row]:
     """Figure 7's claims on every data set, with labels for the guessers' names."""
-    for ladder in ladders(found.rows):
+    for ladder in ladders(grid.rows):
         if ladder.dataset != POOLED:
             for row in differences(ladder):
-                yield replace(row, cell=(*row.cell[:2], found.labels[ladder.contestant], *row.cell[3:]))
-    for dataset in found.datasets:
-        for a, b in combinations(found.labels, 2):
+                yield replace(row, cell=(*row.cell[:2], grid.labels[ladder.contestant], *row.cell[3:]))
+    for dataset in grid.datasets:
+        for a, b in combinations(grid.labels, 2):
             for metric in PANELS:
-                rows = [row for guesser in (a, b) for row in found.of(dataset, guesser, "wait-k")]
+                rows = [row for guesser in (a, b) for row in grid.of(dataset, guesser, "wait-k")]
                 stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
-                band = bootstrap_band(stats, Agreement(), found.config.resamples, found.config.seed)
+                band = bootstrap_band(stats, Agreement(), grid.config.resamples, grid.config.seed)
                 claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
-                cell = (dataset, "wait-k", f"{found.labels[a]}, {found.labels[b]}", claim, f"{len(rows) // 2} k")
+                cell = (dataset, "wait-k", f"{grid.labels[a]}, {grid.labels[b]}", claim, f"{len(rows) // 2} k")
                 yield from of_band([cell], "tau", band)
 
 
-def over_k(found: Runs, dataset: str) -> list[Row]:
+def over_k(grid: Runs, dataset: str) -> list[Row]:
     """What is drawn: of each guesser the metrics of wait-k at every k and of the human translation."""
     named = [
         replace(row, cell=replace(row.cell, guesser=label))
-        for guesser, label in found.labels.items()
-        for row in found.of(dataset, guesser)
+        for guesser, label in grid.labels.items()
+        for row in grid.of(dataset, guesser)
     ]
     return [row for row in grid_rows.rows_of(named) if row.metric in PANELS]
 
@@ -285,9 +287,9 @@ def by_guesser(rows: Sequence[Row], which: str) -> Figure:
     human translation."""
     panels = []
     for metric, name in PANELS.items():
-        mine = [row for row in rows if row.metric == metric]
-        human = {row.cell[3]: row for row in mine if row.cell[1] == "reference"}
-        lines = plots.lines((row for row in mine if row.cell[1] != "reference"), 3, 2)
+        of_metric = [row for row in rows if row.metric == metric]
+        human = {row.cell[3]: row for row in of_metric if row.cell[1] == "reference"}
+        lines = plots.lines((row for row in of_metric if row.cell[1] != "reference"), 3, 2)
         panels.append(plots.Panel(name, [line._replace(human=human[line.label]) for line in lines]))
     figure = plots.over_k([panels], "k (source words read first); dotted: the human translation", 2.4)
     kind = "questions" if which == "all" else "questions with a matched answer"

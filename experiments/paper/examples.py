@@ -13,7 +13,7 @@ systems asked for,
     (b) the under-translation with the longest silence while the answer is not first: words of the source are lost, and
         nothing more is written of their sentence; the silence is the share of the question's characters read meanwhile
 
-is shown of each data set.  A translator that cannot be had is left out, so that the examples may be others.
+is shown of each data set.  A translator that is not available is left out; the examples may then be others.
 
 Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead whoever
 answers; `sqa reproduce errors` measures it over all questions of a run: a question alone proves nothing.
@@ -28,10 +28,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from experiments.made import Made
+from experiments.outputs import Outputs
 from experiments.stepwise.figure import draw, numbers, ranks
 from experiments.stepwise.rows import RULES, Kind, Subject
-from experiments.stepwise.systems import Found, systems
+from experiments.stepwise.systems import Selection, systems
 from sqa.core.answers import key
 from sqa.core.errors import NotComputable
 from sqa.diagnose.step_errors import Finding
@@ -78,39 +78,39 @@ class Example(NamedTuple):
 # --------------------------------------------------------------------------------------------------------- the rule
 
 
-def load_systems(config_path: Path, runs: Path) -> Found:
+def load_systems(config_path: Path, runs: Path) -> Selection:
     """The systems of a config, from the ablation's runs; what the store lacks is run."""
     config = load(config_path, ExamplesConfig)
     ks = (config.hallucination, config.under_translation, *config.shown)
     return systems(config, config_path, runs, [(translator, k) for translator in config.translators for k in ks])
 
 
-def known(subject: Subject, place: int) -> bool:
+def is_answerable(subject: Subject, index: int) -> bool:
     """Whether the answer of a question comes first when its whole human translation has been read."""
-    log = subject.human[place].log_mrr
+    log = subject.human[index].log_mrr
     return bool(len(log)) and log[-1] == 0
 
 
 def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
     """Whether an error can show anything, see the module's docstring."""
-    place = subject.place(finding)
-    line = subject.lines[place]
-    if not known(subject, place):
+    index = subject.index_of(finding)
+    line = subject.lines[index]
+    if not is_answerable(subject, index):
         return False
     if panel == "b":
         before = np.flatnonzero(line.sentence <= finding.sentence)
         return not (len(before) and line.log_mrr[before[-1]] == 0)
     if len(finding.words) > SHORT or finding.loss <= RULES.drop:
         return False
-    question = subject.run.questions[place]
+    question = subject.run.questions[index]
     return len(line.read) <= LONG * len(question.reference_text.split())
 
 
-def candidates(found: Found, dataset: str, panel: Panel) -> list[Example]:
+def candidates(selection: Selection, dataset: str, panel: Panel) -> list[Example]:
     """The errors of a data set that a panel could show, largest first."""
     examples = []
-    for subject in found.subjects:
-        if (subject.dataset, subject.k) != (dataset, found.config.k(panel)):
+    for subject in selection.subjects:
+        if (subject.dataset, subject.k) != (dataset, selection.config.k(panel)):
             continue
         for finding in subject.findings():
             if subject.kind(finding) == KINDS[panel] and tells(panel, subject, finding):
@@ -120,25 +120,30 @@ def candidates(found: Found, dataset: str, panel: Panel) -> list[Example]:
     return sorted(large, key=lambda e: (-e.size, e.subject.system, e.finding.question, e.finding.first))
 
 
-def chosen(found: Found) -> list[Example]:
+def chosen(selection: Selection) -> list[Example]:
     """The largest error of each data set and panel; nothing for a panel without one.  None at all: NotComputable."""
-    examples = [e for dataset in found.datasets for panel in KINDS for e in candidates(found, dataset, panel)[:1]]
+    examples = [
+        e for dataset in selection.datasets for panel in KINDS for e in candidates(selection, dataset, panel)[:1]
+    ]
     if not examples:
-        raise NotComputable("figure 5, table 2: " + "; ".join(why for _, why in missing(found, examples)))
+        raise NotComputable("figure 5, table 2: " + "; ".join(why for _, why in missing(selection, examples)))
     return examples
 
 
-def missing(found: Found, examples: Iterable[Example]) -> list[tuple[str, str]]:
-    """(data set, why a panel of it is not there) of each panel that no example is of, and of each system left out."""
-    there = {(example.subject.dataset, example.panel) for example in examples}
-    names = ", ".join(found.config.translators)
+def missing(selection: Selection, examples: Iterable[Example]) -> list[tuple[str, str]]:
+    """(data set, why a panel has no example) of each panel without one, and of each system left out."""
+    shown = {(example.subject.dataset, example.panel) for example in examples}
+    names = ", ".join(selection.config.translators)
     gone = [
-        (dataset, f"5{panel}: {names} at k={found.config.k(panel)} have no {kind} in a question whose answer is known")
-        for dataset in found.datasets
+        (
+            dataset,
+            f"5{panel}: {names} at k={selection.config.k(panel)} have no {kind} in a question whose answer is known",
+        )
+        for dataset in selection.datasets
         for panel, kind in KINDS.items()
-        if (dataset, panel) not in there
+        if (dataset, panel) not in shown
     ]
-    return [*gone, *found.left_out]
+    return [*gone, *selection.left_out]
 
 
 # -------------------------------------------------------------------------------------------------------- the items
@@ -151,18 +156,18 @@ def figure5(config_path: Path, runs: Path) -> None:
     numbered as in the figure; in (b) so are the words of the source that were lost, and [silence] stands where nothing
     was written for so long.
     """
-    found = load_systems(config_path, runs)
-    made, examples = Made(found.folder), chosen(found)
+    selection = load_systems(config_path, runs)
+    outputs, examples = Outputs(selection.folder), chosen(selection)
     rows = [["panel", "dataset", "question", "system", "what", "text"]]
     for example in examples:
         subject, finding = example.subject, example.finding
-        made.csv(f"{example.stem}.csv", numbers(subject, finding))
-        made.picture(example.stem, draw, subject, finding, f"({example.panel}) ")
+        outputs.csv(f"{example.stem}.csv", numbers(subject, finding))
+        outputs.picture(example.stem, draw, subject, finding, f"({example.panel}) ")
         where = [example.panel, subject.dataset, finding.question, subject.system]
-        rows += [[*where, what, text] for what, text in texts(example)]
-    rows += [["", label, "", "", "not computed", why] for label, why in missing(found, examples)]
-    made.csv("table2.csv", rows, show=True)
-    made.end()
+        rows += [[*where, label, text] for label, text in texts(example)]
+    rows += [["", label, "", "", "not computed", why] for label, why in missing(selection, examples)]
+    outputs.csv("table2.csv", rows, show=True)
+    outputs.end()
 
 
 def texts(example: Example) -> Iterator[tuple[str, str]]:
@@ -192,37 +197,37 @@ def marked(example: Example) -> str:
         for step, emission in enumerate(subject.trace(finding).emissions)
     ]
     if example.panel == "b":
-        later = subject.lines[subject.place(finding)].sentence > finding.sentence
+        later = subject.lines[subject.index_of(finding)].sentence > finding.sentence
         words.insert(int(np.argmax(later)) if later.any() else len(words), "[silence]")
     return " ".join(words)
 
 
 def table5(config_path: Path, runs: Path) -> None:
     """`sqa reproduce table5`: the questions that the paper shows, found by their answers, where the data set has them,
-    else the first QUESTIONS whose answer is known; every translator that can be had has its rows.
+    else the first QUESTIONS whose answer is known; every available translator has its rows.
     """
-    found = load_systems(config_path, runs)
+    selection = load_systems(config_path, runs)
     rows = [["dataset", "question", "answer", "what", "text"]]
-    for dataset in found.datasets:
-        mine = [subject for subject in found.subjects if subject.dataset == dataset]
-        for place in places(found, mine[0]):
-            question = mine[0].run.questions[place]
+    for dataset in selection.datasets:
+        subjects = [subject for subject in selection.subjects if subject.dataset == dataset]
+        for index in shown_questions(selection, subjects[0]):
+            question = subjects[0].run.questions[index]
             where = [dataset, question.id, question.page]
             rows += [[*where, "source", question.text], [*where, "human", question.reference_text]]
-            for subject in (subject for subject in mine if subject.k in found.config.shown):
-                written = " ".join(sentence for sentence in subject.run.traces[place].hypotheses if sentence)
+            for subject in (subject for subject in subjects if subject.k in selection.config.shown):
+                written = " ".join(sentence for sentence in subject.run.traces[index].hypotheses if sentence)
                 rows.append([*where, subject.system, written])
     if len(rows) == 1:
         raise NotComputable("table 5: no question whose answer is known; take another guesser in its config")
-    rows += [[label, "", "", "not computed", why] for label, why in found.left_out]
-    made = Made(found.folder)
-    made.csv("table5.csv", rows, show=True)
-    made.end()
+    rows += [[label, "", "", "not computed", why] for label, why in selection.left_out]
+    outputs = Outputs(selection.folder)
+    outputs.csv("table5.csv", rows, show=True)
+    outputs.end()
 
 
-def places(found: Found, subject: Subject) -> list[int]:
+def shown_questions(selection: Selection, subject: Subject) -> list[int]:
     """Which questions of a data set are shown, 0-based."""
-    wanted = {key(page) for page in found.config.pages}
+    wanted = {key(page) for page in selection.config.pages}
     questions = subject.run.questions
-    named = [place for place, question in enumerate(questions) if key(question.page) in wanted]
-    return named or [place for place in range(len(questions)) if known(subject, place)][:QUESTIONS]
+    named = [index for index, question in enumerate(questions) if key(question.page) in wanted]
+    return named or [index for index in range(len(questions)) if is_answerable(subject, index)][:QUESTIONS]

@@ -3,7 +3,7 @@
     sqa reproduce fig9
 
 A panel per metric, a line per translator of the ablation, with 95% bands over questions.  A metric whose program or
-weights are not there is left out, and one line says what is missing; with none of them there is no figure.
+weights are missing is left out, and one line says what is missing; with none of them there is no figure.
 
 Claim, after Figure 9 of Han, Carpuat and Boyd-Graber (2022), which shows what Figure 3b shows: quality rises with k, so
 full input is better than the smallest k.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.grid import AblationConfig, language_of, systems, usable, workshop
 from experiments.lab.ledger import Row, row_of
-from experiments.made import LeftOut, Made, gap
+from experiments.outputs import LeftOut, Outputs, gap
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import bootstrap, compare
 from sqa.files.store import Store
@@ -71,14 +71,14 @@ def main(config_path: Path, runs: Path) -> None:
     rows = [row for point in points for row in rows_of(point, labels, base)]
     if not rows:
         raise NotComputable("figure 9: " + "; ".join(f"{out.label}: {out.reason}" for out in left_out))
-    made = Made(runs / config.name)
+    outputs = Outputs(runs / config.name)
     families = list(dict.fromkeys(row.cell[1] for row in rows))
     for dataset in dict.fromkeys(point.dataset for point in points):
-        stem, mine = f"figure9_{Path(dataset).name}", [row for row in rows if row.cell[0] == dataset]
-        made.rows(f"{stem}.csv", COLUMNS, mine)
-        made.picture(stem, drawn, mine, labels, families)
-    made.differences(differences_of(points, labels, base), left_out)
-    made.end()
+        stem, of_dataset = f"figure9_{Path(dataset).name}", [row for row in rows if row.cell[0] == dataset]
+        outputs.rows(f"{stem}.csv", COLUMNS, of_dataset)
+        outputs.picture(stem, drawn, of_dataset, labels, families)
+    outputs.differences(differences_of(points, labels, base), left_out)
+    outputs.end()
 
 
 def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Parts) -> Iterator[Point]:
@@ -89,11 +89,11 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
         for family, k, translator, _ in systems(base, language_of(dataset), []):
             if family == "reference":
                 continue
-            given = {"name": dataset} if base.limit is None else {"name": dataset, "limit": base.limit}
+            dataset_config = {"name": dataset} if base.limit is None else {"name": dataset, "limit": base.limit}
             wanted = run_from_mapping(
                 {
                     "name": f"{config.name}-{Path(dataset).name}-{family.replace(' ', '-')}-{k}",
-                    "dataset": given,
+                    "dataset": dataset_config,
                     "translator": translator,
                     "metrics": ["bleu"],
                     "seed": base.seed,
@@ -116,19 +116,19 @@ def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> It
 def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:
     """The claim, for every data set, translator with several k, and metric."""
     for dataset, family in dict.fromkeys((point.dataset, point.family) for point in points):
-        mine = [point for point in points if (point.dataset, point.family) == (dataset, family)]
+        of_family = [point for point in points if (point.dataset, point.family) == (dataset, family)]
         for name, label in labels.items():
-            line = sorted((p for p in mine if name in p.result.stats), key=lambda p: order(p.k))
+            line = sorted((p for p in of_family if name in p.result.stats), key=lambda p: order(p.k))
             if len(line) > 1 and line[-1].k == "full":
                 small, full = line[0].result, line[-1].result
                 [metric] = [metric for metric in full.metrics if metric.name == name]
-                found = compare(full.stats[name], small.stats[name], metric, base.resamples, base.seed)
+                difference = compare(full.stats[name], small.stats[name], metric, base.resamples, base.seed)
                 claim = f"{label} is better at k=full than at k={line[0].k}"
-                yield gap(dataset, family, "-", claim, found, ".4f")
+                yield gap(dataset, family, "-", claim, difference, ".4f")
 
 
 def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str]) -> Figure:
-    """One data set's figure: a panel for each metric; `families`: those of all data sets, in order of their looks."""
+    """One data set's figure: a panel for each metric; `families`: those of all data sets, in order of colour."""
     panels = []
     for name, label in labels.items():
         lines = plots.lines((row for row in rows if row.metric == name), 1, 2, families)

@@ -19,7 +19,7 @@ human translation and the answer together, so only where a set has both; yes/no 
 The machine translation that needs no download is phrase-based, learnt from XOR-TyDi's own translations of other
 questions (experiments/paper/xor_translator.py): a weak one.
 
-Sets: dev-engspan is the official one, but nobody translated its questions; train-engspan has a human translation of
+Sets: dev-engspan is the official one, without human translations; train-engspan has a human translation of
 every question.  A system whose model, program or file is missing is in the table as "not computed", with the reason.
 """
 
@@ -34,19 +34,9 @@ from pathlib import Path
 import numpy as np
 
 from experiments.lab.ledger import Row, row_of
-from experiments.made import LeftOut, Made
-from experiments.paper.table4_answers import AnyReader, Found, Library, Steps, build_reader
-from experiments.paper.table4_rows import (
-    ALL,
-    GOLD,
-    NOTHING,
-    YES,
-    Answered,
-    ReaderEntry,
-    System,
-    Table4Config,
-    plain,
-)
+from experiments.outputs import LeftOut, Outputs
+from experiments.paper.table4_answers import AnyReader, Library, Retrieval, Steps, build_reader
+from experiments.paper.table4_rows import ALL, GOLD, NOTHING, YES, Answered, ReaderEntry, System, Table4Config, plain
 from sqa.core.errors import DataError, SqaError
 from sqa.core.significance import bootstrap, bootstrap_many, compare_many
 from sqa.core.trace import QuestionTrace
@@ -73,23 +63,27 @@ def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce table4`: answer what the store lacks; table, predictions, differences; the last on stdout."""
     config = load(config_path, Table4Config)
     results, left_out = measure(config, Store(runs))
-    made = Made(runs / config.name)
-    for one in results:
-        path = made.folder / "predictions" / "_".join([one.set, one.language, plain(one.system), plain(one.reader)])
-        predictions = {q.id: answer for q, answer in zip(one.questions, one.answers, strict=True)}
+    outputs = Outputs(runs / config.name)
+    for result in results:
+        path = (
+            outputs.folder
+            / "predictions"
+            / "_".join([result.set, result.language, plain(result.system), plain(result.reader)])
+        )
+        predictions = {q.id: answer for q, answer in zip(result.questions, result.answers, strict=True)}
         write_text(path.with_suffix(".json"), json.dumps(predictions, ensure_ascii=False, indent=0) + "\n")
     rows = list(rows_of(results, config))
-    made.rows("table4.csv", COLUMNS, rows)
-    made.differences((claim(row) for row in rows if MINUS in row.cell[2] and row.metric == "f1"), left_out)
-    made.end()
+    outputs.rows("table4.csv", COLUMNS, rows)
+    outputs.differences((claim(row) for row in rows if MINUS in row.cell[2] and row.metric == "f1"), left_out)
+    outputs.end()
 
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[LeftOut]]:
     """Every system and reader on every set and language, and what has no numbers.  None at all: DataError."""
-    found = list(_answered(config, store))
-    results = [one for one in found if isinstance(one, Answered)]
-    left_out = [one for one in found if isinstance(one, LeftOut)]
-    if not any(one.system != NOTHING for one in results):
+    outcomes = list(_answered(config, store))
+    results = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
+    left_out = [outcome for outcome in outcomes if isinstance(outcome, LeftOut)]
+    if not any(outcome.system != NOTHING for outcome in results):
         reasons = [f"{out.label}: {out.reason}" for out in left_out]
         raise DataError("\n".join(["table4: no system could be measured", *reasons]))
     return results, left_out
@@ -117,9 +111,9 @@ def _one_set(
         if entry.answer == YES:
             yield Answered(name, language, NOTHING, entry.label, questions, ["yes"] * len(questions))
     entries = [entry for entry in config.readers if entry.label in readers]
-    given = steps.gold() if any(entry.passages == GOLD for entry in entries) else None
+    gold = steps.gold() if any(entry.passages == GOLD for entry in entries) else None
     for entry in entries:
-        if entry.passages == GOLD and given is None:
+        if entry.passages == GOLD and gold is None:
             yield _gone(name, language, ALL, entry.label, "no human translation to look up gold passages with")
     for system in config.systems:
         if name not in system.sets or language not in system.languages:
@@ -129,29 +123,30 @@ def _one_set(
         except SqaError as error:
             yield _gone(name, language, system.label, ALL, str(error))
             continue
-        found = steps.retrieved(texts)
+        retrieved = steps.retrieved(texts)
         for entry in entries:
-            passages = given if entry.passages == GOLD else found
+            passages = gold if entry.passages == GOLD else retrieved
             if passages is None:
                 continue
-            asked = _asked(entry, passages, config.seed)
-            if not asked:
+            indices = _sample(entry, passages, config.seed)
+            if not indices:
                 yield _gone(name, language, system.label, entry.label, "no passage says the answer of a question")
                 continue
-            part, own, mine = [questions[i] for i in asked], [texts[i] for i in asked], [passages[i] for i in asked]
-            answers = replace(steps, questions=part).answered(readers[entry.label], own, mine)
-            hits = [one.found > 0 for one in mine]
-            yield Answered(name, language, system.label, entry.label, part, answers, own, hits)
+            sample = replace(steps, questions=[questions[i] for i in indices])
+            english_texts, retrievals = [texts[i] for i in indices], [passages[i] for i in indices]
+            answers = sample.answered(readers[entry.label], english_texts, retrievals)
+            hits = [retrieval.rank > 0 for retrieval in retrievals]
+            yield Answered(name, language, system.label, entry.label, sample.questions, answers, english_texts, hits)
 
 
-def _asked(entry: ReaderEntry, passages: Sequence[Found], seed: int) -> list[int]:
-    """The places of the questions that a reader is asked: with gold passages those that have one; then its sample.
+def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> list[int]:
+    """The indices of the questions that a reader answers: with gold passages those that have one; then its sample.
 
-    The sample depends on the questions alone: every system is asked the same ones.
+    The sample depends on the questions alone: it is the same for every system.
     """
-    places = [i for i, found in enumerate(passages) if entry.passages != GOLD or found.passages]
-    drawn = np.random.default_rng(seed).permutation(len(places))[: entry.sample]
-    return [places[i] for i in sorted(drawn.tolist())]
+    indices = [i for i, retrieval in enumerate(passages) if entry.passages != GOLD or retrieval.passages]
+    drawn = np.random.default_rng(seed).permutation(len(indices))[: entry.sample]
+    return [indices[i] for i in sorted(drawn.tolist())]
 
 
 def english(system: System, steps: Steps, parts: Parts) -> list[str]:
@@ -185,33 +180,32 @@ def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
 
     The last also against the reader that reads nothing, where both were asked the same questions.
     """
-    found = groups(results, config)
-    for cell, parts in found.items():
+    by_cell = groups(results, config)
+    for cell, parts in by_cell.items():
         scored = [(metric, stats) for metric in METRICS if (stats := _stats(parts, metric)) is not None]
         rules = [LanguageMean(metric) for metric, _ in scored]
         intervals = bootstrap_many([stats for _, stats in scored], rules, config.resamples, config.seed)
         yield from (row_of(cell, rule.name, i, "0-1") for rule, i in zip(rules, intervals, strict=True))
     yield from _bleu(results, config)
     kinds = {NOTHING: NOTHING} | {system.label: system.question for system in config.systems}
-    for a, b in combinations(sorted(found, key=lambda cell: RANK[kinds[cell[2]]]), 2):
+    for a, b in combinations(sorted(by_cell, key=lambda cell: RANK[kinds[cell[2]]]), 2):
         same = a[:2] == b[:2] and (a[3] == b[3] or b[2] == NOTHING != a[2])
-        if same and [p.questions for p in found[a]] == [p.questions for p in found[b]]:
-            pairs = [(metric, _stats(found[a], metric), _stats(found[b], metric)) for metric in DIFFERENCES]
-            both = {metric: (x, y) for metric, x, y in pairs if x is not None and y is not None}
-            rules = [LanguageMean(metric) for metric in both]
-            compared = compare_many(list(both.values()), rules, config.resamples, config.seed)
+        if same and [p.questions for p in by_cell[a]] == [p.questions for p in by_cell[b]]:
+            tables = {metric: (_stats(by_cell[a], metric), _stats(by_cell[b], metric)) for metric in DIFFERENCES}
+            pairs = {LanguageMean(m): (x, y) for m, (x, y) in tables.items() if x is not None and y is not None}
+            compared = compare_many(list(pairs.values()), list(pairs), config.resamples, config.seed)
             cell = (*a[:2], f"{a[2]}{MINUS}{b[3] if b[2] == NOTHING else b[2]}", a[3])
-            yield from (row_of(cell, rule.name, gap, "0-1") for rule, gap in zip(rules, compared, strict=True))
+            yield from (row_of(cell, rule.name, gap, "0-1") for rule, gap in zip(pairs, compared, strict=True))
 
 
 def groups(results: Sequence[Answered], config: Table4Config) -> dict[Group, list[Answered]]:
     """What is averaged: each system and reader in each language, then in all of them where it has all."""
-    found: dict[Group, list[Answered]] = {}
-    for one in results:
-        for language in (one.language, MEAN):
-            found.setdefault((one.set, language, one.system, one.reader), []).append(one)
+    by_cell: dict[Group, list[Answered]] = {}
+    for result in results:
+        for language in (result.language, MEAN):
+            by_cell.setdefault((result.set, language, result.system, result.reader), []).append(result)
     every = len(config.languages)
-    return {cell: parts for cell, parts in found.items() if cell[1] != MEAN or len(parts) == every > 1}
+    return {cell: parts for cell, parts in by_cell.items() if cell[1] != MEAN or len(parts) == every > 1}
 
 
 def _stats(parts: Sequence[Answered], metric: str) -> np.ndarray | None:
@@ -222,15 +216,17 @@ def _stats(parts: Sequence[Answered], metric: str) -> np.ndarray | None:
 
 
 def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
-    """BLEU of all questions in English, 0 to 100, where a person has translated them and the system is no person."""
+    """BLEU of all questions in English, 0 to 100, of systems other than the human translation where there is one."""
     human = {system.label for system in config.systems if system.question == "human"}
-    most = {(one.set, one.language, one.system): one for one in sorted(results, key=lambda one: len(one.questions))}
+    by_size = sorted(results, key=lambda result: len(result.questions))
+    largest = {(result.set, result.language, result.system): result for result in by_size}
     rule = Bleu()
-    for cell, one in most.items():
-        if one.texts is None or one.system in human or any(question.translation is None for question in one.questions):
+    for cell, result in largest.items():
+        untranslated = any(question.translation is None for question in result.questions)
+        if result.texts is None or result.system in human or untranslated:
             continue
         traces = []
-        for question, text in zip(one.questions, one.texts, strict=True):
+        for question, text in zip(result.questions, result.texts, strict=True):
             source = question.as_question()
             emissions = [Emission(0, word, len(source.words), ended=True) for word in text.split()]
             traces.append(QuestionTrace(source, emissions))

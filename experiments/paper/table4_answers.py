@@ -7,7 +7,7 @@ readers share translation and passages.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,14 +35,14 @@ from sqa.run.pipeline import BLOCK_SIZE, translate
 
 VERSION = 1  # of the steps; raise it when the same parts would give other rows
 
-Make = Callable[[slice], Sequence[Mapping[str, Any]]]  # a block of questions -> a row for each
+Make = Callable[[slice], Iterable[tuple[Any, ...]]]  # a block of questions -> the values of each
 
 
-class Found(NamedTuple):
+class Retrieval(NamedTuple):
     """What was retrieved for one question."""
 
-    passages: tuple[int, ...]  # numbers, best first
-    found: int  # rank of the first with a right answer, 0 if none has one
+    passages: tuple[int, ...]  # indices, best first
+    rank: int  # of the first with a right answer, 0 if none has one
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Library:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """id -> place in the file."""
+        """id -> index in the file."""
         return {passage.id: number for number, passage in enumerate(self.passages)}
 
     @cached_property
@@ -97,7 +97,7 @@ AnyReader = RuleReader | Reader | LmReader
 
 
 def build_reader(entry: ReaderEntry) -> AnyReader:
-    """The reader of a config; a model that is not there is a ConfigError."""
+    """The reader of a config; a missing model is a ConfigError."""
     if entry.model is not None:
         return Reader(entry.model)
     return RuleReader(entry.answer) if entry.lm is None else LmReader(entry.lm)
@@ -112,93 +112,77 @@ class Steps:
     store: Store
 
     def translated(self, config: ComponentConfig, parts: Parts) -> list[str]:
-        """Each question in English, by a translator that reads all of it first.  Not to be had: a SqaError."""
+        """Each question in English, by a translator that reads all of it first.  Not available: a SqaError."""
         translator = parts.component(TRANSLATORS, config)
         sources = [question.as_question() for question in self.questions]
         check_questions(config, translator, sources)
 
-        def make(block: slice) -> list[dict[str, str]]:
+        def make(block: slice) -> Iterator[tuple[str]]:
             emissions = trace.emissions_rows(translate(translator, sources[block], lambda _: None))
-            final = [hypotheses(question, emissions.get(question.id, ())) for question in sources[block]]
-            return [{"text": " ".join(line for line in lines if line)} for lines in final]
+            for question in sources[block]:
+                yield (" ".join(filter(None, hypotheses(question, emissions.get(question.id, ())))),)
 
-        place, mark = TRANSLATORS.identity(config.name), translator.fingerprint()
-        rows = self._rows("texts", place, mark, (), make, text="text")
-        return [row["text"] for row in rows]
+        rows = self._rows("texts", TRANSLATORS.identity(config.name), translator.fingerprint(), (), make, text="text")
+        return [text for (text,) in rows]
 
-    def retrieved(self, texts: Sequence[str]) -> list[Found]:
+    def retrieved(self, texts: Sequence[str]) -> list[Retrieval]:
         """The passages for each English question, and whether a right answer stands in one of them."""
 
-        def make(block: slice) -> list[dict[str, Any]]:
-            rows = []
+        def make(block: slice) -> Iterator[tuple[list[int], int]]:
             for question, text in zip(self.questions[block], texts[block], strict=True):
                 best = self.library.search(text)
-                with_answer = (rank for rank, p in enumerate(best, 1) if says(f"{p.title} {p.text}", question.answers))
-                numbers = [self.library.numbers[passage.id] for passage in best]
-                rows.append({"passages": numbers, "found": next(with_answer, 0)})
-            return rows
+                ranks = (rank for rank, p in enumerate(best, 1) if says(f"{p.title} {p.text}", question.answers))
+                yield [self.library.numbers[passage.id] for passage in best], next(ranks, 0)
 
         return self._looked_up("passages", (digest(list(texts)),), make)
 
-    def gold(self) -> list[Found] | None:
-        """For each question one passage that says a right answer, none where none is found or the answer is yes or no.
+    def gold(self) -> list[Retrieval] | None:
+        """For each question the best passage that says a right answer; no passage where the answer is yes or no.
 
         It is looked up with the human translation and the answer together, so no system has a say in it; None for a
-        set that nobody translated.
+        set without human translations.
         """
         if any(question.translation is None for question in self.questions):
             return None
 
-        def make(block: slice) -> list[dict[str, Any]]:
-            found = [[] if is_yes_no(question) else self._saying(question) for question in self.questions[block]]
-            return [{"passages": numbers, "found": len(numbers)} for numbers in found]
+        def make(block: slice) -> Iterator[tuple[list[int], int]]:
+            for question in self.questions[block]:
+                numbers = [] if is_yes_no(question) else self._saying(question)
+                yield numbers, len(numbers)
 
         return self._looked_up("gold", (), make)
 
     def _saying(self, question: OpenQuestion) -> list[int]:
-        """The number of the best passage that says an answer, [] if none does."""
+        """The index of the best passage that says an answer, [] if none does."""
         for answer in question.answers:
             for passage in self.library.search(f"{question.translation} {answer}"):
                 if says(f"{passage.title} {passage.text}", (answer,)):
                     return [self.library.numbers[passage.id]]
         return []
 
-    def answered(self, reader: AnyReader, texts: Sequence[str], found: Sequence[Found]) -> list[str]:
+    def answered(self, reader: AnyReader, texts: Sequence[str], retrieved: Sequence[Retrieval]) -> list[str]:
         """The answer to each question, "" where there is none."""
 
-        def make(block: slice) -> list[dict[str, str]]:
-            asked, read = texts[block], [[self.library.passages[i] for i in item.passages] for item in found[block]]
+        def make(block: slice) -> Iterable[tuple[str]]:
+            passages = [[self.library.passages[i] for i in item.passages] for item in retrieved[block]]
             if isinstance(reader, LmReader):
-                return [{"answer": answer} for answer in reader.answers(asked, read)]
-            return [{"answer": reader.answer(*pair)} for pair in zip(asked, read, strict=True)]
+                return ((answer,) for answer in reader.answers(texts[block], passages))
+            return ((reader.answer(*pair),) for pair in zip(texts[block], passages, strict=True))
 
-        upstream = (self.library.fingerprint, digest([list(texts), [item.passages for item in found]]))
+        upstream = (self.library.fingerprint, digest([list(texts), [item.passages for item in retrieved]]))
         rows = self._rows("answers", type(reader).__name__, reader.fingerprint(), upstream, make, answer="text")
-        return [row["answer"] for row in rows]
+        return [answer for (answer,) in rows]
 
-    def _looked_up(self, name: str, upstream: tuple[str, ...], make: Make) -> list[Found]:
-        rows = self._rows(
-            name,
-            "guessers.passages",
-            self.library.fingerprint,
-            upstream,
-            make,
-            passages="[i4]",
-            found="i4",
-        )
-        return [Found(tuple(row["passages"]), row["found"]) for row in rows]
+    def _looked_up(self, name: str, upstream: tuple[str, ...], make: Make) -> list[Retrieval]:
+        own = ("guessers.passages", self.library.fingerprint)
+        rows = self._rows(name, *own, upstream, make, passages="[i4]", found="i4")
+        return [Retrieval(tuple(passages), rank) for passages, rank in rows]
 
     def _rows(
-        self,
-        name: str,
-        implementation: str,
-        fingerprint: str,
-        upstream: tuple[str, ...],
-        make: Make,
-        **kinds: str,
-    ) -> list[dict[str, Any]]:
-        """One row for each question, in order; `make` makes those of a block that the store lacks."""
+        self, name: str, implementation: str, fingerprint: str, upstream: tuple[str, ...], make: Make, **kinds: str
+    ) -> list[tuple[Any, ...]]:
+        """The values of each question, in order; `make` computes those of a block that the store lacks."""
         content = digest([[q.id, q.split, q.language, q.text, q.answers, q.translation] for q in self.questions])
         stage = Stage(f"table4-{name}", implementation, digest([VERSION, fingerprint]), upstream, content, BLOCK_SIZE)
-        what = f"{self.questions[0].split} {self.questions[0].language} {name}"
-        return stored(self.store, stage, [q.id for q in self.questions], make, what, **kinds)
+        title = f"{self.questions[0].split} {self.questions[0].language} {name}"
+        return stored(self.store, stage, [q.id for q in self.questions], make, title, **kinds)

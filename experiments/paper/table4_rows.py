@@ -65,8 +65,8 @@ class ReaderEntry:
         """Beside the bounds."""
         wrong = [
             f"{key}: needed for answer: {key}, and for nothing else"
-            for key, given in (("model", self.model), ("lm", self.lm))
-            if (self.answer == key) != (given is not None)
+            for key, value in (("model", self.model), ("lm", self.lm))
+            if (self.answer == key) != (value is not None)
         ]
         return wrong
 
@@ -89,12 +89,12 @@ class Table4Config:
 
     def problems(self) -> list[str]:
         """Beside the bounds."""
-        files = [("readers", plain(one.label), "") for one in self.readers]
+        files = [("readers", plain(entry.label), "") for entry in self.readers]
         files += [
-            ("systems", plain(one.label), f" for {language} of {name}")
-            for one in self.systems
-            for language in one.languages
-            for name in one.sets
+            ("systems", plain(entry.label), f" for {language} of {name}")
+            for entry in self.systems
+            for language in entry.languages
+            for name in entry.sets
         ]
         wrong = [
             f"{key}: two labels give files of predictions the name {name!r}{where}"

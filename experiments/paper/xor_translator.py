@@ -4,8 +4,8 @@
 
 Phrase-based (Thot, smt/statistical/train.py), from the translated questions that are in none of XOR-TyDi's splits here:
 about 2,500 Finnish and 2,800 Russian ones, names of countries, languages and currencies (Unicode CLDR), and nothing
-else.  A question that is answered in Table 4 is never trained on, so its sets stay test sets.  It is what can be had
-without a download, far below a model trained on millions of sentences.
+else.  A question that is answered in Table 4 is never trained on, so its sets stay test sets.  It needs no
+download, and is, far below a model trained on millions of sentences.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class XorTraining:
 
 def training_pairs(language: str) -> list[Pair]:
     """(question, human translation) of every translated question that no split has, in the order of the file."""
-    asked = {question.text for split in SPLITS for question in load_xor_tydi(split, language)}
+    test_questions = {question.text for split in SPLITS for question in load_xor_tydi(split, language)}
     english = {q.translation for q in load_xor_tydi("train-engspan", language)}
     pairs = load_translations(language).items()
-    return [(x, y) for x, y in pairs if x not in asked and y not in english and x != y]
+    return [(x, y) for x, y in pairs if x not in test_questions and y not in english and x != y]
 
 
 def model(language: str, runs: Path) -> Path:
-    """The folder of a language's model; trained (half a minute) unless one of the same questions is there."""
+    """The folder of a language's model; trained (half a minute) unless one of the same questions exists."""
     folder = runs / "smt" / f"xor-{language}-en"
     config, pairs = XorTraining(f"{language}-en"), training_pairs(language)
     key = digest([VERSION, HELD_BACK, asdict(config), pairs])

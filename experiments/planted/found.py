@@ -55,16 +55,16 @@ def handmade(language: str) -> Given:
     for number, (kind, languages, id, sentence, right, wrong) in enumerate(records.table(FILE, COLUMNS), 1):
         if language in languages.split():
             errors[id, int(sentence)] = (number, kind, right, wrong)
-    found = []
+    texts = []
     for question in load_questions(f"mini-{language}"):
         lines: Marked = []
         for number, line in enumerate(question.reference):
             error = errors.pop((question.id.removesuffix(f"-{language}"), number), None)
             lines.append([(word, "") for word in line.split()] if error is None else _written(line, *error))
-        found.append((question, lines))
+        texts.append((question, lines))
     if errors:
         raise DataError(f"{FILE}: no bundled question has the sentences {sorted(errors)}")
-    return found
+    return texts
 
 
 def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[tuple[str, str]]:
@@ -73,8 +73,8 @@ def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[
         raise DataError(f"{FILE}:{number}: {right!r} must be in the sentence once, it is {line.count(right)} times")
     before, after = line.split(), line.replace(right, wrong).split()
     marked: set[int] = set()
-    for what, _, _, start, stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if what != "equal":
+    for tag, _, _, start, stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
             marked.update(range(start, max(stop, start + 1)))
     return [(word, kind if j in marked else "") for j, word in enumerate(after)]
 
@@ -83,40 +83,40 @@ def planted(language: str, kind: str, rate: float, limit: int | None) -> Given:
     """The first of XQB's questions, corrupted by a kind of error."""
     texts = list(islice(references(language), limit))
     questions = {question.id: question for question in load_questions(f"xqb-{language}")}
-    found: dict[str, Marked] = {text.id: [] for text in texts}
-    for one in plant(texts, (int(rate) if rate >= 1 else rate,), (kind,), 0):
-        found[one.text].append(list(zip(one.words, one.kinds, strict=True)))
-    return [(questions[id], lines) for id, lines in found.items()]
+    marked: dict[str, Marked] = {text.id: [] for text in texts}
+    for sentence in plant(texts, (int(rate) if rate >= 1 else rate,), (kind,), 0):
+        marked[sentence.text].append(list(zip(sentence.words, sentence.kinds, strict=True)))
+    return [(questions[id], lines) for id, lines in marked.items()]
 
 
-def diagnosed(language: str, detector: str, given: Given, config: DiagnoseConfig | None) -> list[StepErrors]:
+def diagnosed(language: str, detector: str, texts: Given, config: DiagnoseConfig | None) -> list[StepErrors]:
     """What is found in each translation, whose sentences are read whole before they are written."""
     scorer = None if detector == UNSCORED else SCORERS.resolve(detector)(f"{language}-{TARGET}")
     traces = []
-    for question, lines in given:
+    for question, lines in texts:
         pairs = enumerate(zip(question.sentences, lines, strict=True))
         words = [Emission(i, word, len(sentence), True) for i, (sentence, line) in pairs for word, _ in line]
         traces.append(QuestionTrace(question, tuple(words)))
     return step_errors(traces, load_aligner(f"{language}-{TARGET}"), config, load_detector(language, scorer))
 
 
-def of_words(given: Given, found: Sequence[StepErrors], together: bool) -> Judged:
+def of_words(texts: Given, results: Sequence[StepErrors], together: bool) -> Judged:
     """Every word; together: those of a kind in a sentence are one error."""
     judged: Judged = []
-    for place, ((_, lines), errors) in enumerate(zip(given, found, strict=True)):
+    for index, ((_, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flags = iter(errors.hallucinated)
         for number, line in enumerate(lines):
-            judged += [(kind, next(flags), (place, number, 0 if together else j)) for j, (_, kind) in enumerate(line)]
+            judged += [(kind, next(flags), (index, number, 0 if together else j)) for j, (_, kind) in enumerate(line)]
     return judged
 
 
-def of_sentences(given: Given, found: Sequence[StepErrors]) -> Judged:
+def of_sentences(texts: Given, results: Sequence[StepErrors]) -> Judged:
     """Every sentence; those that are shorter than the human translation's have lost something."""
     judged: Judged = []
-    for place, ((question, lines), errors) in enumerate(zip(given, found, strict=True)):
+    for index, ((question, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flagged = {finding.sentence for finding in errors.findings if finding.kind == "omission"}
         for number, (line, whole) in enumerate(zip(lines, question.reference, strict=True)):
-            judged.append((DROPPED if len(line) < len(whole.split()) else "", number in flagged, (place, number)))
+            judged.append((DROPPED if len(line) < len(whole.split()) else "", number in flagged, (index, number)))
     return judged
 
 
@@ -128,9 +128,17 @@ def lines_of(language: str, detector: str, judged: Judged) -> Iterator[list[str]
         if kind:
             hits[kind, which] = hits.get((kind, which), False) or flag
     for kind in ("all", *sorted({kind for kind, _ in hits})):
-        mine = [hit for (other, _), hit in hits.items() if kind in ("all", other)]
+        of_kind = [hit for (other, _), hit in hits.items() if kind in ("all", other)]
         of_all = [str(flagged), f"{right / flagged:.3f}" if flagged else "n/a"] if kind == "all" else ["n/a", "n/a"]
-        yield [language, detector, kind, str(len(mine)), str(sum(mine)), *of_all, f"{sum(mine) / len(mine):.3f}"]
+        yield [
+            language,
+            detector,
+            kind,
+            str(len(of_kind)),
+            str(sum(of_kind)),
+            *of_all,
+            f"{sum(of_kind) / len(of_kind):.3f}",
+        ]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -141,14 +149,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--probability", type=float, default=DiagnoseConfig().probability, help="threshold, 0..1")
     parser.add_argument("--plant", nargs=2, metavar=("KIND", "RATE"), help=f"one of {', '.join(KINDS)}, and how many")
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions that are corrupted")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     lines: list[list[str]] = []
-    for language in asked.languages:
-        kind, rate = asked.plant or ("", 0)
-        given = planted(language, kind, float(rate), asked.limit) if kind else handmade(language)
-        found = diagnosed(language, asked.detector, given, DiagnoseConfig(probability=asked.probability))
-        judged = of_sentences(given, found) if kind == DROPPED else of_words(given, found, together=not kind)
-        lines += lines_of(language, asked.detector, judged)
+    for language in options.languages:
+        kind, rate = options.plant or ("", 0)
+        texts = planted(language, kind, float(rate), options.limit) if kind else handmade(language)
+        results = diagnosed(language, options.detector, texts, DiagnoseConfig(probability=options.probability))
+        judged = of_sentences(texts, results) if kind == DROPPED else of_words(texts, results, together=not kind)
+        lines += lines_of(language, options.detector, judged)
     print(tsv(HEADER, lines), end="")
 
 

@@ -34,25 +34,25 @@ class Planted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Strangers:
+class Unrelated:
     """Words of other texts."""
 
     names: Sequence[str]
     nouns: Sequence[str]
 
 
-Kind = Callable[[Sequence[str], list[str], Strangers, np.random.Generator], Planted | None]
+Kind = Callable[[Sequence[str], list[str], Unrelated, np.random.Generator], Planted | None]
 
 
-def strangers(lines: Sequence[Sequence[str]]) -> Strangers:
+def unrelated(lines: Sequence[Sequence[str]]) -> Unrelated:
     """The names and other content words of sentences."""
     bare = [(j, strip_edges(word)) for line in lines for j, word in enumerate(line) if is_content(word, TARGET)]
     named = [word for j, word in bare if j and word[:1].isupper()]
-    return Strangers(named, [word for _, word in bare if word.islower() and len(word) > 2])
+    return Unrelated(named, [word for _, word in bare if word.islower() and len(word) > 2])
 
 
-def _pick(places: Sequence[int], rng: np.random.Generator) -> int | None:
-    return int(places[rng.integers(len(places))]) if len(places) else None
+def _pick(positions: Sequence[int], rng: np.random.Generator) -> int | None:
+    return int(positions[rng.integers(len(positions))]) if len(positions) else None
 
 
 def _edged(word: str, new: str) -> str:
@@ -61,66 +61,66 @@ def _edged(word: str, new: str) -> str:
     return word.replace(bare, new, 1) if bare else new
 
 
-def _replaced(line: list[str], place: int | None, new: str | None) -> Planted | None:
-    if place is None or new is None:
+def _replaced(line: list[str], position: int | None, new: str | None) -> Planted | None:
+    if position is None or new is None:
         return None
-    return Planted(place, place + 1, [_edged(line[place], new)])
+    return Planted(position, position + 1, [_edged(line[position], new)])
 
 
-def _stranger(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
+def _unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
     """A word of the pool that neither text has."""
-    own = {form(word, TARGET) for word in have}
-    for place in rng.permutation(len(pool))[:20]:
-        if form(pool[place], TARGET) not in own and not any(similar(word, pool[place]) for word in have):
-            return pool[place]
+    forms = {form(word, TARGET) for word in have}
+    for index in rng.permutation(len(pool))[:20]:
+        if form(pool[index], TARGET) not in forms and not any(similar(word, pool[index]) for word in have):
+            return pool[index]
     return None
 
 
-def _name(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
-    places = [j for j, w in enumerate(line) if j and strip_edges(w)[:1].isupper() and is_content(w, TARGET)]
-    return _replaced(line, _pick(places, rng), _stranger(others.names, [*source, *line], rng))
+def _name(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
+    positions = [j for j, w in enumerate(line) if j and strip_edges(w)[:1].isupper() and is_content(w, TARGET)]
+    return _replaced(line, _pick(positions, rng), _unrelated_word(others.names, [*source, *line], rng))
 
 
-def _number(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
-    place = _pick([j for j, w in enumerate(line) if any(c.isdigit() for c in w)], rng)
-    if place is None:
+def _number(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
+    position = _pick([j for j, w in enumerate(line) if any(c.isdigit() for c in w)], rng)
+    if position is None:
         return None
-    word = list(strip_edges(line[place]))
+    word = list(strip_edges(line[position]))
     at = _pick([i for i, c in enumerate(word) if c.isdigit()], rng)
     assert at is not None
     word[at] = str((int(word[at]) + int(rng.integers(1, 9))) % 10) if word[at].isdecimal() else "7"
     new = "".join(word)
-    return _replaced(line, place, new) if new not in map(strip_edges, source) else None
+    return _replaced(line, position, new) if new not in map(strip_edges, source) else None
 
 
 def _nouns(line: Sequence[str]) -> list[int]:
     return [j for j, w in enumerate(line) if is_content(w, TARGET) and strip_edges(w).islower()]
 
 
-def _noun(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
-    return _replaced(line, _pick(_nouns(line), rng), _stranger(others.nouns, [*source, *line], rng))
+def _noun(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
+    return _replaced(line, _pick(_nouns(line), rng), _unrelated_word(others.nouns, [*source, *line], rng))
 
 
-def _inserted(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+def _inserted(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     pool = others.names if rng.random() < 0.3 else others.nouns
-    new, place = _stranger(pool, [*source, *line], rng), int(rng.integers(len(line) + 1))
-    return None if new is None else Planted(place, place, [new])
+    new, position = _unrelated_word(pool, [*source, *line], rng), int(rng.integers(len(line) + 1))
+    return None if new is None else Planted(position, position, [new])
 
 
-def _garbled(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
-    places = [
+def _garbled(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
+    positions = [
         j
         for j, w in enumerate(line)
         if is_content(w, TARGET) and strip_edges(w).isalpha() and len(strip_edges(w)) >= SHORTEST
     ]
-    place = _pick(places, rng)
-    if place is None:
+    position = _pick(positions, rng)
+    if position is None:
         return None
-    word = strip_edges(line[place])
+    word = strip_edges(line[position])
     for _ in range(int(rng.integers(1, 4))):
         word = _misspelt(word, rng)
     same = any(form(word, TARGET) == form(other, TARGET) for other in (*source, *line))
-    return None if same else _replaced(line, place, word)
+    return None if same else _replaced(line, position, word)
 
 
 def _misspelt(word: str, rng: np.random.Generator) -> str:
@@ -137,7 +137,7 @@ def _misspelt(word: str, rng: np.random.Generator) -> str:
     return word[:at] + letter + word[at + 1 :]
 
 
-def _copied(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+def _copied(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     foreign = [
         i
         for i, w in enumerate(source)
@@ -147,26 +147,26 @@ def _copied(source: Sequence[str], line: list[str], others: Strangers, rng: np.r
     if at is None or not _nouns(line):
         return None
     about = at * len(line) / len(source)
-    place = min(_nouns(line), key=lambda j: abs(j - about))
-    return _replaced(line, place, strip_edges(source[at]))
+    position = min(_nouns(line), key=lambda j: abs(j - about))
+    return _replaced(line, position, strip_edges(source[at]))
 
 
-def _repeated(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+def _repeated(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     size = int(rng.integers(2, 5))
-    places = [j for j in range(len(line) - size + 1) if any(is_content(w, TARGET) for w in line[j : j + size])]
-    place = _pick(places, rng)
-    if place is None:
+    positions = [j for j in range(len(line) - size + 1) if any(is_content(w, TARGET) for w in line[j : j + size])]
+    position = _pick(positions, rng)
+    if position is None:
         return None
-    stop = place + size
-    return Planted(stop, stop, [strip_edges(word) for word in line[place:stop]])
+    stop = position + size
+    return Planted(stop, stop, [strip_edges(word) for word in line[position:stop]])
 
 
-def _dropped(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+def _dropped(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     size = int(rng.integers(*CLAUSE))
     if len(line) < 2 * size:
         return None
-    place = int(rng.integers(len(line) - size + 1))
-    return Planted(place, place + size, [])
+    position = int(rng.integers(len(line) - size + 1))
+    return Planted(position, position + size, [])
 
 
 KINDS: dict[str, Kind] = {

@@ -35,7 +35,11 @@ RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors of a text: 
 HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03
 TEXTS = 60  # of each corpus
 CALIBRATION = 5  # every fifth text sets the logistic curve
-ASKED = {"words": "transformer", "model": "transformer", "lm": "language-model"}  # whose scores are asked for a group
+ASKED = {
+    "words": "transformer",
+    "model": "transformer",
+    "lm": "language-model",
+}  # group of signals -> scorer whose scores it needs
 
 
 @dataclass(frozen=True)
@@ -53,38 +57,38 @@ class Table:
 
 def table(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Table:
     """The signals of every content word."""
-    pairs = [(one.source, one.words) for one in corrupted]
+    pairs = [(sentence.source, sentence.words) for sentence in corrupted]
     signals, kinds, texts = [], [], []
     aligned = load_aligner(f"{language}-{TARGET}").align(pairs)
-    for one, alignment, scores in zip(corrupted, aligned, scorer.score(pairs), strict=True):
-        found = word_signals(one.source, one.words, alignment, language, scores)
-        content = [j for j, word in enumerate(one.words) if is_content(word, TARGET)]
-        signals += [found[j] for j in content]
-        kinds += [one.kinds[j] for j in content]
-        texts += [one.text] * len(content)
+    for sentence, alignment, scores in zip(corrupted, aligned, scorer.score(pairs), strict=True):
+        features = word_signals(sentence.source, sentence.words, alignment, language, scores)
+        content = [j for j, word in enumerate(sentence.words) if is_content(word, TARGET)]
+        signals += [features[j] for j in content]
+        kinds += [sentence.kinds[j] for j in content]
+        texts += [sentence.text] * len(content)
     return Table(np.array(signals), np.array(kinds), np.array(texts), scorer.group)
 
 
-def of_group(given: Table, group: str) -> Table:
+def of_group(data: Table, group: str) -> Table:
     """The same with the signals of a group only, which come first."""
-    return replace(given, signals=given.signals[:, : len(GROUPS[group])], group=group)
+    return replace(data, signals=data.signals[:, : len(GROUPS[group])], group=group)
 
 
-def fit(given: Table, without: Collection[str] = ()) -> Network:
+def fit(data: Table, without: Collection[str] = ()) -> Network:
     """The network that tells planted words from others, no word of the kinds `without` seen."""
-    known = given.rows(~np.isin(given.kinds, list(without)))
-    ids = sorted(set(known.texts))
-    held = np.isin(known.texts, ids[::CALIBRATION])
-    learnt = known.rows(~held)
+    seen = data.rows(~np.isin(data.kinds, list(without)))
+    ids = sorted(set(seen.texts))
+    held = np.isin(seen.texts, ids[::CALIBRATION])
+    learnt = seen.rows(~held)
     mean, deviation = learnt.signals.mean(0), np.maximum(learnt.signals.std(0), 1e-3)
-    names = GROUPS[given.group]
+    names = GROUPS[data.group]
     prior = np.array([DIRECT.get(name, 0.0) for name in names])
     signs = np.array([SIGNS.get(name, math.nan) for name in names])
     standard = (learnt.signals - mean) / deviation
     planted = learnt.kinds != ""
     inner, inner_bias, outer, outer_bias, direct = _descend(learnt.signals, standard, prior, signs, planted)
     network = Network(mean, deviation, inner, inner_bias, outer, outer_bias, direct, slope=1.0, shift=0.0)
-    slope, shift = _logistic(network.logits(known.signals[held]), known.kinds[held] != "")
+    slope, shift = _logistic(network.logits(seen.signals[held]), seen.kinds[held] != "")
     return replace(network, slope=slope, shift=shift)
 
 
@@ -101,12 +105,12 @@ def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: 
     inputs, labels = torch.from_numpy(np.clip(x, -8, 8)).float(), torch.from_numpy(planted).float()
     shapes = ((MEMBERS, x.shape[1], HIDDEN), (MEMBERS, HIDDEN), (MEMBERS, HIDDEN), (MEMBERS,))
     parts = [torch.randn(shape, generator=generator) * 0.2 for shape in shapes]
-    own, start = torch.from_numpy(signals).float(), torch.from_numpy(prior).float()
+    direct_signals, start = torch.from_numpy(signals).float(), torch.from_numpy(prior).float()
     infinite = math.inf
-    least = torch.tensor([0.0 if sign == 1 or math.isnan(sign) else -infinite for sign in signs])[None, :, None]
-    most = torch.tensor([0.0 if sign == -1 or math.isnan(sign) else infinite for sign in signs])[None, :, None]
+    lowest = torch.tensor([0.0 if sign == 1 or math.isnan(sign) else -infinite for sign in signs])[None, :, None]
+    highest = torch.tensor([0.0 if sign == -1 or math.isnan(sign) else infinite for sign in signs])[None, :, None]
     parts[0] = parts[0].abs() * torch.from_numpy(np.where(signs == -1, -1.0, 1.0)).float()[None, :, None]
-    parts[0] = parts[0].clamp(least, most)
+    parts[0] = parts[0].clamp(lowest, highest)
     parts[2] = parts[2].abs()
     parts.append(start.clone())
     for part in parts:
@@ -116,7 +120,7 @@ def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: 
     rate = torch.optim.lr_scheduler.CosineAnnealingLR(adam, STEPS)
     for _ in range(STEPS):
         hidden = torch.tanh(torch.einsum("nf,mfh->mnh", inputs, inner) + inner_bias[:, None])
-        alone = own @ (direct * (start > 0))
+        alone = direct_signals @ (direct * (start > 0))
         logits = torch.einsum("mnh,mh->mn", hidden, outer) + outer_bias[:, None] + alone
         loss = F.binary_cross_entropy_with_logits(logits, labels.expand(MEMBERS, -1)) * MEMBERS
         loss = loss + DECAY * (inner.square().sum() + outer.square().sum() + (direct - start).square().sum())
@@ -126,7 +130,7 @@ def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: 
         with torch.no_grad():
             direct.clamp_(min=0.0)
             outer.clamp_(min=0.0)
-            inner.copy_(inner.clamp(least, most))
+            inner.copy_(inner.clamp(lowest, highest))
         rate.step()
     return tuple(part.detach().double().numpy() for part in parts)
 
@@ -154,16 +158,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("language", choices=("es", "pl"))
     parser.add_argument("folder", type=Path, help="detector.json is written there")
     parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="weights learnt")
-    given = parser.parse_args(arguments)
-    path = given.folder / FILE
-    kept = read_networks(path) if set(given.groups) != set(GROUPS) else {}
+    options = parser.parse_args(arguments)
+    path = options.folder / FILE
+    kept = read_networks(path) if set(options.groups) != set(GROUPS) else {}
     networks = {group: network.record() for group, network in kept.items()}
-    for name, groups in asked_of(given.groups).items():
-        found = training_table(given.language, SCORERS.resolve(name)(f"{given.language}-{TARGET}"))
-        networks |= {group: fit(of_group(found, group)).record() for group in groups}
-        planted = int((found.kinds != "").sum())
-        print(f"learnt on {len(found.kinds)} content words, {planted} of them planted", file=sys.stderr)
-    given.folder.mkdir(parents=True, exist_ok=True)
+    for name, groups in asked_of(options.groups).items():
+        data = training_table(options.language, SCORERS.resolve(name)(f"{options.language}-{TARGET}"))
+        networks |= {group: fit(of_group(data, group)).record() for group in groups}
+        planted = int((data.kinds != "").sum())
+        print(f"learnt on {len(data.kinds)} content words, {planted} of them planted", file=sys.stderr)
+    options.folder.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps({"version": VERSION, "networks": networks}) + "\n")
 
 

@@ -9,7 +9,7 @@ from math import ceil
 
 import numpy as np
 
-from experiments.planted.kinds import KINDS, Strangers, strangers
+from experiments.planted.kinds import KINDS, Unrelated, unrelated
 from sqa.data.datasets import load_questions
 from sqa.data.texts import load_parallel
 from sqa.files.store import digest
@@ -75,36 +75,36 @@ def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[
     Each text draws one of `errors`, a number of errors or a share of its words, and for each error a kind; what
     cannot be planted (no number to change) gives way to another kind.
     """
-    found = []
+    corrupted = []
     for text in texts:
         rng = rng_for(seed, text.id)
-        others = _strangers_of(text, texts, rng_for(seed, text.id, "others"))
+        others = _unrelated_of(text, texts, rng_for(seed, text.id, "others"))
         rate = errors[rng.integers(len(errors))]
         count = rate if isinstance(rate, int) else ceil(rate * sum(map(len, text.lines)))
-        found += _planted(text, count, kinds, others, rng)
-    return found
+        corrupted += _planted(text, count, kinds, others, rng)
+    return corrupted
 
 
-def _strangers_of(text: Text, texts: Sequence[Text], rng: np.random.Generator) -> Strangers:
+def _unrelated_of(text: Text, texts: Sequence[Text], rng: np.random.Generator) -> Unrelated:
     """Words of NEIGHBOURS other texts."""
     chosen = [texts[i] for i in rng.permutation(len(texts))[: NEIGHBOURS + 1] if texts[i].id != text.id]
-    return strangers([line for other in chosen[:NEIGHBOURS] for line in other.lines])
+    return unrelated([line for other in chosen[:NEIGHBOURS] for line in other.lines])
 
 
 def _planted(
-    text: Text, count: int, kinds: Sequence[str], others: Strangers, rng: np.random.Generator
+    text: Text, count: int, kinds: Sequence[str], others: Unrelated, rng: np.random.Generator
 ) -> list[Corrupted]:
     lines, wrong = [list(line) for line in text.lines], [[""] * len(line) for line in text.lines]
     dropped: set[int] = set()
     for _ in range(count):
         for kind in (kinds[i] for i in rng.permutation(len(kinds))):
             number = int(rng.integers(len(lines)))
-            # what was left out once stays whole otherwise, so that it can be told what is missing
+            # a sentence with a clause dropped gets no other error, so that the missing words are known
             planted = None if number in dropped else KINDS[kind](text.sources[number], lines[number], others, rng)
             if planted is not None:
-                place = slice(planted.start, planted.stop)
-                lines[number][place] = planted.words
-                wrong[number][place] = [kind] * len(planted.words)
+                span = slice(planted.start, planted.stop)
+                lines[number][span] = planted.words
+                wrong[number][span] = [kind] * len(planted.words)
                 if not planted.words:
                     dropped.add(number)
                 break

@@ -29,28 +29,28 @@ from sqa.run.folder import tsv
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
 
 
-def kind_of_text(given: Table) -> Mapping[str, str]:
+def kind_of_text(data: Table) -> Mapping[str, str]:
     """Text id -> the kind of its one error; a text whose error is no content word has none."""
-    return {text: kind for text, kind in zip(given.texts.tolist(), given.kinds.tolist(), strict=True) if kind}
+    return {text: kind for text, kind in zip(data.texts.tolist(), data.kinds.tolist(), strict=True) if kind}
 
 
-def unseen(test: Table, networks: Mapping[str, Network], rest: Network) -> Floats:
+def unseen(test: Table, networks: Mapping[str, Network], shipped: Network) -> Floats:
     """(N,) probabilities, by the network that never saw the kind of its text's error; `rest` where there is none."""
     kinds = kind_of_text(test)
-    own = np.array([kinds.get(text, "") for text in test.texts.tolist()])
-    found = rest.probabilities(test.signals)
+    kind_of_word = np.array([kinds.get(text, "") for text in test.texts.tolist()])
+    probabilities = shipped.probabilities(test.signals)
     for kind, network in networks.items():
-        mine = own == kind
-        if mine.any():
-            found[mine] = network.probabilities(test.signals[mine])
-    return found
+        of_kind = kind_of_word == kind
+        if of_kind.any():
+            probabilities[of_kind] = network.probabilities(test.signals[of_kind])
+    return probabilities
 
 
 def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
     """The threshold of the highest F1."""
     order = np.argsort(-probabilities, kind="stable")
-    found = np.cumsum(planted[order])
-    f1 = 2 * found / (np.arange(1, len(order) + 1) + planted.sum())
+    hits = np.cumsum(planted[order])
+    f1 = 2 * hits / (np.arange(1, len(order) + 1) + planted.sum())
     return float(probabilities[order[f1.argmax()]])
 
 
@@ -64,19 +64,19 @@ def row(language: str, group: str, kind: str, threshold: float, p: Floats, plant
 
 def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, clean: Table) -> list[list[str]]:
     """All rows of a language and of groups of signals."""
-    found = []
+    rows = []
     for group in groups:
-        learnt, given, plain = (of_group(each, group) for each in (train, test, clean))
+        learnt, data, plain = (of_group(each, group) for each in (train, test, clean))
         networks = {kind: fit(learnt, (kind,)) for kind in WORDS}
         shipped = load_detector(language, group=group).network
-        p, planted = unseen(given, networks, shipped), given.kinds != ""
+        p, planted = unseen(data, networks, shipped), data.kinds != ""
         best = best_threshold(p, planted)
-        found += [row(language, group, "all", threshold, p, planted) for threshold in (best, 0.5)]
-        kinds = np.array([kind_of_text(given).get(text, "") for text in given.texts.tolist()])
-        found += [row(language, group, kind, best, p[kinds == kind], planted[kinds == kind]) for kind in WORDS]
+        rows += [row(language, group, "all", threshold, p, planted) for threshold in (best, 0.5)]
+        kinds = np.array([kind_of_text(data).get(text, "") for text in data.texts.tolist()])
+        rows += [row(language, group, kind, best, p[kinds == kind], planted[kinds == kind]) for kind in WORDS]
         undamaged = shipped.probabilities(plain.signals)
-        found += [row(language, group, "none", t, undamaged, plain.kinds != "") for t in (best, 0.5)]
-    return found
+        rows += [row(language, group, "none", t, undamaged, plain.kinds != "") for t in (best, 0.5)]
+    return rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -85,15 +85,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")
     parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="signals measured")
-    given = parser.parse_args(arguments)
-    found: list[list[str]] = []
-    for language in given.languages:
-        texts = list(islice(references(language), given.limit))
-        for name, groups in asked_of(given.groups).items():
+    options = parser.parse_args(arguments)
+    rows: list[list[str]] = []
+    for language in options.languages:
+        texts = list(islice(references(language), options.limit))
+        for name, groups in asked_of(options.groups).items():
             scorer = SCORERS.resolve(name)(f"{language}-en")
             test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
-            found += rows_of(language, groups, training_table(language, scorer), test, clean)
-    print(tsv(HEADER, found), end="")
+            rows += rows_of(language, groups, training_table(language, scorer), test, clean)
+    print(tsv(HEADER, rows), end="")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     sqa reproduce errors
 
 Examples are chosen by rule, never by hand, from what `sqa diagnose` finds: of a kind the one that cost most log MRR, at
-least ln 2 nats (rank 1 to 2), or where no cost is asked for the first of the ranking.  Kinds:
+least ln 2 nats (rank 1 to 2), or for under-translations the first of the ranking.  Kinds:
 
     hallucination      content words that no source word stands behind
     omission           a stretch of source that no word translates, in a sentence whose translation goes on after it
@@ -35,10 +35,10 @@ import numpy as np
 
 from experiments.grid import AblationConfig
 from experiments.lab.ledger import Row, row_of
-from experiments.made import Made
+from experiments.outputs import Outputs
 from experiments.stepwise.figure import draw, numbers
 from experiments.stepwise.rows import RULES, Kind, Subject
-from experiments.stepwise.systems import Found, errors_of_seeds, systems
+from experiments.stepwise.systems import Selection, errors_of_seeds, systems
 from sqa.core.significance import Mean, bootstrap, compare
 from sqa.diagnose.alignment import SEEDS
 from sqa.diagnose.findings import cells as finding_cells
@@ -62,7 +62,7 @@ class StepwiseConfig:
     examples: int = 3
 
 
-def subjects(config_path: Path, runs: Path) -> Found:
+def subjects(config_path: Path, runs: Path) -> Selection:
     """The systems of a config: those whose errors are counted, and the one whose errors are looked at."""
     config = load(config_path, StepwiseConfig)
     return systems(config, config_path, runs, [("wait-k", k) for k in dict.fromkeys((*config.counted, config.k))])
@@ -74,9 +74,9 @@ def subjects(config_path: Path, runs: Path) -> Found:
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
     """(n, 4): log MRR lost against the human translation over sentences with such an error and over those without."""
     rows = []
-    for place, errors in enumerate(subject.errors):
+    for index, errors in enumerate(subject.errors):
         bad = {f.sentence for f in errors.findings if subject.kind(f) == kind}
-        deficits = np.array(subject.deficits(place))
+        deficits = np.array(subject.deficits(index))
         flags = np.array([sentence in bad for sentence in range(len(deficits))])
         rows.append([deficits[flags].sum(), flags.sum(), deficits[~flags].sum(), (~flags).sum()])
     return np.array(rows, dtype=np.float64)
@@ -97,16 +97,16 @@ class Cost(NamedTuple):
 
     kind: Kind
     costly: bool  # only an example that cost RULES.drop or more is shown
-    places: str
+    label: str  # of the words or sentences with such an error
     gap: Callable[[Subject], np.ndarray]
 
     def rows(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
-        """How many places have such an error, and log MRR there minus at all others if both are FEW or more."""
-        stats, cell = self.gap(subject), (self.places, subject.dataset)
+        """How many words or sentences have such an error; log MRR there minus at the others, if both are FEW or more"""
+        stats, cell = self.gap(subject), (self.label, subject.dataset)
         counts = stats.sum(axis=0)[1::2]
         yield Row(cell, "places", float(counts[0]), n=len(stats), unit="count")
         if counts.min() >= FEW:
-            gap = compare(stats[:, :2], stats[:, 2:], Mean(self.places), ablation.resamples, ablation.seed)
+            gap = compare(stats[:, :2], stats[:, 2:], Mean(self.label), ablation.resamples, ablation.seed)
             yield row_of(cell, "log MRR", gap, "nats")
 
 
@@ -117,11 +117,11 @@ KINDS = (
 )
 
 
-def costs(found: Found) -> Iterator[Row]:
+def costs(selection: Selection) -> Iterator[Row]:
     """The costs of each kind on each data set, at the config's k."""
-    for subject in found.subjects:
-        for kind in KINDS if subject.k == found.config.k else ():
-            yield from kind.rows(subject, found.ablation)
+    for subject in selection.subjects:
+        for kind in KINDS if subject.k == selection.config.k else ():
+            yield from kind.rows(subject, selection.ablation)
 
 
 # ----------------------------------------------------------------------------------------------- how many there are
@@ -145,10 +145,10 @@ def shares(subject: Subject) -> dict[str, np.ndarray]:
     return {name: np.column_stack(counts).astype(np.float64) for name, counts in counted.items()}
 
 
-def counts(found: Found) -> Iterator[Row]:
+def counts(selection: Selection) -> Iterator[Row]:
     """Each share at each k, 0 to 1, what the least and the most of the single alignments would count, and the claims:
     the smallest k minus full input."""
-    config, counted = found.ablation, [s for s in found.subjects if s.k in found.config.counted]
+    config, counted = selection.ablation, [s for s in selection.subjects if s.k in selection.config.counted]
     for subject in counted:
         seeds = [shares(replace(subject, errors=errors)) for errors in errors_of_seeds(subject.run, SEEDS)]
         for name, stats in shares(subject).items():
@@ -158,7 +158,7 @@ def counts(found: Found) -> Iterator[Row]:
             yield row_of(cell, "share", interval, "share")
             for metric, value in zip(ALONE, (min(values), max(values)), strict=True):
                 yield Row(cell, metric, value, n=interval.n, unit="share")
-    for dataset in found.datasets:
+    for dataset in selection.datasets:
         first, *_, last = [subject for subject in counted if subject.dataset == dataset]
         full = shares(last)
         for name, stats in shares(first).items():
@@ -178,11 +178,11 @@ EXAMPLE_COLUMNS = (
 def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
     """The findings of a kind as diagnose ranks them, one of a question at most; `costly`: those that cost RULES.drop or
     more, by cost."""
-    found = [finding for finding in subject.findings() if subject.kind(finding) == kind]
+    findings = [finding for finding in subject.findings() if subject.kind(finding) == kind]
     if costly:
-        found = sorted((f for f in found if subject.cost(f) >= RULES.drop), key=subject.cost, reverse=True)
+        findings = sorted((f for f in findings if subject.cost(f) >= RULES.drop), key=subject.cost, reverse=True)
     of_question: dict[str, Finding] = {}
-    for finding in found:
+    for finding in findings:
         of_question.setdefault(finding.question, finding)
     return list(of_question.values())
 
@@ -192,23 +192,23 @@ def main(config_path: Path, runs: Path) -> None:
 
     The examples are what `sqa diagnose` prints, with the data set, the finer kind, the cost and the answer.
     """
-    found = subjects(config_path, runs)
-    made = Made(found.folder)
-    made.rows("errors_counts.csv", COUNTS, counts(found), show=True)
-    made.rows("errors_costs.csv", COSTS, costs(found), show=True)
+    selection = subjects(config_path, runs)
+    outputs = Outputs(selection.folder)
+    outputs.rows("errors_counts.csv", COUNTS, counts(selection), show=True)
+    outputs.rows("errors_costs.csv", COSTS, costs(selection), show=True)
     kinds: dict[Kind, bool] = {kind.kind: kind.costly for kind in KINDS} | {"drop": True}
     lines = [EXAMPLE_COLUMNS]
-    for subject in (subject for subject in found.subjects if subject.k == found.config.k):
+    for subject in (subject for subject in selection.subjects if subject.k == selection.config.k):
         for kind, costly in kinds.items():
             examples, stem = worst(subject, kind, costly), f"{kind}_{subject.dataset}"
-            for finding in examples[: found.config.examples]:
+            for finding in examples[: selection.config.examples]:
                 cost, page = f"{subject.cost(finding):.6f}", subject.trace(finding).question.page
                 where = [subject.dataset, subject.system, subject.guesser, kind, cost, page]
                 lines.append([*where, *finding_cells(finding)])
             if examples and kind != "drop":
-                made.csv(f"{stem}.csv", numbers(subject, examples[0]))
-                made.picture(stem, draw, subject, examples[0])
+                outputs.csv(f"{stem}.csv", numbers(subject, examples[0]))
+                outputs.picture(stem, draw, subject, examples[0])
             elif not examples:
                 print(f"{subject.dataset}: no {kind} of the rule among the findings", file=sys.stderr)
-    made.csv("errors_examples.csv", lines)
-    made.end()
+    outputs.csv("errors_examples.csv", lines)
+    outputs.end()

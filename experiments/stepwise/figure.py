@@ -2,14 +2,14 @@
 
 After Figure 5 of Han, Carpuat and Boyd-Graber (2022), on top log MRR over the share of the source's characters read, of
 the system and of the human translation, and below it the red curve: 1 where a word written there stands for no source
-word, else 0.  Below these is every word written, in order: words that share a place on the axis stand side by side, a
-line leads from each to its place, and red ones stand for no source word.  At the bottom are the source's words, with
+word, else 0.  Below these is every word written, in order: words of one position on the axis stand side by side, a line
+leads from each to its position, and red ones stand for no source word.  At the bottom are the source's words, with
 the links of the word aligner; lost ones are red.  (1), (2), ... are the hallucinated stretches.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,29 +31,16 @@ BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # b
 
 def numbers(subject: Subject, finding: Finding) -> list[list[str]]:
     """What is drawn: a line per word of the system, then of the human translation."""
-    place, trace = subject.place(finding), subject.trace(finding)
-    errors, line, human = subject.errors[place], subject.lines[place], subject.human[place]
+    index, trace = subject.index_of(finding), subject.trace(finding)
+    errors, lines = subject.errors[index], {subject.system: subject.lines[index], "human": subject.human[index]}
     rows = [["question", "of", "step", "source_words", "source_read", "word", "links", "unaligned", "log_mrr"]]
-    for step, (emission, words, read, log) in enumerate(
-        zip(trace.emissions, line.read, line.fraction, line.log_mrr, strict=True)
-    ):
-        links, bad = " ".join(map(str, errors.links[step])), str(int(errors.unaligned[step]))
-        rows.append(
-            [
-                finding.question,
-                subject.system,
-                str(step),
-                str(words),
-                f"{read:.6f}",
-                emission.token,
-                links,
-                bad,
-                f"{log:.6f}",
-            ]
-        )
-    for step, (words, read, log) in enumerate(zip(human.read, human.fraction, human.log_mrr, strict=True)):
-        cells = [str(step), str(words), f"{read:.6f}", "", "", "n/a", f"{log:.6f}"]
-        rows.append([finding.question, "human", *cells])
+    for name, line in lines.items():
+        for step, (words, read, log) in enumerate(zip(line.read, line.fraction, line.log_mrr, strict=True)):
+            word = ["", "", "n/a"]
+            if name != "human":
+                links = " ".join(map(str, errors.links[step]))
+                word = [trace.emissions[step].token, links, str(int(errors.unaligned[step]))]
+            rows.append([finding.question, name, str(step), str(words), f"{read:.6f}", *word, f"{log:.6f}"])
     return rows
 
 
@@ -83,32 +70,23 @@ def draw(subject: Subject, finding: Finding, panel: str = "") -> Figure:
 
 def _logs(axes: Axes, subject: Subject, finding: Finding) -> None:
     """Log MRR at every word written, at the share of the source read then; the marks of the hallucinated stretches."""
-    mine, human = (lines[subject.place(finding)] for lines in (subject.lines, subject.human))
-    for line, name, colour, dash in ((mine, subject.system, BLUE, "-"), (human, "human", GREY, "--")):  # both are seen
+    system, human = (lines[subject.index_of(finding)] for lines in (subject.lines, subject.human))
+    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: a line below stays visible
+    for line, name, colour, dash in curves:
         x = 100 * np.concatenate([[0], line.fraction, [1]])
         y = np.concatenate([[RULES.floor], line.log_mrr, line.log_mrr[-1:]])
         axes.plot(x, y, color=colour, linestyle=dash, drawstyle="steps-post", linewidth=1.1, clip_on=False, label=name)
     if subject.kind(finding) == "under-translation":
         start, end = subject.silence(finding)
         axes.axvspan(100 * start, 100 * end, color=RED, alpha=0.12, linewidth=0)
-        axes.text(
-            50 * (start + end), RULES.floor + 0.15, "nothing written", color=RED, fontsize=7, ha="center", bbox=BOX
-        )
+        _label(axes, 50 * (start + end), RULES.floor + 0.15, "nothing written", color=RED, fontsize=7)
     for number, mark in enumerate(subject.marks(finding), 1):
-        at = (100 * mine.fraction[mark.last], mine.log_mrr[mark.last])
+        at = (100 * system.fraction[mark.last], system.log_mrr[mark.last])
         axes.plot(*at, marker="o", color=RED, markersize=5 if mark == finding else 2.5, clip_on=False, zorder=3)
         if mark == finding:
-            side, align = (-7, "right") if at[0] > 70 else (7, "left")
-            axes.annotate(
-                f"({number}) rank {ranks(mark)}",
-                at,
-                xytext=(side, 5),
-                textcoords="offset points",
-                color=RED,
-                fontsize=7,
-                ha=align,
-                bbox=BOX,
-            )
+            dx, align = (-7, "right") if at[0] > 70 else (7, "left")
+            options: dict[str, Any] = {"color": RED, "fontsize": 7, "ha": align, "bbox": BOX}
+            axes.annotate(f"({number}) rank {ranks(mark)}", at, xytext=(dx, 5), textcoords="offset points", **options)
     axes.set_ylim(RULES.floor - 0.2, 0.3)
     axes.set_yticks([-4, -3, -2, -1, 0])
     axes.set_ylabel("log MRR (nats)")
@@ -118,9 +96,9 @@ def _logs(axes: Axes, subject: Subject, finding: Finding) -> None:
 
 
 def _red(axes: Axes, subject: Subject, finding: Finding) -> None:
-    """1 from where a word was written that stands for no source word until the next place a word was written at."""
-    place = subject.place(finding)
-    x, y = red_curve(subject.lines[place].fraction, subject.errors[place].unaligned)
+    """1 from where a word without a source word was written up to where the next word was written."""
+    index = subject.index_of(finding)
+    x, y = red_curve(subject.lines[index].fraction, subject.errors[index].unaligned)
     axes.plot(100 * x, y, color=RED, drawstyle="steps-post", linewidth=1.1)
     axes.fill_between(100 * x, y, step="post", color=RED, alpha=0.15, linewidth=0)
     axes.set_xlim(0, 100)
@@ -130,22 +108,21 @@ def _red(axes: Axes, subject: Subject, finding: Finding) -> None:
 
 
 def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """(places from 0 to 1, 0 or 1 from each on): 1 where one of the words written at a place is unaligned."""
-    places = np.unique(fraction)
-    flags = [any(bad for at, bad in zip(fraction, unaligned, strict=True) if at == place) for place in places]
-    ends = [float(flags[-1])] if flags else [0.0]
-    return np.concatenate([[0], places, [1]]), np.concatenate([[0], np.array(flags, dtype=float), ends])
+    """(positions from 0 to 1, 0 or 1 from each on): 1 where one of the words written at a position is unaligned."""
+    positions, inverse = np.unique(fraction, return_inverse=True)
+    flags = np.bincount(inverse, weights=unaligned, minlength=len(positions)) > 0
+    return np.concatenate([[0], positions, [1]]), np.concatenate([[0], flags, flags[-1:] if len(flags) else [0]])
 
 
 def _words(
     axes: Axes, subject: Subject, finding: Finding, written: dict[int, str], heights: tuple[float, float, float]
 ) -> None:
-    """Every word written on a line from its place on the axis above, and its links to the source's words.
+    """Every word written on a line from its position on the axis above, and its links to the source's words.
 
     The y axis is in points; heights: of the upper ends of the source's words, of the links, and of the whole.
     """
-    place, source = subject.place(finding), subject.trace(finding).question.words
-    errors, fraction = subject.errors[place], subject.lines[place].fraction
+    index, source = subject.index_of(finding), subject.trace(finding).question.words
+    errors, fraction = subject.errors[index], subject.lines[index].fraction
     lost = range(finding.span.start, finding.span.stop) if finding.span and finding.kind == "omission" else ()
     read, linked, top = heights
     axes.set_xlim(0, 100)
@@ -153,28 +130,27 @@ def _words(
     axes.axis("off")
     at = [100 * (i + 0.5) / len(source) for i in range(len(source))]
     for x, (i, word) in zip(at, enumerate(source), strict=True):
-        _word(axes, x, read, word, "top", i in lost, i in lost)
+        _word(axes, x, read, word, i in lost, i in lost)
     for i, (step, word) in enumerate(written.items()):
         x, bad = 100 * (i + 0.5) / len(written), errors.unaligned[step]
         lead = ([100 * fraction[step], x, x], [top, top - LEADS, top - LEADS if bad else linked])
         axes.plot(*lead, color=RED if bad else GREY, linewidth=0.8 if bad else 0.5, zorder=1)
         for link in () if bad else errors.links[step]:
             axes.plot([x, at[link]], [linked, read + 1], color=GREY, linewidth=0.5, zorder=1)
-        _word(axes, x, top - LEADS, word, "top", bad, errors.hallucinated[step])
+        _word(axes, x, top - LEADS, word, bad, errors.hallucinated[step])
     label = "source read (% of its characters), every word written and the source's words; red: it stands for none"
     axes.text(50, 0, label, ha="center", va="bottom", fontsize=8)
 
 
-def _word(axes: Axes, x: float, y: float, word: str, side: str, red: bool, bold: bool) -> None:
-    axes.text(
-        x,
-        y,
-        word.replace("$", r"\$"),
-        rotation=90,
-        ha="center",
-        va=side,
-        fontsize=SIZE,
-        bbox=BOX,
-        color=RED if red else "black",
-        fontweight="bold" if bold else "normal",
-    )
+def _word(axes: Axes, x: float, y: float, word: str, red: bool, bold: bool) -> None:
+    """A word upright, its upper end at (x, y)."""
+    options: dict[str, Any] = {
+        "color": RED if red else "black",
+        "fontweight": "bold" if bold else "normal",
+        "fontsize": SIZE,
+    }
+    _label(axes, x, y, word.replace("$", r"\$"), rotation=90, va="top", **options)
+
+
+def _label(axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
+    axes.text(x, y, text, ha="center", bbox=BOX, **options)

@@ -41,7 +41,7 @@ class Subject:
     errors: tuple[StepErrors, ...]  # one per question
     lines: tuple[Line, ...]
     human: tuple[Line, ...]  # of the human translation
-    places: Mapping[str, int]  # id of a question -> where it is in the four above
+    indices: Mapping[str, int]  # id of a question -> its index in the four above
     family: str = "wait-k"  # the translator's name in the ablation
 
     @property
@@ -50,34 +50,34 @@ class Subject:
         name = "full input" if self.k == "full" else f"wait-{self.k}"
         return name if self.family == "wait-k" else f"{self.family}, {name}"
 
-    def place(self, finding: Finding) -> int:
+    def index_of(self, finding: Finding) -> int:
         """Which question a finding is of, 0-based."""
-        return self.places[finding.question]
+        return self.indices[finding.question]
 
     def trace(self, finding: Finding) -> QuestionTrace:
-        return self.run.traces[self.place(finding)]
+        return self.run.traces[self.index_of(finding)]
 
     def findings(self) -> list[Finding]:
         """All, worst first."""
         return ranked(finding for errors in self.errors for finding in errors.findings)
 
     def kind(self, finding: Finding) -> Kind:
-        """Its kind, omissions told apart from under-translations."""
+        """Its kind; omissions and under-translations are different kinds."""
         if finding.kind != "omission" or finding.span is None:
             return finding.kind
-        line = self.lines[self.place(finding)]
+        line = self.lines[self.index_of(finding)]
         goes_on = (line.sentence == finding.sentence) & (line.read >= finding.span.stop)
         return "omission" if goes_on.any() else "under-translation"
 
     def marks(self, finding: Finding) -> list[Finding]:
         """The hallucinations of a finding's question as they were written: (1), (2), ... in pictures and texts."""
-        found = self.errors[self.place(finding)].findings
-        return sorted((f for f in found if f.kind == "hallucination"), key=lambda f: f.first)
+        findings = self.errors[self.index_of(finding)].findings
+        return sorted((f for f in findings if f.kind == "hallucination"), key=lambda f: f.first)
 
     def silence(self, finding: Finding) -> tuple[float, float]:
         """The shares of the question's characters read when the last word before an under-translation was written, and
         when the next one was, after its sentence; 1 where none follows."""
-        line = self.lines[self.place(finding)]
+        line = self.lines[self.index_of(finding)]
         before = np.flatnonzero(line.sentence <= finding.sentence)
         after = np.flatnonzero(line.sentence > finding.sentence)
         start = float(line.fraction[before[-1]]) if len(before) else 0.0
@@ -87,13 +87,13 @@ class Subject:
         """Nats of log MRR lost by it, see experiments/stepwise/errors.py."""
         if finding.kind != "omission":
             return finding.loss
-        return self.deficits(self.place(finding))[finding.sentence]
+        return self.deficits(self.index_of(finding))[finding.sentence]
 
-    def deficits(self, place: int) -> list[float]:
+    def deficits(self, index: int) -> list[float]:
         """For each sentence of a question, how much more log MRR the human translation gained over it, nats."""
-        sentences = self.run.questions[place].sentences
+        sentences = self.run.questions[index].sentences
         ends = np.cumsum([0, *map(len, sentences)]).tolist()
-        human, line = self.human[place], self.lines[place]
+        human, line = self.human[index], self.lines[index]
         return [(human.at(b) - human.at(a)) - (line.at(b) - line.at(a)) for a, b in pairwise(ends)]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.contestant import names_of
 from experiments.grid import AblationConfig, finished, workshop
-from experiments.made import LeftOut
+from experiments.outputs import LeftOut
 from experiments.stepwise.rows import RULES, Line, Subject
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
@@ -25,7 +25,7 @@ from sqa.run.config import load
 from sqa.run.folder import SUMMARY, FinishedRun, open_run
 
 
-class Found(NamedTuple):
+class Selection(NamedTuple):
     """What an item is made from."""
 
     config: Any  # of the item: its name, the ablation that it is about, its guesser, and more
@@ -39,21 +39,23 @@ class Found(NamedTuple):
         return list(dict.fromkeys(subject.dataset for subject in self.subjects))
 
 
-def systems(config: Any, config_path: Path, runs: Path, asked: Collection[tuple[str, int | str]]) -> Found:
+def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collection[tuple[str, int | str]]) -> Selection:
     """Each (translator, k) on every data set, in the order of the config's ablation; what the store lacks is run.
 
-    One whose words cannot be aligned is left out with the reason.  A translator that cannot be had has no systems.
+    One whose words cannot be aligned is left out with the reason.  A translator that is not available has no systems.
     """
     base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
     names = names_of(base.contestants).values()
-    wrong = [f"k: {k} is not in {config.ablation}" for k in dict.fromkeys(k for _, k in asked) if k not in base.k]
+    wrong = [
+        f"k: {k} is not in {config.ablation}" for k in dict.fromkeys(k for _, k in wanted_systems) if k not in base.k
+    ]
     if config.guesser not in names:
         wrong += [f"guesser: {config.guesser!r} is no contestant of {config.ablation}, which has {', '.join(names)}"]
     if wrong:
         raise ConfigError(wrong)
-    wanted = {("reference", "full"), *asked}
+    wanted = {("reference", "full"), *wanted_systems}
     rows = finished(base, runs, lambda cell: cell.guesser == config.guesser and (cell.family, cell.k) in wanted)
-    found: list[Subject] = []
+    subjects: list[Subject] = []
     left_out: list[LeftOut] = []
     human: dict[str, tuple[Line, ...]] = {}
     for cell in sorted((row.cell for row in rows), key=lambda cell: cell.family != "reference"):
@@ -66,14 +68,14 @@ def systems(config: Any, config_path: Path, runs: Path, asked: Collection[tuple[
             print(f"{left_out[-1].label}: left out, {reason}", file=sys.stderr)
             continue
         if aligned:
-            places = {question.id: place for place, question in enumerate(run.questions)}
+            index_of = {question.id: index for index, question in enumerate(run.questions)}
             subject = Subject(
-                cell.dataset, cell.k, cell.guesser, run, errors, lines, human[cell.dataset], places, cell.family
+                cell.dataset, cell.k, cell.guesser, run, errors, lines, human[cell.dataset], index_of, cell.family
             )
-            found.append(subject)
+            subjects.append(subject)
         else:
             human[cell.dataset] = lines
-    return Found(config, base, found, left_out, runs / config.name)
+    return Selection(config, base, subjects, left_out, runs / config.name)
 
 
 @lru_cache(maxsize=32)

@@ -29,11 +29,11 @@ from sqa.files.records import json_lines
 NEXT = 12  # words that the model goes on with
 ROWS = 16  # texts read together
 AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
-SLICE = 256  # places whose logits are in memory at once: 270 MB at 262,144 pieces
+SLICE = 256  # positions whose logits are in memory at once: 270 MB at 262,144 pieces
 
 
 def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(set, nats per word of each text, share of its next words continued alike), n texts of each set."""
+    """(set, nats per word of each text, share of its next words that the model writes), n texts of each set."""
     base = load_base(base_folder(name), getattr(torch, fast_precision()))
     young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
@@ -43,8 +43,8 @@ def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         "tournaments after August 2024": [q.reference_text for q in young if q.id in late],
     }
     for of_set, texts in sets.items():
-        few = spread(texts, n)
-        yield of_set, nats_per_word(base, few), continued(base, few)
+        sample = spread(texts, n)
+        yield of_set, nats_per_word(base, sample), continued(base, sample)
 
 
 def played_in(tournaments: frozenset[str]) -> frozenset[str]:
@@ -58,9 +58,9 @@ def spread(texts: Sequence[str], n: int) -> list[str]:
     return [texts[i] for i in np.linspace(0, len(texts) - 1, min(n, len(texts))).astype(int)]
 
 
-def interval(values: np.ndarray, resamples: int = 1000, seed: int = 0) -> tuple[float, float, float]:
+def interval(values: np.ndarray) -> tuple[float, float, float]:
     """Mean and its 95% bootstrap interval over texts."""
-    drawn = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
+    drawn = np.random.default_rng(0).integers(len(values), size=(1000, len(values)))
     low, high = np.percentile(values[drawn].mean(1), [2.5, 97.5])
     return float(values.mean()), float(low), float(high)
 
@@ -68,29 +68,29 @@ def interval(values: np.ndarray, resamples: int = 1000, seed: int = 0) -> tuple[
 @torch.inference_mode()
 def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
     """Cross-entropy of each text, summed over its pieces and divided by its words (n,)."""
-    found = np.empty(len(texts))
-    for some in grouped(texts):
-        rows = [opened(base, texts[i]) for i in some]
-        pieces, there = padded(rows)
+    nats = np.empty(len(texts))
+    for batch in grouped(texts):
+        rows = [opened(base, texts[i]) for i in batch]
+        pieces, is_text = padded(rows)
         states, _ = read(base, pieces)
-        losses = cross_entropies(base, states[:, :-1][there[:, 1:]], pieces[:, 1:][there[:, 1:]])
-        sums = [float(own.sum()) for own in losses.split([len(row) - 1 for row in rows])]
-        found[some] = [total / len(texts[i].split()) for i, total in zip(some, sums, strict=True)]
-    return found
+        losses = cross_entropies(base, states[:, :-1][is_text[:, 1:]], pieces[:, 1:][is_text[:, 1:]])
+        sums = [float(losses_of.sum()) for losses_of in losses.split([len(row) - 1 for row in rows])]
+        nats[batch] = [total / len(texts[i].split()) for i, total in zip(batch, sums, strict=True)]
+    return nats
 
 
 @torch.inference_mode()
 def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
     """Share of the NEXT words after a text's first half that the model's own continuation has, in order (n,)."""
-    found = np.empty(len(texts))
-    for some in grouped(texts):
-        words = [texts[i].split() for i in some]
-        halves = [len(of) // 2 for of in words]
-        firsts = [" ".join(of[:half]) for of, half in zip(words, halves, strict=True)]
-        theirs = [of[half : half + NEXT] for of, half in zip(words, halves, strict=True)]
-        ours = [text.split()[:NEXT] for text in greedy(base, firsts, 2 * NEXT)]
-        found[some] = [in_both(a, b) / len(a) for a, b in zip(theirs, ours, strict=True)]
-    return found
+    shares = np.empty(len(texts))
+    for batch in grouped(texts):
+        words = [texts[i].split() for i in batch]
+        halves = [len(text_words) // 2 for text_words in words]
+        firsts = [" ".join(text_words[:half]) for text_words, half in zip(words, halves, strict=True)]
+        expected = [text_words[half : half + NEXT] for text_words, half in zip(words, halves, strict=True)]
+        continuations = [text.split()[:NEXT] for text in greedy(base, firsts, 2 * NEXT)]
+        shares[batch] = [in_both(a, b) / len(a) for a, b in zip(expected, continuations, strict=True)]
+    return shares
 
 
 def grouped(texts: Sequence[str]) -> list[list[int]]:
@@ -99,9 +99,9 @@ def grouped(texts: Sequence[str]) -> list[list[int]]:
     return [order[i : i + ROWS] for i in range(0, len(order), ROWS)]
 
 
-def in_both(theirs: Sequence[str], ours: Sequence[str]) -> int:
+def in_both(expected: Sequence[str], continued: Sequence[str]) -> int:
     """Words that both have, in order."""
-    blocks = SequenceMatcher(None, theirs, ours, autojunk=False).get_matching_blocks()
+    blocks = SequenceMatcher(None, expected, continued, autojunk=False).get_matching_blocks()
     return sum(block.size for block in blocks)
 
 
@@ -119,14 +119,14 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
 def read(base: Base, pieces: Tensor) -> tuple[Tensor, list[KeyValue]]:
     """States and memory of pieces (B, N); those on the right are hidden from a text, its padding with them."""
     n = pieces.shape[1]
-    own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
-    return base.network(pieces, torch.arange(n)[None], own)
+    causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
+    return base.network(pieces, torch.arange(n)[None], causal)
 
 
 def cross_entropies(base: Base, states: Tensor, pieces: Tensor) -> Tensor:
     """-ln of the chance of pieces (N,) after states (N, D), (N,): SLICE logits at a time are in memory."""
     parts = zip(states.split(SLICE), pieces.split(SLICE), strict=True)
-    return torch.cat([F.cross_entropy(scores(base, some), wanted, reduction="none") for some, wanted in parts])
+    return torch.cat([F.cross_entropy(scores(base, block), wanted, reduction="none") for block, wanted in parts])
 
 
 def scores(base: Base, states: Tensor) -> Tensor:
@@ -136,15 +136,15 @@ def scores(base: Base, states: Tensor) -> Tensor:
 
 def greedy(base: Base, texts: Sequence[str], pieces: int) -> list[str]:
     """The model's continuation of each text, so many pieces long."""
-    read_so_far, there = padded([opened(base, text) for text in texts])
-    lengths = there.sum(1, keepdim=True)  # (B, 1)
+    read_so_far, is_text = padded([opened(base, text) for text in texts])
+    lengths = is_text.sum(1, keepdim=True)  # (B, 1)
     states, memory = read(base, read_so_far)
     last = states[torch.arange(len(texts)), lengths[:, 0] - 1]  # (B, D)
-    seen = [Seen(memory, mask_of(there[:, None], base.network.dtype))]
-    one = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)
+    seen = [Seen(memory, mask_of(is_text[:, None], base.network.dtype))]
+    no_mask = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)
     written: list[Tensor] = []
     for step in range(pieces):
         written.append(scores(base, last).argmax(-1))
-        states, new = base.network(written[-1][:, None], lengths + step, one, seen)
-        last, seen = states[:, 0], [*seen, Seen(new, one)]
+        states, new = base.network(written[-1][:, None], lengths + step, no_mask, seen)
+        last, seen = states[:, 0], [*seen, Seen(new, no_mask)]
     return [base.tokens.decode(row) for row in torch.stack(written, 1).tolist()]

@@ -33,9 +33,9 @@ def one_place(able: Callable[[str], bool], change: Callable[[str, random.Random]
 
     def changed(question: Question, rng: random.Random) -> Question:
         words = list(question.words)
-        if places := [place for place, word in enumerate(words) if able(word)]:
-            place = rng.choice(places)
-            words[place] = change(words[place], rng)
+        if positions := [position for position, word in enumerate(words) if able(word)]:
+            position = rng.choice(positions)
+            words[position] = change(words[position], rng)
         return _sentence(question, words)
 
     return changed
@@ -50,9 +50,11 @@ def swapped(word: str, rng: random.Random) -> str:
 def order(question: Question, rng: random.Random) -> Question:
     """Two neighbours, neither with a capital nor a number, change places."""
     words = list(question.words)
-    if places := [at for at in range(len(words) - 1) if _common(words[at]) and _common(words[at + 1])]:
-        at = rng.choice(places)
-        words[at : at + 2] = words[at + 1], words[at]
+    if positions := [
+        position for position in range(len(words) - 1) if _common(words[position]) and _common(words[position + 1])
+    ]:
+        position = rng.choice(positions)
+        words[position : position + 2] = words[position + 1], words[position]
     return _sentence(question, words)
 
 
@@ -81,8 +83,8 @@ def negation(question: Question, rng: random.Random) -> Question:
     words = list(question.words)
     if "not" in words:
         words.remove("not")
-    elif places := [place for place, word in enumerate(words) if word in AUXILIARIES]:
-        words.insert(rng.choice(places) + 1, "not")
+    elif positions := [position for position, word in enumerate(words) if word in AUXILIARIES]:
+        words.insert(rng.choice(positions) + 1, "not")
     return _sentence(question, words)
 
 

@@ -29,7 +29,7 @@ from experiments.contestant import components
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.grid import usable
 from experiments.lab.ledger import Row, of_band
-from experiments.made import LeftOut, Made
+from experiments.outputs import LeftOut, Outputs
 from experiments.stored import stored
 from guessers.evaluate import DEPTH, rank_of
 from sqa import __version__
@@ -91,8 +91,8 @@ class ReportConfig:
 class Given(NamedTuple):
     """What a report is about."""
 
-    sets: dict[str, list[Question]]  # that can be had
-    guessers: dict[str, tuple[Any, str, bool]]  # label -> guesser, its place, `every_word`
+    sets: dict[str, list[Question]]  # the available ones
+    guessers: dict[str, tuple[Any, str, bool]]  # label -> guesser, its identity in the registry, `every_word`
     left_out: list[LeftOut]
 
 
@@ -108,39 +108,39 @@ def given(config: ReportConfig) -> Given:
 
     present, left_out = sift(config.guessers, make)
     if not present:
-        raise ConfigError(["guessers: none of them can be had", *(f"{o.label}: {o.reason}" for o in left_out)])
+        raise ConfigError(["guessers: none of them is available", *(f"{o.label}: {o.reason}" for o in left_out)])
     sets = {name: load_questions(name, config.limit) for name in usable(config)}
     if not sets:
-        raise NotComputable(f"{config.name}: none of {', '.join(config.datasets)} can be had")
+        raise NotComputable(f"{config.name}: none of {', '.join(config.datasets)} is available")
     return Given(sets, guessers, left_out)
 
 
 def main(config_path: Path, runs: Path) -> None:
     """`sqa guessers CONFIG`: guess what the store lacks; tables and figure; the table on stdout."""
     config = load(config_path, ReportConfig)
-    of, made = given(config), Made(runs / config.name)
-    rows = list(measured(of, config, Store(runs)))
-    made.rows("guessers.csv", COLUMNS, rows, show=True)
-    made.csv("table1.csv", described(of))
-    made.picture("guessers_accuracy", accuracy_over_question, rows, list(of.guessers))
-    made.differences((), of.left_out)
-    made.end()
+    inputs, outputs = given(config), Outputs(runs / config.name)
+    rows = list(measured(inputs, config, Store(runs)))
+    outputs.rows("guessers.csv", COLUMNS, rows, show=True)
+    outputs.csv("table1.csv", described(inputs))
+    outputs.picture("guessers_accuracy", accuracy_over_question, rows, list(inputs.guessers))
+    outputs.differences((), inputs.left_out)
+    outputs.end()
 
 
 def table3(config_path: Path, runs: Path) -> None:
     """`sqa reproduce table3`: Table 1's lines of the question sets that were translated."""
     config = load(config_path, ReportConfig)
-    made = Made(runs / config.name)
-    made.csv("table3.csv", described(given(config)), show=True)
-    made.end()
+    outputs = Outputs(runs / config.name)
+    outputs.csv("table3.csv", described(given(config)), show=True)
+    outputs.end()
 
 
-def measured(of: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
+def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
     """Each guesser on each group of questions at each fraction; a group without a question has no row."""
     how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|v:{__version__}"
-    for name, questions in of.sets.items():
-        for label, (guesser, place, every_word) in of.guessers.items():
-            ranks = ranks_of(guesser, place, questions, config.fractions, store, every_word)
+    for name, questions in inputs.sets.items():
+        for label, (guesser, identity, every_word) in inputs.guessers.items():
+            ranks = ranks_of(guesser, identity, questions, config.fractions, store, every_word)
             signature = f"guesser:{guesser.fingerprint()}|{how}"
             for group, members in groups(name, questions, knows(guesser, questions)):
                 if not members.any():
@@ -179,17 +179,16 @@ def ranks_of(
 ) -> np.ndarray:
     """(n, F) int64 rank of the answer at each fraction, 0 beyond DEPTH; blocks that the store holds are read."""
 
-    def make(block: slice) -> list[dict[str, list[int]]]:
-        texts = [
-            (q.page, guesses_at(guesser, q.reference_text.split(), fractions, every_word)) for q in questions[block]
-        ]
-        return [{"ranks": [rank_of(listed, page) for listed in found]} for page, found in texts]
+    def make(block: slice) -> Iterator[tuple[list[int]]]:
+        for question in questions[block]:
+            guesses = guesses_at(guesser, question.reference_text.split(), fractions, every_word)
+            yield ([rank_of(listed, question.page) for listed in guesses],)
 
     identity = digest([VERSION, DEPTH, list(fractions), guesser.fingerprint()])
     stage = Stage("ranks", target, identity, (), dataset_fingerprint(questions), BLOCK_SIZE)
-    what = f"{questions[0].dataset} {target.partition(':')[0]}"
-    rows = stored(store, stage, [q.id for q in questions], make, what, ranks="[i4]")
-    return np.array([row["ranks"] for row in rows], dtype=np.int64)
+    title = f"{questions[0].dataset} {target.partition(':')[0]}"
+    rows = stored(store, stage, [q.id for q in questions], make, title, ranks="[i4]")
+    return np.array([ranks for (ranks,) in rows], dtype=np.int64)
 
 
 def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np.ndarray:
@@ -209,28 +208,28 @@ def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
     pages = getattr(guesser, "pages", None)
     if pages is None:
         return None
-    known = {answer_key(page) for page in pages}
-    return np.array([answer_key(q.page) in known for q in questions])
+    own_pages = {answer_key(page) for page in pages}
+    return np.array([answer_key(q.page) in own_pages for q in questions])
 
 
-def described(of: Given) -> list[list[str]]:
-    """Table 1: a line for each data set with its sizes, and how many of its answers each guesser knows, and nobody.
+def described(inputs: Given) -> list[list[str]]:
+    """Table 1: a line for each data set with its sizes, and how many answers each guesser knows, and none does.
 
-    "n/a" is said of a guesser that does not say which pages it has, and then of those that nobody knows.
+    "n/a": of a guesser that does not say which pages it has, and then of the answers that no guesser knows.
     """
     head = (
         "dataset questions source_sentences source_words english_words source_words_a_question "
         "english_words_a_question pages"
     ).split()
-    lines = [[*head, *(f"guessable.{label}" for label in of.guessers), "guessable.nobody"]]
-    for name, questions in of.sets.items():
+    lines = [[*head, *(f"guessable.{label}" for label in inputs.guessers), "guessable.nobody"]]
+    for name, questions in inputs.sets.items():
         n = len(questions)
         texts = [(q.sentences, q.words, q.reference_text.split()) for q in questions]
         sizes = [sum(map(len, parts)) for parts in zip(*texts, strict=True)]
-        masks = [knows(guesser, questions) for guesser, *_ in of.guessers.values()]
-        there = [mask for mask in masks if mask is not None]
+        masks = [knows(guesser, questions) for guesser, *_ in inputs.guessers.values()]
+        known_masks = [mask for mask in masks if mask is not None]
         counts: list[Any] = ["n/a" if mask is None else mask.sum() for mask in masks]
-        counts.append((~np.any(there, axis=0)).sum() if len(there) == len(masks) else "n/a")
+        counts.append((~np.any(known_masks, axis=0)).sum() if len(known_masks) == len(masks) else "n/a")
         means = [f"{size / n:.2f}" for size in sizes[1:]]
         lines.append([name, *map(str, (n, *sizes, *means, len({answer_key(q.page) for q in questions}), *counts))])
     return lines
@@ -246,24 +245,24 @@ def categories(name: str) -> dict[str, str]:
     return {}
 
 
-def groups(name: str, questions: Sequence[Question], known: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
+def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
     """(group, (n,) bool): all, the guessable ones if that is known, and each category, the largest first."""
     yield ALL, np.ones(len(questions), dtype=bool)
-    if known is not None:
-        yield GUESSABLE, known
+    if is_known is not None:
+        yield GUESSABLE, is_known
     by_id = categories(name)
-    of = np.array([by_id.get(q.id, "") for q in questions])
-    names, counts = np.unique(of[of != ""], return_counts=True)
+    category_of = np.array([by_id.get(q.id, "") for q in questions])
+    names, counts = np.unique(category_of[category_of != ""], return_counts=True)
     for category in names[np.lexsort((names, -counts))].tolist():
-        yield category, of == category
+        yield category, category_of == category
 
 
 def accuracy_over_question(rows: Sequence[Row], labels: Sequence[str]) -> Figure:
     """Accuracy at 1 over the question, a panel per data set, one column wide."""
     panels = []
     for name in dict.fromkeys(row.cell[0] for row in rows):
-        mine = [row for row in rows if (*row.cell[:2], row.metric) == (name, ALL, "acc@1")]
-        read = {row.cell[3]: 100 * float(row.cell[3]) for row in mine}
-        lines = [line._replace(x=read) for line in plots.lines(mine, 2, 3, labels)]
-        panels.append([plots.Panel(f"accuracy at 1, {name}, {mine[0].n} questions", lines)])
+        of_dataset = [row for row in rows if (*row.cell[:2], row.metric) == (name, ALL, "acc@1")]
+        read = {row.cell[3]: 100 * float(row.cell[3]) for row in of_dataset}
+        lines = [line._replace(x=read) for line in plots.lines(of_dataset, 2, 3, labels)]
+        panels.append([plots.Panel(f"accuracy at 1, {name}, {of_dataset[0].n} questions", lines)])
     return plots.over_k(panels, "question read (% of its characters)", height=1.5, width=plots.COLUMN)

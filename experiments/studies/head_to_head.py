@@ -30,7 +30,7 @@ import numpy as np
 
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.ledger import Row, row_of
-from experiments.made import Made
+from experiments.outputs import Outputs
 from experiments.studies import overlap
 from experiments.studies.overlap import Repeat
 from sqa.core.errors import Count, DataError, checked
@@ -111,11 +111,11 @@ class Play:
 def main(config_path: Path, runs: Path) -> None:
     """Play, score, print the table; it and the list of questions left out go to the folder of the config's name."""
     rows, repeats = played(config_path, runs)
-    made = Made(runs / load(config_path, HeadToHeadConfig).name)
-    made.rows("head_to_head.csv", COLUMNS, rows, show=True)
+    outputs = Outputs(runs / load(config_path, HeadToHeadConfig).name)
+    outputs.rows("head_to_head.csv", COLUMNS, rows, show=True)
     lines = sorted([repeat.question, repeat.text, f"{repeat.share:.3f}", str(repeat.runs)] for repeat in repeats)
-    made.csv("left_out.csv", [["question", "training_text", "share", "runs"], *lines])
-    made.end()
+    outputs.csv("left_out.csv", [["question", "training_text", "share", "runs"], *lines])
+    outputs.end()
 
 
 def played(config_path: Path, runs: Path) -> tuple[list[Row], list[Repeat]]:
@@ -158,7 +158,7 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
     lengths = {question.id: len(question.words) for question in questions}
     order = np.argsort(buzzes.question, kind="stable")
     ids, starts = np.unique(buzzes.question[order], return_index=True)
-    found = {}
+    by_question = {}
     for id, chosen in zip(ids.tolist(), np.split(order, starts[1:]), strict=True):
         if id not in lengths:
             continue
@@ -166,8 +166,8 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
             wrong = buzzes.words[chosen][buzzes.words[chosen] != lengths[id]][0]
             raise DataError(f"{buzzes.name}: buzzes on {id} count {wrong} words, the question has {lengths[id]}")
         heard = np.clip(buzzes.word[chosen] + 1 - first_word, 1, lengths[id])
-        found[id] = Opponents(heard, buzzes.correct[chosen])
-    return found
+        by_question[id] = Opponents(heard, buzzes.correct[chosen])
+    return by_question
 
 
 def play_of(trace: QuestionTrace) -> Play:
@@ -214,24 +214,23 @@ def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]
         "beatable": float(np.mean(beatable)),
         **{f"{value:+d}": float(np.mean(won == value)) for value in POINTS},
     }
-    return {
-        **{name: (share, 1.0) for name, share in shares.items()},
-        "right-when-first": (first * play.right, first),
-    }
+    return {**{name: (share, 1.0) for name, share in shares.items()}, "right-when-first": (first * play.right, first)}
 
 
 def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], config: HeadToHeadConfig) -> list[Row]:
     """The lines of one contestant: the measures, then the run's metrics on the same questions."""
-    found = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
-    tables = {name: np.array([one[name] for one in found]) for name in (*MEASURES, *(f"{p:+d}" for p in POINTS))}
+    measured = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
+    tables = {
+        name: np.array([values[name] for values in measured]) for name in (*MEASURES, *(f"{p:+d}" for p in POINTS))
+    }
     how = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
-    there = np.array([question.id in opponents for question in result.questions])
+    is_played = np.array([question.id in opponents for question in result.questions])
     scored: list[tuple[Resampled, np.ndarray, str]] = [
         (Mean(name), table, f"{name}|{how}")
         for name, table in tables.items()
         if table[:, 1].sum() > 0  # never first: no right-when-first
     ]
-    scored += [(m, result.stats[m.name][there], m.signature()) for m in result.metrics if m.name in result.stats]
+    scored += [(m, result.stats[m.name][is_played], m.signature()) for m in result.metrics if m.name in result.stats]
     metrics, stats, signatures = zip(*scored, strict=True)
     intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
     return [

@@ -47,20 +47,20 @@ def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str,
 
     `training` holds names of the manifest or files of JSON lines whose records have a `text`.
     """
-    own = {question.id: runs(question.text) for question in questions}
+    runs_of = {question.id: runs(question.text) for question in questions}
     with_run: defaultdict[Run, list[str]] = defaultdict(list)
-    for id, its in own.items():
-        for run in its:
+    for id, text_runs in runs_of.items():
+        for run in text_runs:
             with_run[run].append(id)
-    found: dict[str, Repeat] = {}
+    nearest_text: dict[str, Repeat] = {}
     for name, text in tqdm(_texts(training), "training texts against the questions", mininterval=2, leave=False):
-        its = runs(text)
-        for id, shared in Counter(id for run in its for id in with_run.get(run, ())).items():
-            repeat = Repeat(id, name, shared / min(len(its), len(own[id])), shared)
-            known = found.get(id)
-            if known is None or (repeat.excluded, repeat.share) > (known.excluded, known.share):
-                found[id] = repeat
-    return found
+        text_runs = runs(text)
+        for id, shared in Counter(id for run in text_runs for id in with_run.get(run, ())).items():
+            repeat = Repeat(id, name, shared / min(len(text_runs), len(runs_of[id])), shared)
+            best = nearest_text.get(id)
+            if best is None or (repeat.excluded, repeat.share) > (best.excluded, best.share):
+                nearest_text[id] = repeat
+    return nearest_text
 
 
 def runs(text: str) -> set[Run]:
@@ -70,9 +70,9 @@ def runs(text: str) -> set[Run]:
 
 
 def _texts(training: Sequence[str]) -> Iterator[tuple[str, str]]:
-    known = {entry.name for entry in download.entries()}
+    names = {entry.name for entry in download.entries()}
     for source in training:
-        path = download.path_of(source) if source in known else Path(source)
+        path = download.path_of(source) if source in names else Path(source)
         for i, record in enumerate(records.json_lines(path)):
             if not isinstance(record.get("text"), str):
                 raise DataError(f"{path}: record {i}: has no text")

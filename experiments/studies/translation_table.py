@@ -4,7 +4,7 @@
 
 Question: what quality does each translator reach, at what lag, and what does reading further ahead buy it?  A segment
 is one question of XQB, or one sentence of a news test; every number is over segments, with a 95% bootstrap interval.  A
-translator that is not installed, or a test set that cannot be had, is left out, and the table says so.
+translator that is not installed, or a test set that is not available, is left out, and the table says so.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from experiments.contestant import Value
 from experiments.grid import DECODED, intervals_of
 from experiments.lab.ledger import Row, row_of
-from experiments.made import LeftOut, Made
 from experiments.needs import Needs
+from experiments.outputs import LeftOut, Outputs
 from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.registry import did_you_mean
@@ -115,33 +115,33 @@ Wanted = tuple[Cell, Sequence[Question]]
 def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
     """`sqa translations CONFIG`: what the store lacks is translated; then table and figure; the table on stdout.
 
-    `sets` names those of the config's test sets that are wanted; none = all.
+    sets: the wanted test sets of the config; none = all.
     """
     config = load(config_path, TableConfig)
-    known = [test.name for test in config.sets]
+    names = [test.name for test in config.sets]
     wrong = [
-        f"sets: no {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}" for name in sets if name not in known
+        f"sets: no {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}" for name in sets if name not in names
     ]
     if wrong:
         raise ConfigError(wrong)
-    config = replace(config, sets=tuple(test for test in config.sets if test.name in (sets or known)))
+    config = replace(config, sets=tuple(test for test in config.sets if test.name in (sets or names)))
     rows, left_out = measure(config, Store(runs))
-    made = Made(runs / config.name)
-    made.rows("table.csv", COLUMNS, rows, show=True)
+    outputs = Outputs(runs / config.name)
+    outputs.rows("table.csv", COLUMNS, rows, show=True)
     if any(row.metric == "dal" for row in rows):
-        made.picture("figure8", quality_over_lag, rows)
-    made.differences((), left_out, show=False)
-    made.end()
+        outputs.picture("figure8", quality_over_lag, rows)
+    outputs.differences((), left_out, show=False)
+    outputs.end()
 
 
 def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]]:
     """All rows in the order of the config, and what has none.  No row at all: DataError.
 
-    Inside `scheduled(...)` they are made by the workers of a scheduler, whose store then takes the place of `store`.
+    Inside `scheduled(...)` the workers of a scheduler make them, in its store instead of `store`.
     """
-    found = list(_wanted(config))
-    wanted = [one for one in found if not isinstance(one, LeftOut)]
-    left_out = [one for one in found if isinstance(one, LeftOut)]
+    outcomes = list(_wanted(config))
+    wanted = [outcome for outcome in outcomes if not isinstance(outcome, LeftOut)]
+    left_out = [outcome for outcome in outcomes if isinstance(outcome, LeftOut)]
     for out in left_out:
         print(f"{out.label}: left out, {out.reason}", file=sys.stderr)
     if not wanted:
@@ -159,42 +159,42 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
 
 def _wanted(config: TableConfig) -> Iterator[Wanted | LeftOut]:
     """The rows that can be made, in the order of the config, and what cannot."""
-    for asked in config.sets:
+    for test in config.sets:
         try:
-            dataset, questions = load_set(asked, config.limit)
+            dataset, questions = load_set(test, config.limit)
         except DataError as error:
-            yield LeftOut(asked.name, str(error).splitlines()[0])
+            yield LeftOut(test.name, str(error).splitlines()[0])
             continue
-        for translator in (t for t in config.translators if t.pair == asked.pair):
+        for translator in (t for t in config.translators if t.pair == test.pair):
             if reason := translator.needs.missing() if translator.needs else "":
-                yield LeftOut(f"{asked.name} {translator.label}", reason)
+                yield LeftOut(f"{test.name} {translator.label}", reason)
                 continue
             for k in translator.k or (None,):
                 run = run_from_mapping({**translator.run(k), "dataset": {"name": dataset}})
-                yield Cell(asked.name, translator, k, run), questions
+                yield Cell(test.name, translator, k, run), questions
 
 
 def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig) -> list[Row]:
     """The rows, made by workers; these find the questions in the store, and need no data of their own."""
     from sqa.run.spread import PROCESSES, Job, spread
 
-    given = {id(questions): scheduler.store.keep(questions) for _, questions in wanted}
+    stored = {id(questions): scheduler.store.keep(questions) for _, questions in wanted}
     jobs = []
     for cell, questions in wanted:
         # prefix translations of a program are remembered within a process, so its k stay together
-        beside, kept = "" if cell.run.translator.name in DECODED else cell.translator.label, given[id(questions)]
+        beside, kept = "" if cell.run.translator.name in DECODED else cell.translator.label, stored[id(questions)]
         jobs.append(Job(cell.run, partial(_finish, cell, config, kept), given=kept, beside=beside))
     rows: dict[int, list[Row]] = {}
     with progress.bar("translations", len(jobs), unit="run") as bar:
-        for place, found in spread(scheduler, jobs, PROCESSES):
-            rows[place] = found
+        for index, rows_of in spread(scheduler, jobs, PROCESSES):
+            rows[index] = rows_of
             bar.update()
-    return [row for place in range(len(wanted)) for row in rows[place]]
+    return [row for index in range(len(wanted)) for row in rows[index]]
 
 
-def _finish(cell: Cell, config: TableConfig, given: str, store: Store, parts: Parts) -> list[Row]:
+def _finish(cell: Cell, config: TableConfig, stored: str, store: Store, parts: Parts) -> list[Row]:
     """On a worker, when all blocks of a row are in the store."""
-    return measure_one(cell, config, store.kept(given), store, parts, progress=False)
+    return measure_one(cell, config, store.kept(stored), store, parts, progress=False)
 
 
 def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:
@@ -214,8 +214,8 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
             raise DataError(f"{path}: there is no such file of sentences")
         return name, _sentences(name, language, ((row[0], row[1]) for row in table(path, 2)), limit)
     if name not in datasets.question_sets() and not path.suffix:
-        known = (*datasets.question_sets(), *parts)
-        raise ConfigError(f"sets: no test set {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
+        names = (*datasets.question_sets(), *parts)
+        raise ConfigError(f"sets: no test set {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
     questions = datasets.load_questions(name, limit)
     if others := {question.language for question in questions} - {language}:
         raise ConfigError(f"sets: {name} is in {', '.join(sorted(others))}, its pair is {config.pair}")
@@ -224,15 +224,15 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
 
 def _sentences(name: str, language: str, pairs: Iterable[tuple[str, str]], limit: int | None) -> list[Question]:
     """Each pair as a question of one sentence."""
-    found = []
+    questions = []
     for i, (source, target) in enumerate(islice(pairs, limit)):
         words, english = tuple(source.split()), target.strip()
         if not words or not english:
             raise DataError(f"{name}: line {i + 1} has an empty side")
-        found.append(Question(f"{name}-{i}", name, language, (words,), (english,), page=""))
-    if not found:
+        questions.append(Question(f"{name}-{i}", name, language, (words,), (english,), page=""))
+    if not questions:
         raise DataError(f"{name}: no sentences in it")
-    return found
+    return questions
 
 
 def measure_one(
@@ -254,7 +254,7 @@ def measure_one(
         ]
     )
     return [
-        *(row_of(key, name, found, units[name], signatures[name]) for name, found in intervals.items()),
+        *(row_of(key, name, interval, units[name], signatures[name]) for name, interval in intervals.items()),
         *(Row(key, name, share, n=len(questions), unit="share") for name, share in zip(SHARES, odd, strict=True)),
     ]
 
@@ -270,12 +270,12 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
 
 def quality_over_lag(rows: Sequence[Row]) -> Figure:
     """Figure 8: BLEU over DAL, a panel for each test set, a line through the k of each translator that has a lag."""
-    looks = list(dict.fromkeys(row.cell[2] for row in rows))
+    names = list(dict.fromkeys(row.cell[2] for row in rows))
     panels = []
     for test in dict.fromkeys(row.cell[1] for row in rows if row.metric == "dal"):
         lags = [row for row in rows if (row.cell[1], row.metric) == (test, "dal")]
         timed = {row.cell for row in lags}
         bleu = (row for row in rows if row.metric == "bleu" and row.cell in timed)
-        panels.append(plots.Panel(f"BLEU, {test}, {lags[0].n:,}", plots.lines(bleu, 2, 3, looks, over=lags)))
+        panels.append(plots.Panel(f"BLEU, {test}, {lags[0].n:,}", plots.lines(bleu, 2, 3, names, over=lags)))
     grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     return plots.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)

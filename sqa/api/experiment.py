@@ -137,7 +137,7 @@ class Results(Sequence[Result]):
         with style(to_files=False):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
-            draw(ax, Panel("", [Line(name, look, by_k) for look, (name, by_k) in enumerate(lines.items())], label))
+            draw(ax, Panel("", [Line(name, i, by_k) for i, (name, by_k) in enumerate(lines.items())], label))
             ax.set_xlabel("k (source words read first)")
             ax.set_ylim(bottom=0)
             if lines:

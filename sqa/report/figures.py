@@ -140,10 +140,10 @@ def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: 
     grid = []
     for metric, label in panels:
         lines = []
-        for look, (name, runs) in enumerate(series.items()):
+        for index, (name, runs) in enumerate(series.items()):
             if drawn := {str(run.k or run.label): run.rows for run in runs if _shown(run, metric)}:
                 x = {k: float(rows[lag].value or 0) for k, rows in drawn.items()} if lag else None
-                lines.append(Line(_legend(name), look, {k: rows[metric] for k, rows in drawn.items()}, x=x))
+                lines.append(Line(_legend(name), index, {k: rows[metric] for k, rows in drawn.items()}, x=x))
         grid.append(Panel(label, lines))
     return over_k([grid], xlabel, 2.0, PAGE, palette.named, bars=bool(lag))
 
@@ -239,8 +239,8 @@ def _source_figure(panels: Series, names: Mapping[str, str], bands: Mapping[str,
         lines = []
         for i, run in enumerate(runs):
             k = "full input" if run.k == "full" else f"k = {run.k}"
-            label, look = (k, ks.index(run.k or "")) if in_order else (_legend(names[run.label]), len(ks) + i)
-            lines.append(Line(label, look, _points(bands[run.label]), x=x))
+            label, index = (k, ks.index(run.k or "")) if in_order else (_legend(names[run.label]), len(ks) + i)
+            lines.append(Line(label, index, _points(bands[run.label]), x=x))
         drawn.append(Panel(name, lines))
     columns = min(2, len(drawn))
     grid = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]

@@ -116,7 +116,7 @@ class Line(NamedTuple):
     """A line, or with one k a dot."""
 
     label: str
-    look: int  # index of its colour and marker: the same in every panel
+    number: int  # of its colour and marker: the same in every panel
     by_k: Mapping[str, Point]
     human: Point | None = None  # the same of the human translation: a dotted line
     x: Mapping[str, float] | None = None  # k -> lag, or share read; None: the axis has the k
@@ -140,26 +140,26 @@ def order(k: int | str) -> float:
 
 def lines(
     rows: Iterable[Any],
-    name: int,
+    by: int,
     x: int,
-    looks: Sequence[str] = (),
+    names: Sequence[str] = (),
     label: Callable[[str], str] = str,
     over: Iterable[Any] | None = None,
 ) -> list[Line]:
-    """A line of rows for each value in column `name` of their cells, over those in column `x`.
+    """A line of rows for each value in column `by` of their cells, over those in column `x`.
 
-    looks: the names in the order of their looks.  over: the rows of the metric on the x axis, with the same cells.
+    names: in the order of their colours and markers.  over: the rows of the metric on the x axis, with the same cells.
     """
     by_name: dict[str, dict[str, Point]] = {}
     for row in rows:
-        by_name.setdefault(row.cell[name], {})[row.cell[x]] = row
+        by_name.setdefault(row.cell[by], {})[row.cell[x]] = row
     lags: dict[str, dict[str, float]] = {}
     for row in over or ():
-        lags.setdefault(row.cell[name], {})[row.cell[x]] = row.value
-    names = list(looks or by_name)
+        lags.setdefault(row.cell[by], {})[row.cell[x]] = row.value
+    order_of_names = list(names or by_name)
     return [
-        Line(label(each), names.index(each), by_name[each], x=None if over is None else lags.get(each, {}))
-        for each in sorted(by_name, key=names.index)
+        Line(label(each), order_of_names.index(each), by_name[each], x=None if over is None else lags.get(each, {}))
+        for each in sorted(by_name, key=order_of_names.index)
     ]
 
 
@@ -195,7 +195,7 @@ def draw(axes: Axes, panel: Panel, colours: Sequence[str] = COLOURS, bars: bool 
     for index, line in enumerate(panel.lines):
         x = {k: float(i) for i, k in enumerate(ks)} if line.x is None else line.x
         offset = OFFSET * (index + 1) if line.x is None else 0.0
-        _draw(axes, line, x, offset, colours[line.look % len(colours)], bars)
+        _draw(axes, line, x, offset, colours[line.number % len(colours)], bars)
     if all(line.x is None for line in panel.lines):
         axes.set_xticks(range(len(ks)), ks)
     axes.set_title(panel.title, loc="left")
@@ -203,22 +203,28 @@ def draw(axes: Axes, panel: Panel, colours: Sequence[str] = COLOURS, bars: bool 
 
 
 def _draw(axes: Axes, line: Line, x: Mapping[str, float], offset: float, colour: str, bars: bool) -> None:
-    marker = MARKERS[line.look % len(MARKERS)]
+    marker = MARKERS[line.number % len(MARKERS)]
     ks = sorted((k for k in line.by_k if k in x), key=lambda k: (order(k), x[k]))
     rows, at = [line.by_k[k] for k in ks], [x[k] for k in ks]
     ends = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
     low, high = [low for low, _ in ends], [high for _, high in ends]
     if len(rows) == 1:
         value = rows[0].value
-        look: dict[str, Any] = {"linestyle": "", "elinewidth": 0.8, "capsize": 1.5}
+        options: dict[str, Any] = {"linestyle": "", "elinewidth": 0.8, "capsize": 1.5}
         arms = [[max(0.0, value - low[0])], [max(0.0, high[0] - value)]] if ends else None
-        axes.errorbar([at[0] + offset], [value], yerr=arms, color=colour, marker=marker, label=line.label, **look)
+        axes.errorbar([at[0] + offset], [value], yerr=arms, color=colour, marker=marker, label=line.label, **options)
     elif rows:
         if len(ends) == len(rows) and bars:
             axes.vlines(at, low, high, color=colour, alpha=0.35, linewidth=0.8)
-            look = {"xytext": (0, 3.5), "textcoords": "offset points", "ha": "center", "fontsize": 5, "color": colour}
+            options = {
+                "xytext": (0, 3.5),
+                "textcoords": "offset points",
+                "ha": "center",
+                "fontsize": 5,
+                "color": colour,
+            }
             for k, position, row in zip(ks, at, rows, strict=True):
-                axes.annotate(k, (position, row.value), **look)
+                axes.annotate(k, (position, row.value), **options)
         elif len(ends) == len(rows):
             axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
         every = max(1, len(at) // MAX_MARKERS)
@@ -235,7 +241,7 @@ class Dot(NamedTuple):
 
     y: float  # index of its name, from above
     row: Any  # a ledger's row: `value`, `arms`
-    look: int = 0  # index of its colour and marker
+    number: int = 0  # of its colour and marker
     label: str | None = None  # in the legend
     size: float = 3  # points, of its marker
     width: float = 0.9  # points, of its interval
@@ -251,8 +257,8 @@ def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: flo
                 [dot.row.value],
                 [dot.y],
                 xerr=[[arm] for arm in dot.row.arms],
-                color=COLOURS[dot.look],
-                marker=MARKERS[dot.look],
+                color=COLOURS[dot.number],
+                marker=MARKERS[dot.number],
                 markersize=dot.size,
                 linestyle="",
                 linewidth=dot.width,

@@ -99,9 +99,9 @@ def surroundings(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elastic.elastic_index, "check_index", lambda *_: None)
     monkeypatch.setattr(elastic.elastic_index, "explained", lambda *_: nullcontext())
     monkeypatch.setattr(e5, "page_texts", lambda pages: {"Lima": pages})
-    found = bertscore.find_model
+    find_model = bertscore.find_model
     monkeypatch.setattr(
-        bertscore, "find_model", lambda name, *more: found(places.path("lm") if "/" not in name else name, *more)
+        bertscore, "find_model", lambda name, *more: find_model(places.path("lm") if "/" not in name else name, *more)
     )
 
 
@@ -112,8 +112,8 @@ def filled(value: Any, places: Places) -> Any:
     if isinstance(value, list):
         return [filled(item, places) for item in value]
     if isinstance(value, str) and value.startswith("@"):
-        place, colon, attribute = value[1:].partition(":")
-        return f"{places.path(place)}{colon}{attribute}"
+        part, colon, attribute = value[1:].partition(":")
+        return f"{places.path(part)}{colon}{attribute}"
     return value
 
 

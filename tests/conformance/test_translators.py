@@ -151,7 +151,7 @@ CASES = [
 ]
 
 
-class Made(NamedTuple):
+class Outputs(NamedTuple):
     """How to build a case's translator, again and again."""
 
     case: Case
@@ -170,7 +170,7 @@ def make(request, tmp_path_factory):
     if case.needs and find_spec(case.needs) is None:
         pytest.skip(f"{case.name} needs the package {case.needs}")
     options = case.options(tmp_path_factory.mktemp(case.name))
-    return Made(case, TRANSLATORS.config_class(case.name)(**options))
+    return Outputs(case, TRANSLATORS.config_class(case.name)(**options))
 
 
 @pytest.fixture(scope="module")

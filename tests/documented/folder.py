@@ -99,8 +99,8 @@ def _copied(question: Question) -> Iterator[dict[str, object]]:
     """A submission of the source words themselves, each as it comes, and one page at the end."""
     last = len(question.words) - 1
     for step, word in enumerate(question.words):
-        said = {"guess": "Peru" if step == last else "", "buzz": step == last}
-        yield {"question": question.id, "step": step, "token": word, "g": step + 1, **said}
+        answer = {"guess": "Peru" if step == last else "", "buzz": step == last}
+        yield {"question": question.id, "step": step, "token": word, "g": step + 1, **answer}
 
 
 def _lines(path: Path, rows: Iterable[dict[str, object]]) -> None:

@@ -53,9 +53,9 @@ def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
         lexer = shlex.shlex(" ".join(words), posix=True, punctuation_chars="|;&>")
         lexer.whitespace_split = True
         for operator, group in itertools.groupby(lexer, lambda token: set(token) <= set("|;&>")):
-            found = list(itertools.dropwhile(_SETTING.fullmatch, group))
-            if not operator and found and found[0] in HEADS:
-                yield [word for word in found if word != "..."], complete
+            command = list(itertools.dropwhile(_SETTING.fullmatch, group))
+            if not operator and command and command[0] in HEADS:
+                yield [word for word in command if word != "..."], complete
 
 
 # ------------------------------------------------------------------------------------- commands against the program
@@ -103,11 +103,11 @@ def _option(command: Any, word: str) -> Any:
 
 
 def _counted(command: Any, given: set[str], values: int, complete: bool) -> str:
-    places = [param for param in command.params if param.param_type_name == "argument"]
-    free = any(param.nargs == -1 for param in places) or command.context_settings.get("allow_extra_args")
-    if values > len(places) and not free and not hasattr(command, "commands"):
-        return f"{command.name} takes {len(places)} arguments, not {values}"
-    if complete and values < sum(param.required for param in places):
+    positions = [param for param in command.params if param.param_type_name == "argument"]
+    free = any(param.nargs == -1 for param in positions) or command.context_settings.get("allow_extra_args")
+    if values > len(positions) and not free and not hasattr(command, "commands"):
+        return f"{command.name} takes {len(positions)} arguments, not {values}"
+    if complete and values < sum(param.required for param in positions):
         return f"{command.name} needs more arguments than {values}"
-    missing = {p.name for p in command.params if p.required and p not in places} - given
+    missing = {p.name for p in command.params if p.required and p not in positions} - given
     return f"{command.name} needs {', '.join(sorted(missing))}" if complete and missing else ""

@@ -56,8 +56,8 @@ def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.C
     assert "sqa: drop: 1 in 1 of 1 questions, 0.7 nats of log MRR lost there" in captured.err.splitlines()
     assert (finished / LINKS).is_file()
     main(finished, top=1, questions=["q"], kinds=["drop"], as_json=True)
-    [found] = json.loads(capsys.readouterr().out)
-    assert found["loss"] == pytest.approx(math.log(2))
+    [result] = json.loads(capsys.readouterr().out)
+    assert result["loss"] == pytest.approx(math.log(2))
 
 
 def test_open_run_reads_what_the_pipeline_wrote(finished: Path) -> None:

@@ -21,8 +21,8 @@ every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: pat
 
 
 def cells(path: Path, kind: str) -> list[dict[str, Any]]:
-    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in found if cell["cell_type"] == kind]
+    results = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in results if cell["cell_type"] == kind]
 
 
 def source(cell: dict[str, Any]) -> str:

@@ -305,14 +305,14 @@ def test_a_dataclass_is_a_part_and_its_fields_are_its_keys(mine: Path) -> None:
 
 
 def test_a_perturbation_of_your_own(mine: Path) -> None:
-    place = f"{mine / 'mine.py'}:shout"
-    loaded = QuestionData("es").load("mini-es", 0, ["typos", place])
+    shout = f"{mine / 'mine.py'}:shout"
+    loaded = QuestionData("es").load("mini-es", 0, ["typos", shout])
     transforms = {example["transform"] for example in loaded["robustness"]}
     assert transforms == {"typos", "shout"}
     copy = next(question_of(example) for example in loaded["robustness"] if example["transform"] == "shout")
     assert copy.id.endswith("_shout") and copy.text.isupper()
     with pytest.raises(ConfigError) as raised:
-        perturb.chosen([f"{mine / 'mine.py'}:words", place, place, "typo"])
+        perturb.chosen([f"{mine / 'mine.py'}:words", shout, shout, "typo"])
     assert raised.value.problems == (
         "perturbation: mine.py:words made a Words, expected a Perturbation",
         "perturbation: unknown 'typo', did you mean 'typos'; known: names, gender, typos, casing, punctuation, "

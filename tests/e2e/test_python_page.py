@@ -24,9 +24,9 @@ def test_the_page_of_the_python_interface(tmp_path: Path, monkeypatch: pytest.Mo
     text = re.sub(r"^```.*$", "", PAGE.read_text("utf-8"), flags=re.MULTILINE)
     page = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
     assert len(page.examples) > 15
-    said: list[str] = []
-    result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(page, out=said.append)
-    assert not result.failed, "".join(said)
+    printed: list[str] = []
+    result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(page, out=printed.append)
+    assert not result.failed, "".join(printed)
     assert (tmp_path / "ew_over_k.png").stat().st_size > 5_000
 
 
@@ -34,8 +34,8 @@ def test_import_sqa_loads_nothing() -> None:
     code = (
         "import sys, sqa; print(sorted({'numpy', 'torch', 'yaml', 'sqa.api', 'sqa.run'} & set(sys.modules)), sqa.run)"
     )
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.startswith("[] <module 'sqa.run'")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("[] <module 'sqa.run'")
 
 
 def test_what_is_not_there_is_said_at_once(tmp_path: Path) -> None:

@@ -386,8 +386,11 @@ def test_every_row_and_every_walk_has_one() -> None:
     rows = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Where a new thing goes")[2]
     rows = rows.partition("\n## ")[0]
     walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Four walks")[2].partition("\n## ")[0]
-    told = {*re.findall(r"^\| ([^|]+) \|", rows, re.MULTILINE), *re.findall(r"^\*\*([^*]+)\*\*", walks, re.MULTILINE)}
-    assert told - {"new"} == {recipe.new for recipe in RECIPES}
+    titles = {
+        *re.findall(r"^\| ([^|]+) \|", rows, re.MULTILINE),
+        *re.findall(r"^\*\*([^*]+)\*\*", walks, re.MULTILINE),
+    }
+    assert titles - {"new"} == {recipe.new for recipe in RECIPES}
 
 
 def test_every_name_that_the_recipes_give_is_there() -> None:

@@ -83,8 +83,8 @@ def test_nothing_is_taken_from_the_repository(user: User) -> None:
         "import sqa, sqa_services, smt, guessers, buzzers, experiments, sqa.core.paths as p; "
         "print(*(m.__file__ for m in (sqa, sqa_services, smt, guessers, buzzers, experiments)), p.ROOT, sep='\\n')"
     )
-    for place in user.run(str(user.bin / "python"), "-c", code).splitlines():
-        assert Path(place).is_relative_to(user.packages)
+    for path in user.run(str(user.bin / "python"), "-c", code).splitlines():
+        assert Path(path).is_relative_to(user.packages)
     assert (user.packages / "sqa" / "py.typed").is_file()
     assert "installed" in json.loads(user.sqa("doctor", "--json"))[0]["remark"]
     assert "usage" in user.run(str(user.bin / "python"), "-m", "sqa.module", "guessers.evaluate", "--help")

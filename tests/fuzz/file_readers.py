@@ -123,10 +123,10 @@ class Outcome:
 
 def attempt(reader: Reader, folder: Path) -> Outcome:
     """Read the corrupted file as a user would."""
-    said, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # a terminal that refuses half pairs
+    err, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # a terminal that refuses half pairs
     code, trace, began = 0, "", time.process_time()
     try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(out):
+        with contextlib.redirect_stderr(err), contextlib.redirect_stdout(out):
             if callable(reader.read):
                 reader.read(folder)
             else:
@@ -135,17 +135,17 @@ def attempt(reader: Reader, folder: Path) -> Outcome:
                     command()
     except SqaError as error:
         code = error.exit_code
-        said.write(str(error))
+        err.write(str(error))
     except OSError as error:  # as the command's own `main` does
         code = 3
-        said.write(f"{error.filename}: {error.strerror}")
+        err.write(f"{error.filename}: {error.strerror}")
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     except Exception:
         trace = traceback.format_exc()
     out.flush()
-    told = said.getvalue() + out.buffer.getvalue().decode() * (reader.name.startswith("vist"))  # as the original does
-    return Outcome(code, told, time.process_time() - began, trace)
+    message = err.getvalue() + out.buffer.getvalue().decode() * (reader.name.startswith("vist"))  # as the original does
+    return Outcome(code, message, time.process_time() - began, trace)
 
 
 JSON_LINES = (by.json_line, by.json_line, by.json_line, *by.BYTES)
@@ -171,6 +171,7 @@ CLASSES = {
     "correlation": CorrelationConfig,
     "figure6": FigureConfig,
     "figure7": FigureConfig,
+    "figure10": FigureConfig,
     "guessers": ReportConfig,
     "head_to_head": HeadToHeadConfig,
     "lm_es_en": LmConfig,
@@ -255,7 +256,7 @@ def _of_data() -> list[Reader]:
     heard, spoken = (DATA / "listening/questions.jsonl").read_bytes(), (example / "simulstream.jsonl").read_bytes()
     passage = b'{"id": "a", "title": "Peru", "text": "Lima is its capital."}\n'
     pages, manifest = (example / "pages.jsonl").read_bytes(), (DATA / "manifest.yaml").read_bytes()
-    found = [
+    entries = [
         _questions("questions", "questions.jsonl", good.QUESTIONS, JSON_LINES),
         _questions("questions.json", "questions.json", document, JSON),
         _questions("questions.zst", "questions.jsonl.zst", zipped, of_zipped),
@@ -273,28 +274,28 @@ def _of_data() -> list[Reader]:
     conventions = ("simuleval-1.1", "omnisteval", "simuleval-1.0.2", "iwslt-2020-final", "iwslt-2020-first")
     for convention in conventions:
         words = ("latency", "{}/instances.log", "--convention", convention)
-        found.append(Reader(f"latency {convention}", {"instances.log": log}, "instances.log", JSON_LINES, words))
+        entries.append(Reader(f"latency {convention}", {"instances.log": log}, "instances.log", JSON_LINES, words))
     references = b"\n".join(json.loads(line)["reference"].encode() for line in log.splitlines()) + b"\n"
     both = {"instances.log": log, "refs.txt": references}
     words = ("latency", "{}/instances.log", "--references", "{}/refs.txt", "--json")
-    found.append(Reader("latency references", both, "refs.txt", by.BYTES, words))
+    entries.append(Reader("latency references", both, "refs.txt", by.BYTES, words))
     words = ("latency", "{}/instances.log", "--computation-aware", "--source", "speech")
-    found.append(Reader("latency elapsed", {"instances.log": log}, "instances.log", JSON_LINES, words))
-    return found
+    entries.append(Reader("latency elapsed", {"instances.log": log}, "instances.log", JSON_LINES, words))
+    return entries
 
 
 def _of_results() -> list[Reader]:
     files = {"questions.jsonl": good.QUESTIONS, "s.jsonl": good.submission()}
     validate = ("validate", "sqa", "{}/s.jsonl", "--questions", "{}/questions.jsonl")
     stories = dict(zip(("test.json", "gold.json"), good.stories(), strict=True))
-    told = ("Story", "story", "stories", "JSON")
+    names = ("Story", "story", "stories", "JSON")
     export = ("export", "{}/run", "--to", "jsonl", "--output", "{}/out")
     whole = ("run", "run the config again")
     scores = b"question\tscore\none\t0.5\ntwo\t0.25\n"
-    found = [
+    entries = [
         Reader("submission", files, "s.jsonl", JSON_LINES, validate),
-        Reader("vist", stories, "test.json", JSON, _evaluate, named=told),
-        Reader("vist gold", stories, "gold.json", JSON, _evaluate, named=told),
+        Reader("vist", stories, "test.json", JSON, _evaluate, named=names),
+        Reader("vist gold", stories, "gold.json", JSON, _evaluate, named=names),
         Reader("curve", {"c.json": json.dumps(good.CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
         _file("scores", "s.tsv", scores, TABLE, lambda path: read_scores(path, SEGMENTS)),
     ]
@@ -303,16 +304,16 @@ def _of_results() -> list[Reader]:
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
         # what a corrupted name leads to
         named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
-        found.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
-    found.append(
+        entries.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
+    entries.append(
         Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(f / "run/report.tsv"), finished_run)
     )
     for stage in ("translate", "guess", "buzz"):
         for name, changes in {"manifest.json": JSON, "block-0000.npz": by.BYTES}.items():
-            found.append(
+            entries.append(
                 Reader(f"store {stage} {name}", {}, f"store/{stage}/*/{name}", changes, export, finished_run, whole)
             )
-    return found
+    return entries
 
 
 def _of_configs() -> list[Reader]:
@@ -327,7 +328,7 @@ def _of_configs() -> list[Reader]:
 
 def _of_models() -> list[Reader]:
     models = DATA / "models"
-    found = []
+    entries = []
     for name, file, changes, read in (
         ("buzzer-mlp-bm25", "config.json", JSON, lambda f: build_mlp(LearntConfig(model=str(f)))),
         ("buzzer-mlp-bm25", "model.safetensors", TENSORS, lambda f: build_mlp(LearntConfig(model=str(f)))),
@@ -342,7 +343,7 @@ def _of_models() -> list[Reader]:
         ("es-en", "vocabulary.model", by.BYTES, load_bundle),
     ):
         share = 0.2 if name == "es-en" else 1.0
-        found.append(
+        entries.append(
             Reader(f"{name} {file}", {}, file, changes, read, functools.partial(Path, models, name), share=share)
         )
     shape = {"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
@@ -351,7 +352,7 @@ def _of_models() -> list[Reader]:
     bpe = {"format": 1, "bpe": "none", "codes": "", "moses": "", "source": symbols, "target": symbols}
     hub = {"config.json": b'{"model_type": "marian"}', "model.safetensors": EMPTY, "tokenizer.json": b"{}"}
     return [
-        *found,
+        *entries,
         Reader("language model", {"config.json": json.dumps(shape).encode()}, "config.json", JSON, read_shape),
         _file("fairseq dictionary", "dict.txt", b"the 9\nof 8\nand 7\n", by.BYTES, read_dictionary),
         _file("bpe", "v.json", json.dumps(bpe).encode(), JSON, BpeVocabulary.load),

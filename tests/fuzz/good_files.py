@@ -29,7 +29,7 @@ def log() -> bytes:
     for record in RECORDS:
         for source, text in zip(record["source"], record["reference"], strict=False):
             size, words = len(source.split()), text.split()
-            delays = [min(size, place + 3) for place in range(len(words))]
+            delays = [min(size, index + 3) for index in range(len(words))]
             row = {"index": len(rows), "prediction": text, "delays": delays, "elapsed": [d + 0.5 for d in delays]}
             row |= {"prediction_length": len(words), "reference": text, "source": source, "source_length": size}
             rows.append(row | {"reference_length": len(words), "metric": {}})
@@ -72,12 +72,12 @@ def submission() -> bytes:
 
 def stories() -> tuple[bytes, bytes]:
     """A VIST submission, and its annotations."""
-    told = [{"album_id": "1", "photo_sequence": ["a", "b"], "story_text_normalized": "a man went out ."}]
+    message = [{"album_id": "1", "photo_sequence": ["a", "b"], "story_text_normalized": "a man went out ."}]
     rows = [
         {"story_id": "s1", "photo_flickr_id": p, "worker_arranged_photo_order": i, "text": "a man went"}
         for i, p in enumerate("ab")
     ]
-    return json.dumps({"output_stories": told}).encode(), json.dumps({"annotations": [[r] for r in rows]}).encode()
+    return json.dumps({"output_stories": message}).encode(), json.dumps({"annotations": [[r] for r in rows]}).encode()
 
 
 def wav() -> bytes:

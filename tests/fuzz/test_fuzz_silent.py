@@ -149,14 +149,14 @@ def test_a_mistake_is_refused_by_line(kind: str, reader: str, tmp_path: Path) ->
     read(path)  # what refuses everything would pass the rest
     for case in range(CASES):
         rng = random.Random(f"{SEED} {kind} {reader} {case}")
-        place = rng.randrange(len(rows))
+        index = rng.randrange(len(rows))
         lines = [json.dumps(row) for row in rows]
-        lines[place] = corrupt(rng, reader, rows[place])
+        lines[index] = corrupt(rng, reader, rows[index])
         path.write_text("".join(f"{line}\n" for line in lines))
         with pytest.raises(DataError) as caught:
             read(path)
-        told = str(caught.value)
-        assert told.startswith(f"{path}:{place + 1}:") and "\n" not in told, (case, lines[place], told)
+        message = str(caught.value)
+        assert message.startswith(f"{path}:{index + 1}:") and "\n" not in message, (case, lines[index], message)
 
 
 def test_a_buzz_that_is_there_again_is_refused_by_line(tmp_path: Path) -> None:

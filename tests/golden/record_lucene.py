@@ -60,8 +60,10 @@ def search(analyzer: str, k1: float, b: float, similarity: str, queries: Sequenc
     documents, _ = documents_and_queries()
     texts = [("document", documents[title]) for title in sorted(documents)]
     boost = k1 + 1 if similarity == "elasticsearch" else 1.0
-    found = ask(("analyzer", analyzer), *texts, ("index", k1, b), *(("search", boost, HITS, text) for text in queries))
-    return [[[int(hit[0]), float(hit[1])] for hit in zip(row[::2], row[1::2], strict=True)] for row in found]
+    results = ask(
+        ("analyzer", analyzer), *texts, ("index", k1, b), *(("search", boost, HITS, text) for text in queries)
+    )
+    return [[[int(hit[0]), float(hit[1])] for hit in zip(row[::2], row[1::2], strict=True)] for row in results]
 
 
 def documents_and_queries() -> tuple[dict[str, str], list[str]]:

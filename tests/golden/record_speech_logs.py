@@ -48,8 +48,8 @@ def spoken() -> list[dict]:
 def heard(row: dict, seconds: float, guesses: bool) -> list[str]:
     """The translation after so many seconds."""
     words = " ".join(row["reference"]).split()
-    said = sum(time <= seconds for time in row["word_times"])
-    known = words[: said * len(words) // len(row["word_times"])]
+    text = sum(time <= seconds for time in row["word_times"])
+    known = words[: text * len(words) // len(row["word_times"])]
     return [*known[:-1], "perhaps"] if guesses and known and len(known) < len(words) else known
 
 
@@ -160,10 +160,10 @@ def record_simulstreaming(folder: Path, rows: list[dict], checkout: Path) -> Non
 
         def process_iter(self):
             times = self.row["word_times"]
-            said = sum(time <= self.seconds for time in times)
-            words = self.row["source"].split()[:said] if self.source else heard(self.row, self.seconds, False)
+            printed = sum(time <= self.seconds for time in times)
+            words = self.row["source"].split()[:printed] if self.source else heard(self.row, self.seconds, False)
             text = "".join(f" {word}" for word in words)
-            new = text[self.shown : len(text) - (3 if said < len(times) else 0)]  # within words
+            new = text[self.shown : len(text) - (3 if printed < len(times) else 0)]  # within words
             self.shown += len(new)
             return {"start": 0.0, "end": self.seconds, "text": new, "is_final": False} if new else {}
 

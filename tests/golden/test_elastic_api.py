@@ -91,9 +91,9 @@ def compare(hits):
     """Scores to 1e-5 (to the last digit of single precision above 100) and the same pages, at every setting."""
     assert len(hits) == 4
     for name, rows in hits.items():
-        for found, wanted in zip(rows, SEARCHES[f"{name}-elasticsearch"], strict=True):
-            assert [page for page, _ in found] == [TITLES[page] for page, _ in wanted]
-            assert [score for _, score in found] == pytest.approx([s for _, s in wanted], abs=1e-5, rel=1.2e-7)
+        for results, wanted in zip(rows, SEARCHES[f"{name}-elasticsearch"], strict=True):
+            assert [page for page, _ in results] == [TITLES[page] for page, _ in wanted]
+            assert [score for _, score in results] == pytest.approx([s for _, s in wanted], abs=1e-5, rel=1.2e-7)
 
 
 def keys(value: Any, place: str = "") -> set[str]:
@@ -125,7 +125,7 @@ class Api:
         template = path if parts[0].startswith("_") or path == "/" else "/".join(["", "{index}", *parts[1:]])
         operation = self._paths[template][exchange["method"].lower()]
         names = {self._resolved(parameter)["name"] for parameter in operation.get("parameters", ())}
-        found = [
+        results = [
             f"{path}: no parameter {name}"
             for part in query.split("&")
             if (name := part.split("=")[0]) not in {*names, ""}
@@ -143,8 +143,8 @@ class Api:
         for schema, value in [*sent, (answer, exchange["answer"])]:
             if isinstance(value, dict) and "settings" in value:
                 value = {**value, "settings": {k: v for k, v in value["settings"].items() if k not in self._left_out}}
-            found += [f"{exchange['method']} {path}: {problem}" for problem in self._wrong(schema, value)]
-        return found
+            results += [f"{exchange['method']} {path}: {problem}" for problem in self._wrong(schema, value)]
+        return results
 
     def _wrong(self, schema: Any, value: Any) -> list[str]:
         from jsonschema_rs import Draft202012Validator

@@ -45,10 +45,10 @@ def test_ranking_and_scores_are_lucenes(name, way):
     config = Bm25Config(k1=float(k1), b=float(b), similarity=similarity)
     guesser = Bm25Guesser.fit([HeldOut(text, title) for title, text in DOCUMENTS.items()], None, config, analyzer)
     if way == "from scratch":
-        found = guesser.guess(QUERIES, record_lucene.HITS)
+        results = guesser.guess(QUERIES, record_lucene.HITS)
     else:
-        found = [guesser.guess_prefixes(query.split(), record_lucene.HITS)[-1] for query in QUERIES]
-    compare(found, [[(TITLES[page], score) for page, score in hits] for hits in VECTORS["searches"][name]])
+        results = [guesser.guess_prefixes(query.split(), record_lucene.HITS)[-1] for query in QUERIES]
+    compare(results, [[(TITLES[page], score) for page, score in hits] for hits in VECTORS["searches"][name]])
 
 
 def compare(found, recorded):
@@ -58,10 +58,10 @@ def compare(found, recorded):
         assert [guess.score for guess in guesses] == pytest.approx(
             [score for _, score in hits], abs=TOLERANCE, rel=SINGLE
         )
-        for place, (guess, (title, score)) in enumerate(zip(guesses, hits, strict=True)):
-            near = [other for at, other in enumerate(hits) if at != place and abs(other[1] - score) < TOLERANCE]
-            last = place == len(hits) - 1 or hits[-1][1] - score > -TOLERANCE
-            assert guess.page == title or near or last, (place, guess, title)
+        for index, (guess, (title, score)) in enumerate(zip(guesses, hits, strict=True)):
+            near = [other for at, other in enumerate(hits) if at != index and abs(other[1] - score) < TOLERANCE]
+            last = index == len(hits) - 1 or hits[-1][1] - score > -TOLERANCE
+            assert guess.page == title or near or last, (index, guess, title)
 
 
 def test_the_documents_are_longer_than_a_byte_holds_exactly():

@@ -84,7 +84,9 @@ def test_the_command_line_says_the_same(tmp_path):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     command = [sys.executable, "-m", "sacrebleu", "r", "-i", "h", "-m", "bleu", "chrf", "ter", "-w", "10"]
     printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    said = [(entry["name"].lower().rstrip("2"), entry["score"], entry["signature"]) for entry in json.loads(printed)]
-    for (name, score, signature), metric in zip(said, build(["bleu", "chrf", "ter"]), strict=True):
+    lines_printed = [
+        (entry["name"].lower().rstrip("2"), entry["score"], entry["signature"]) for entry in json.loads(printed)
+    ]
+    for (name, score, signature), metric in zip(lines_printed, build(["bleu", "chrf", "ter"]), strict=True):
         assert metric.name == name and metric.signature() == f"{name}|segment:question|{signature}"
         assert metric.score(collect(TRACES, metric).sum(axis=0)) == pytest.approx(score, abs=1e-9)

@@ -22,17 +22,17 @@ NAMES = ("AL", "LAAL", "AP", "DAL", "StartOffset", "EndOffset", "NumChunks", "RT
 def lines(count: int, speech: bool) -> list[dict]:
     """Logs of one sentence: a known example, then delays in any order, some past the end."""
     rng = random.Random(17)
-    found = [{"index": 0, "delays": [3, 2, 4, 1, 6], "source_length": 6, "reference": "a b c d e"}]
-    while len(found) < count:
+    results = [{"index": 0, "delays": [3, 2, 4, 1, 6], "source_length": 6, "reference": "a b c d e"}]
+    while len(results) < count:
         size = rng.randint(1, 12)
         delays = [rng.randint(0, size + rng.choice((0, 0, 3))) for _ in range(rng.randint(1, 14))]
         reference = " ".join("w" * rng.randint(1, 10))
-        found.append({"index": len(found), "delays": delays, "source_length": size, "reference": reference})
+        results.append({"index": len(results), "delays": delays, "source_length": size, "reference": reference})
     if speech:
-        for line in found:
+        for line in results:
             line["delays"] = [delay * 170.5 for delay in line["delays"]]
             line["source_length"] *= 170.5
-    return found
+    return results
 
 
 @pytest.fixture
@@ -49,18 +49,18 @@ def log(tmp_path):
 def test_the_scorers_of_simuleval_agree(log, speech):
     rows = lines(300, speech)
     scored = score(log(rows), LogOptions())
-    assert sum("falls" in told for told in scored.odd.values()) > 150
-    for place, (row, values) in enumerate(zip(rows, scored.rows(), strict=True)):
+    assert sum("falls" in message for message in scored.odd.values()) > 150
+    for index, (row, values) in enumerate(zip(rows, scored.rows(), strict=True)):
         instance = LogInstance(json.dumps(row))
         for name in NAMES:
             wanted = LATENCY_SCORERS_DICT[name]().compute(instance)
-            assert values[name] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (place, name, row)
+            assert values[name] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (index, name, row)
         source = instance
         if not speech:  # its own command takes every log for speech
             source = TextToTextInstance.__new__(TextToTextInstance)
             source.delays = row["delays"]
         wanted = LATENCY_SCORERS_DICT["ATD"]()({0: source})
-        assert values["ATD"] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (place, row)
+        assert values["ATD"] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (index, row)
 
 
 def test_the_example(log):

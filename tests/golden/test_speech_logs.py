@@ -47,11 +47,11 @@ def expected(log: str) -> dict[str, dict]:
 
 def test_words_and_delays_are_those_of_simulstreams_reader() -> None:
     log = "simulstream.append.jsonl"
-    found = {recording.name: recording.wrote for recording in read(place(log))}
-    assert {name: [word.seconds for word in wrote] for name, wrote in found.items()} == {
+    results = {recording.name: recording.wrote for recording in read(place(log))}
+    assert {name: [word.seconds for word in wrote] for name, wrote in results.items()} == {
         name: output["delays"] for name, output in expected(log).items()
     }
-    assert {name: " ".join(word.token for word in wrote) for name, wrote in found.items()} == {
+    assert {name: " ".join(word.token for word in wrote) for name, wrote in results.items()} == {
         name: output["text"] for name, output in expected(log).items()
     }
 

@@ -45,15 +45,15 @@ Recipe = Run | Serve | Cannot
 
 def documented() -> dict[str, list[str]]:
     """Every command of the pages as it is shown, once, and its words; bare names of commands are none."""
-    found = {}
+    results = {}
     for path in PAGES:
         if path.name == "own_parts.md":  # in order, in a folder of their own: tests/e2e/test_own_page.py
             continue
         for words, _ in commands(path.read_text("utf-8")):
             words = [word.removesuffix("...") for word in words]
             if words[0] != "sqa" or not _is_name(words):
-                found.setdefault(" ".join(words), words)
-    return found
+                results.setdefault(" ".join(words), words)
+    return results
 
 
 def _is_name(words: list[str]) -> bool:
@@ -146,7 +146,7 @@ class Shell:
         """A server, asked in the place where it would serve until it is interrupted."""
         from sqa_services.net.connections import bind, server_of
 
-        words, said = shlex.split(line), list[str]()
+        words, answers = shlex.split(line), list[str]()
         token = words[words.index("--token") + 1] if "--token" in words else ""
         headers = ({"Authorization": f"Bearer {token}"} if token else {}) | (
             {"Host": recipe.host} if recipe.host else {}
@@ -162,7 +162,7 @@ class Shell:
                 while not server.started and time.monotonic() < deadline:
                     time.sleep(0.01)
                 for ask in recipe.asks:
-                    said.append(_asked(url, ask, headers, self.line))
+                    answers.append(_asked(url, ask, headers, self.line))
             finally:
                 server.should_exit = True
                 thread.join()
@@ -170,8 +170,8 @@ class Shell:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sqa_services.net.connections.run_app", run_app)
             self.line(line)
-        assert len(said) == len(recipe.asks)
-        return said[-1]
+        assert len(answers) == len(recipe.asks)
+        return answers[-1]
 
     def _scheduler(self) -> str:
         """The address of a scheduler with two workers, begun when it is first asked for."""
@@ -262,9 +262,9 @@ def test_what_cannot_be_executed_says_why() -> None:
 @pytest.mark.parametrize("key", [key for key in EXECUTED if key in RECIPES])
 def test_what_is_executed_is_what_is_shown(key: str) -> None:
     """The same command or module, and all options of the page."""
-    place, options = _place_and_options(COMMANDS[key])
+    path, options = _place_and_options(COMMANDS[key])
     executed = [_place_and_options(shlex.split(line.partition(" && ")[2] or line)) for line in lines_of(key)]
-    assert any(where[: len(place)] == place and options <= having for where, having in executed), executed
+    assert any(where[: len(path)] == path and options <= having for where, having in executed), executed
 
 
 def _place_and_options(words: Sequence[str]) -> tuple[list[str], set[str]]:
@@ -272,11 +272,11 @@ def _place_and_options(words: Sequence[str]) -> tuple[list[str], set[str]]:
     options = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
     if words[0] != "sqa":
         return list(words[:3]), options
-    command, place = program(), []
+    command, path = program(), []
     for word in words[1:]:
         if word in getattr(command, "commands", {}):
-            command, place = command.commands[word], [*place, word]
-    return place, options
+            command, path = command.commands[word], [*path, word]
+    return path, options
 
 
 def test_a_command_that_no_program_knows_fails(shell: Shell) -> None:

@@ -85,9 +85,9 @@ def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, capsys, ks, met
     path = write_small_ablation(tmp_path, ks, 2)
     changed(path, metrics=metrics)
     main(path, tmp_path / "runs")
-    said = capsys.readouterr().out.splitlines()
-    table, gaps = (next(line for line in said if line.endswith(name)) for name in ("table.csv", "differences.tsv"))
+    lines = capsys.readouterr().out.splitlines()
+    table, gaps = (next(line for line in lines if line.endswith(name)) for name in ("table.csv", "differences.tsv"))
     assert {row["claim"] for row in rows(Path(gaps))} == claims
-    assert sum(line.endswith(".png") for line in said) == pictures
-    found = dict.fromkeys((row["translator"], row["k"]) for row in rows(Path(table)))
-    assert [k for _, k in found] == [*map(str, ks), "full", "diagonal"]
+    assert sum(line.endswith(".png") for line in lines) == pictures
+    systems = dict.fromkeys((row["translator"], row["k"]) for row in rows(Path(table)))
+    assert [k for _, k in systems] == [*map(str, ks), "full", "diagonal"]

@@ -83,8 +83,8 @@ def test_figure9_draws_what_there_is(folder, capsys):
     cells = [(line["translator"], line["k"], line["metric"]) for line in lines]
     assert cells == [("wait-k", "3", "length"), ("wait-k", "full", "length")]
     assert all(0 < float(line["low"]) <= float(line["value"]) <= float(line["high"]) for line in lines)
-    said = (made / "differences.tsv").read_text(encoding="utf-8")
-    assert "Length is better at k=full than at k=3" in said and "\nall\t-\tPrism\t-\t-\t" in said
+    text = (made / "differences.tsv").read_text(encoding="utf-8")
+    assert "Length is better at k=full than at k=3" in text and "\nall\t-\tPrism\t-\t-\t" in text
     scored = (folder / "calls").read_text(encoding="utf-8")
     figure9.main(folder / "figure9.yaml", runs)  # every text is scored once
     capsys.readouterr()

@@ -43,7 +43,7 @@ class Diagonal:
         self.pair, self.shift = pair, seeds[0]
 
     def align(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Alignment]:
-        found = []
+        results = []
         for source, target in pairs:
             shortest = min(len(source), len(target))
             links = tuple((i, i) for i in range(shortest) if (i + self.shift) % 3 and not 3 <= i <= 9)
@@ -52,8 +52,8 @@ class Diagonal:
                 tuple(float(i in side) for i in range(n))
                 for side, n in zip(sides, map(len, (source, target)), strict=True)
             ]
-            found.append(Alignment(links, *trust))
-        return found
+            results.append(Alignment(links, *trust))
+        return results
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +85,13 @@ def diagonal(monkeypatch):
 
 
 def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
-    found = stepwise.subjects(folder / "stepwise.yaml", runs)
-    subject = found.subjects[0]
+    selection = stepwise.subjects(folder / "stepwise.yaml", runs)
+    subject = selection.subjects[0]
     assert (subject.dataset, subject.system, len(subject.errors)) == ("mini-es", "wait-3", LIMIT)
     stepwise.main(folder / "stepwise.yaml", runs)
     printed = capsys.readouterr()
     costs = rows(runs / "stepwise" / "errors_costs.csv")
-    assert {line["kind"] for line in costs} == {kind.places for kind in stepwise.KINDS}
+    assert {line["kind"] for line in costs} == {kind.label for kind in stepwise.KINDS}
     assert all(",".join(line.values()) in printed.out for line in costs)
     drawn = {}
     for kind, costly, *_ in stepwise.KINDS:
@@ -117,8 +117,8 @@ def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
 
 
 def test_the_means_behind_the_differences(folder, runs):
-    found = stepwise.subjects(folder / "stepwise.yaml", runs)
-    subject = found.subjects[0]
+    results = stepwise.subjects(folder / "stepwise.yaml", runs)
+    subject = results.subjects[0]
     words, others = [], []
     for errors, trace in zip(subject.errors, subject.run.traces, strict=True):
         logs = [-4.0] + [-math.log(r) if 0 < r <= 50 else -4.0 for r in trace.rank]
@@ -128,14 +128,14 @@ def test_the_means_behind_the_differences(folder, runs):
     assert total.tolist() == pytest.approx([sum(words), len(words), sum(others), len(others)])
     sentences = sum(len(question.sentences) for question in subject.run.questions)
     kinds = [stepwise.sentence_gap(subject, kind).sum(axis=0) for kind in ("omission", "under-translation")]
-    assert all(found[1] + found[3] == sentences for found in kinds)
+    assert all(results[1] + results[3] == sentences for results in kinds)
     # over the whole question the deficits add up to what the human translation knows more at the end
-    for place, (human, line) in enumerate(zip(subject.human, subject.lines, strict=True)):
-        assert sum(subject.deficits(place)) == pytest.approx(human.log_mrr[-1] - line.log_mrr[-1])
+    for index, (human, line) in enumerate(zip(subject.human, subject.lines, strict=True)):
+        assert sum(subject.deficits(index)) == pytest.approx(human.log_mrr[-1] - line.log_mrr[-1])
     for n, metrics in ((9, ["places"]), (10, ["places", "log MRR"])):
         table = np.array([[1.0, n - 4, 1.0, 50], [1.0, 4, 1.0, 49]])
         few = stepwise.KINDS[0]._replace(gap=lambda _, table=table: table)
-        assert [row.metric for row in few.rows(subject, found.ablation)] == metrics
+        assert [row.metric for row in few.rows(subject, results.ablation)] == metrics
 
 
 def test_errors_are_counted(folder, runs, capsys):
@@ -200,8 +200,8 @@ def test_correlation(folder, runs, capsys):
     values = rows(made / "correlation.csv")
     report = rows(runs / f"ablation-mini-es-wait-k-6-bm25-limit{LIMIT}" / "report.tsv")
     for line in report:  # every metric of the runs is there, with the runs' own numbers
-        found = [v for v in values if (v["translator"], v["k"], v["metric"]) == ("wait-k", "6", line["metric"])]
-        assert [v["value"] for v in found] == [line["value"]] * (line["unit"] not in folders.COUNTED)
+        results = [v for v in values if (v["translator"], v["k"], v["metric"]) == ("wait-k", "6", line["metric"])]
+        assert [v["value"] for v in results] == [line["value"]] * (line["unit"] not in folders.COUNTED)
     taus = rows(made / "correlation_tau.csv")
     [tau] = [t for t in taus if (t["metric"], t["with"]) == ("ew", "bleu")]
     of = {
@@ -249,14 +249,14 @@ def test_models_say_what_is_wrong(tmp_path):
 
 
 def test_the_examples_are_chosen_by_their_rule(folder, runs):
-    found = paper.load_systems(folder / "examples.yaml", runs)
-    assert [(s.dataset, s.family, s.k) for s in found.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
-    shown = {example.panel: example for example in paper.chosen(found)}
+    selection = paper.load_systems(folder / "examples.yaml", runs)
+    assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
+    shown = {example.panel: example for example in paper.chosen(selection)}
     for panel, kind in paper.KINDS.items():
         possible = []
-        for finding in found.subjects[0].findings():  # both panels are of k = 3 here
-            place = found.subjects[0].place(finding)
-            human, trace = found.subjects[0].human[place].log_mrr, found.subjects[0].run.traces[place]
+        for finding in selection.subjects[0].findings():  # both panels are of k = 3 here
+            index = selection.subjects[0].index_of(finding)
+            human, trace = selection.subjects[0].human[index].log_mrr, selection.subjects[0].run.traces[index]
             before = [r for e, r in zip(trace.emissions, trace.rank, strict=True) if e.sentence <= finding.sentence]
             if panel == "b" and before and before[-1] == 1:
                 continue
@@ -264,18 +264,18 @@ def test_the_examples_are_chosen_by_their_rule(folder, runs):
                 len(finding.words) > 5 or len(trace.emissions) > 1.5 * len(trace.question.reference_text.split())
             ):
                 continue
-            if found.subjects[0].kind(finding) == kind and len(human) and human[-1] == 0:
-                start, end = found.subjects[0].silence(finding)
+            if selection.subjects[0].kind(finding) == kind and len(human) and human[-1] == 0:
+                start, end = selection.subjects[0].silence(finding)
                 possible.append(finding.loss if panel == "a" else end - start)
         large = [size for size in possible if size > (math.log(2) if panel == "a" else 0)]
         assert (panel in shown) == bool(large)
         assert panel not in shown or shown[panel].size == max(large)
-    assert len(shown) + len(paper.missing(found, shown.values())) == 2 and shown
+    assert len(shown) + len(paper.missing(selection, shown.values())) == 2 and shown
 
 
 def test_the_silence_of_an_under_translation(folder, runs):
-    found = paper.load_systems(folder / "examples.yaml", runs)
-    subject = found.subjects[0]
+    selection = paper.load_systems(folder / "examples.yaml", runs)
+    subject = selection.subjects[0]
     seen = 0
     for finding in subject.findings():
         if subject.kind(finding) != "under-translation":
@@ -289,17 +289,17 @@ def test_the_silence_of_an_under_translation(folder, runs):
 
 
 def test_figure5_and_table2_show_the_same_examples(folder, runs, capsys):
-    found = paper.load_systems(folder / "examples.yaml", runs)
+    selection = paper.load_systems(folder / "examples.yaml", runs)
     paper.figure5(folder / "examples.yaml", runs)
     text = capsys.readouterr().out
-    texts = rows(found.folder / "table2.csv")
-    for example in paper.chosen(found):
-        place = example.subject.place(example.finding)
-        trace, step_errors = example.subject.trace(example.finding), example.subject.errors[place]
-        lines = [line for line in rows(found.folder / f"{example.stem}.csv") if line["of"] == "wait-3"]
+    texts = rows(selection.folder / "table2.csv")
+    for example in paper.chosen(selection):
+        index = example.subject.index_of(example.finding)
+        trace, step_errors = example.subject.trace(example.finding), example.subject.errors[index]
+        lines = [line for line in rows(selection.folder / f"{example.stem}.csv") if line["of"] == "wait-3"]
         assert [line["word"] for line in lines] == [emission.token for emission in trace.emissions]
         assert [line["unaligned"] == "1" for line in lines] == list(step_errors.unaligned)
-        assert all((found.folder / f"{example.stem}.{end}").stat().st_size > 5000 for end in ("png", "pdf"))
+        assert all((selection.folder / f"{example.stem}.{end}").stat().st_size > 5000 for end in ("png", "pdf"))
         of = {line["what"]: line["text"] for line in texts if line["panel"] == example.panel}
         assert of["human"] == trace.question.reference_text and of["source"].replace("**", "") == trace.question.text
         assert all(f"({i})" in of["wait-3"] for i in range(1, len(example.subject.marks(example.finding)) + 1))
@@ -309,8 +309,8 @@ def test_figure5_and_table2_show_the_same_examples(folder, runs, capsys):
 
 
 def test_the_red_curve_is_binary():
-    places = np.array([0.25, 0.5, 0.5, 0.5])
-    x, y = red_curve(places, (False, False, True, False))
+    positions = np.array([0.25, 0.5, 0.5, 0.5])
+    x, y = red_curve(positions, (False, False, True, False))
     assert x.tolist() == [0, 0.25, 0.5, 1] and y.tolist() == [0, 0, 1, 1]
     assert red_curve(np.array([]), ())[1].tolist() == [0, 0]
 
@@ -318,7 +318,7 @@ def test_the_red_curve_is_binary():
 def test_an_example_that_is_not_there_is_named(folder, tmp_path, runs, monkeypatch):
     for name in ("ablation.yaml", "examples.yaml"):
         (tmp_path / name).write_text((folder / name).read_text(encoding="utf-8"), encoding="utf-8")
-    monkeypatch.setattr(paper, "known", lambda subject, place: False)
+    monkeypatch.setattr(paper, "is_answerable", lambda subject, index: False)
     for item in (paper.figure5, paper.table5):
         refused(NotComputable, "answer is known", item, tmp_path / "examples.yaml", runs)
 
@@ -326,18 +326,18 @@ def test_an_example_that_is_not_there_is_named(folder, tmp_path, runs, monkeypat
 def test_table5_shows_the_texts(folder, runs, capsys):
     paper.table5(folder / "examples.yaml", runs)
     capsys.readouterr()
-    found = paper.load_systems(folder / "examples.yaml", runs)
-    texts = rows(found.folder / "table5.csv")
+    selection = paper.load_systems(folder / "examples.yaml", runs)
+    texts = rows(selection.folder / "table5.csv")
     assert len({line["question"] for line in texts}) == paper.QUESTIONS
     assert [line["what"] for line in texts] == ["source", "human", "wait-3", "wait-6"] * paper.QUESTIONS
-    traces = {trace.question.id: trace for trace in found.subjects[1].run.traces}
+    traces = {trace.question.id: trace for trace in selection.subjects[1].run.traces}
     for line in texts[3::4]:
         assert line["text"] == " ".join(s for s in traces[line["question"]].hypotheses if s)
 
 
 def test_table5_finds_the_questions_of_the_paper_by_their_answers(folder, runs):
-    found = paper.load_systems(folder / "examples.yaml", runs)
-    page = found.subjects[0].run.questions[4].page
-    named = found._replace(config=replace(found.config, pages=(page,)))
-    there = [found.subjects[0].run.questions[i].page for i in paper.places(named, found.subjects[0])]
+    selection = paper.load_systems(folder / "examples.yaml", runs)
+    page = selection.subjects[0].run.questions[4].page
+    named = selection._replace(config=replace(selection.config, pages=(page,)))
+    there = [selection.subjects[0].run.questions[i].page for i in paper.shown_questions(named, selection.subjects[0])]
     assert there and set(there) == {page}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 import yaml
 from refusals import refused
+from small_ablation import rows as read_rows
 
 from experiments.paper import table4_answers
 from experiments.paper.table4 import COLUMNS, main
@@ -47,25 +49,38 @@ def write(path, rows):
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
-@pytest.fixture
-def data(tmp_path, monkeypatch):
+def prepared(folder, patch):
     """XOR-TyDi's two files with N questions for each set and language, and passages that answer some."""
-    monkeypatch.setattr(xor_tydi.download, "path_of", lambda name: tmp_path / f"{name}.jsonl")
+    patch.setattr(xor_tydi.download, "path_of", lambda name: folder / f"{name}.jsonl")
     pairs = [
         question(split, lang, i)
         for split in ("train-engspan", "dev-engspan", "dev-full")
         for lang in ("fi", "ru")
         for i in range(N)
     ]
-    write(tmp_path / "xor-tydi.jsonl", [row for row, _ in pairs])
+    write(folder / "xor-tydi.jsonl", [row for row, _ in pairs])
     translations = [translation for row, translation in pairs if row["split"] == "train-engspan"]
-    write(tmp_path / "xor-translations.jsonl", translations)
+    write(folder / "xor-translations.jsonl", translations)
     passages = [
         {"id": thing, "title": founder(thing), "text": f"The city of {thing} was founded in 10{i}0, numero {i}."}
         for i, thing in enumerate(THINGS)
     ]
-    write(tmp_path / "passages.jsonl", passages)
-    return tmp_path
+    write(folder / "passages.jsonl", passages)
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    return prepared(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished table, and what was printed."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        folder = prepared(tmp_path_factory.mktemp("table4"), patch)
+        main(configure(folder), folder / "runs")
+    return folder, printed.getvalue()
 
 
 def configure(data, extra=(), **changes):
@@ -93,27 +108,24 @@ def configure(data, extra=(), **changes):
 
 def rows(data):
     """(set, language, system, reader) -> its values by metric, its interval's ends as metric.low and .high."""
-    found = {}
-    with (data / "runs" / "table4" / "table4.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            cell = found.setdefault(tuple(row[key] for key in COLUMNS), {"questions": row["n"]})
-            cell |= {
-                row["metric"] + end: row[name] for end, name in (("", "value"), (".low", "low"), (".high", "high"))
-            }
-    return found
+    results = {}
+    for row in read_rows(data / "runs" / "table4" / "table4.csv"):
+        cell = results.setdefault(tuple(row[key] for key in COLUMNS), {"questions": row["n"]})
+        cell |= {row["metric"] + end: row[name] for end, name in (("", "value"), (".low", "low"), (".high", "high"))}
+    return results
 
 
 def reasons(data):
     """What was not computed -> why."""
-    with (data / "runs" / "table4" / "differences.tsv").open(encoding="utf-8", newline="") as file:
-        return {row["guesser"]: row["note"] for row in csv.DictReader(file, delimiter="\t") if row["note"]}
+    differences = read_rows(data / "runs" / "table4" / "differences.tsv")
+    return {row["guesser"]: row["note"] for row in differences if row["note"]}
 
 
-def test_the_numbers_are_those_of_the_predictions(data, capsys):
-    main(configure(data), data / "runs")
-    found = rows(data)
+def test_the_numbers_are_those_of_the_predictions(finished):
+    data, shown = finished
+    results = rows(data)
     for language in ("fi", "ru"):
-        row = found["train-engspan", language, "human", "typed"]
+        row = results["train-engspan", language, "human", "typed"]
         name = f"train-engspan_{language}_human_typed.json"
         predictions = json.loads((data / "runs" / "table4" / "predictions" / name).read_text(encoding="utf-8"))
         right = {row["id"]: row["answers"] for row, _ in (question("train-engspan", language, i) for i in range(N))}
@@ -123,48 +135,45 @@ def test_the_numbers_are_those_of_the_predictions(data, capsys):
         assert float(row["em"]) == pytest.approx(sum(em) / N) == pytest.approx(5 / 6)  # all but the one "no"
         assert float(row["f1"]) == pytest.approx(sum(scores) / N)
         assert float(row["em.spans"]) == float(row["found"]) == 1 and row["questions"] == str(N)
-        assert ("train-engspan", language, "human", "-") not in found  # no BLEU against itself
-        assert float(found["train-engspan", language, "untranslated", "-"]["bleu"]) < 20
-        assert float(found["train-engspan", language, "-", "always yes"]["em"]) == pytest.approx(1 / 6, abs=1e-6)
-    mean = found["train-engspan", "mean", "human", "typed"]
+        assert ("train-engspan", language, "human", "-") not in results  # no BLEU against itself
+        assert float(results["train-engspan", language, "untranslated", "-"]["bleu"]) < 20
+        assert float(results["train-engspan", language, "-", "always yes"]["em"]) == pytest.approx(1 / 6, abs=1e-6)
+    mean = results["train-engspan", "mean", "human", "typed"]
     assert float(mean["em"]) == pytest.approx(5 / 6) and mean["questions"] == str(2 * N)
-    shown = capsys.readouterr().out
     assert "answers to human are better than to untranslated" in shown
     assert "answers to human are better than to always yes" in shown
 
 
-def test_what_cannot_be_had_says_why(data):
-    main(configure(data), data / "runs")
-    found, why = rows(data), reasons(data)
+def test_what_is_missing_has_a_reason(finished):
+    results, why = rows(finished[0]), reasons(finished[0])
     assert why["dev-engspan fi gone all"].startswith("model models/nowhere not found")
     assert why["dev-engspan ru human all"].startswith("6 of 6 questions have no human")
     assert why["train-engspan all all extractive"].startswith("model models/roberta-base-squad2 not found")
     assert "dev-engspan ru gone all" not in why  # it is not for Russian
-    assert len(why) == 6 and not any("gone" in cell or "extractive" in cell for cell in found)
+    assert len(why) == 6 and not any("gone" in cell or "extractive" in cell for cell in results)
 
 
-def test_differences_are_paired_and_the_better_translation_comes_first(data):
-    main(configure(data), data / "runs")
-    found = rows(data)
+def test_differences_are_paired_and_the_better_translation_comes_first(finished):
+    results = rows(finished[0])
     pairs = [
         cell
-        for cell in found
-        if cell[:2] == ("train-engspan", "mean") and "f1.spans" in found[cell] and " minus " in cell[2]
+        for cell in results
+        if cell[:2] == ("train-engspan", "mean") and "f1.spans" in results[cell] and " minus " in cell[2]
     ]
     better = ("human minus untranslated", "human minus always yes", "untranslated minus always yes")
     assert sorted(cell[2:] for cell in pairs) == sorted((b, reader) for b in better for reader in ("title", "typed"))
     for name, mean, between, reader in pairs:
         a, _, b = between.partition(" minus ")
         other = (name, mean, "-", b) if b == "always yes" else (name, mean, b, reader)
-        gap = float(found[name, mean, a, reader]["f1.spans"]) - float(found[other]["f1.spans"])
-        row = found[name, mean, between, reader]
+        gap = float(results[name, mean, a, reader]["f1.spans"]) - float(results[other]["f1.spans"])
+        row = results[name, mean, between, reader]
         assert float(row["f1.spans"]) == pytest.approx(gap, abs=1e-6)
         assert float(row["f1.spans.low"]) <= float(row["f1.spans"]) <= float(row["f1.spans.high"])
-    assert float(found["train-engspan", "mean", "human minus untranslated", "typed"]["f1.spans"]) > 0
+    assert float(results["train-engspan", "mean", "human minus untranslated", "typed"]["f1.spans"]) > 0
 
 
-def test_a_second_run_looks_nothing_up_and_writes_the_same(data, monkeypatch):
-    main(configure(data), data / "runs")
+def test_a_second_run_looks_nothing_up_and_writes_the_same(finished, monkeypatch):
+    data = prepared(finished[0], monkeypatch)
     folder = data / "runs" / "table4"
     before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
 
@@ -179,11 +188,11 @@ def test_a_second_run_looks_nothing_up_and_writes_the_same(data, monkeypatch):
 def test_a_killed_run_goes_on_where_it_was(data, monkeypatch):
     monkeypatch.setattr(table4_answers, "BLOCK_SIZE", 2)
     config = configure(data, sets=["train-engspan"], languages=["fi"])
-    answer, asked = table4_answers.RuleReader.answer, []
+    answer, requested = table4_answers.RuleReader.answer, []
 
     def counted(self, text, passages):
-        asked.append(text)
-        if len(asked) == 4:
+        requested.append(text)
+        if len(requested) == 4:
             raise KeyboardInterrupt
         return answer(self, text, passages)
 
@@ -191,7 +200,7 @@ def test_a_killed_run_goes_on_where_it_was(data, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         main(config, data / "runs")
     main(config, data / "runs")
-    assert len(asked) == 4 + 4 * N - 2  # two readers, two systems; only the block of the first two was kept
+    assert len(requested) == 4 + 4 * N - 2  # two readers, two systems; only the block of the first two was kept
     assert float(rows(data)["train-engspan", "fi", "human", "typed"]["em"]) == pytest.approx(5 / 6, abs=1e-6)
 
 
@@ -218,9 +227,11 @@ def test_translations_from_a_file(data):
         for label in ("good", "short")
     ]
     main(configure(data, systems), data / "runs")
-    found = rows(data)
-    assert float(found["dev-engspan", "fi", "good", "title"]["em"]) == pytest.approx(0.5)  # who, but not when, whether
-    assert ("dev-engspan", "fi", "good", "-") not in found  # no BLEU: nothing to compare with
+    results = rows(data)
+    assert float(results["dev-engspan", "fi", "good", "title"]["em"]) == pytest.approx(
+        0.5
+    )  # who, but not when, whether
+    assert ("dev-engspan", "fi", "good", "-") not in results  # no BLEU: nothing to compare with
     assert "5 lines, expected 6" in reasons(data)["dev-engspan fi short all"]
 
 
@@ -230,9 +241,9 @@ def test_a_command_as_translator_and_one_that_fails(data):
         {"label": "false", "translator": {"name": "command", "command": ["false"]}},
     ]
     main(configure(data, systems), data / "runs")
-    found = rows(data)
+    results = rows(data)
     for reader in ("title", "typed"):
-        same, floor = (found["dev-engspan", "fi", name, reader] for name in ("cat", "untranslated"))
+        same, floor = (results["dev-engspan", "fi", name, reader] for name in ("cat", "untranslated"))
         assert (same["em"], same["f1.low"]) == (floor["em"], floor["f1.low"])
     assert "non-zero exit status 1" in reasons(data)["dev-engspan ru false all"]
 
@@ -245,8 +256,8 @@ class Says:
 
     def answers(self, questions, passages):
         return [
-            "yes" if asked.startswith("Is") else read[0].title if read else ""
-            for asked, read in zip(questions, passages, strict=True)
+            "yes" if question.startswith("Is") else read[0].title if read else ""
+            for question, read in zip(questions, passages, strict=True)
         ]
 
     def fingerprint(self):
@@ -263,31 +274,31 @@ LM = [
 def test_a_sample_and_gold_passages(data, monkeypatch):
     monkeypatch.setattr(table4_answers, "LmReader", Says)
     main(configure(data, readers=LM), data / "runs")
-    found = rows(data)
-    human = found["train-engspan", "fi", "human", "LM, gold"]
+    results = rows(data)
+    human = results["train-engspan", "fi", "human", "LM, gold"]
     assert human["questions"] == "4"  # three ask who, one when; whether is asked of no passage
     assert float(human["em"]) == 0.75 and float(human["found"]) == 1 and "em.yes_no" not in human
-    foreign = found["train-engspan", "fi", "untranslated", "LM, gold"]
+    foreign = results["train-engspan", "fi", "untranslated", "LM, gold"]
     assert foreign["em"] == human["em"]  # the same passages, whatever the system made of the question
     assert "no human translation to look up gold" in reasons(data)["dev-engspan fi all LM, gold"]
-    asked = {}
+    question_ids = {}
     for system in ("human", "untranslated"):
         name = f"train-engspan_fi_{system}_lm.json"
         predictions = json.loads((data / "runs" / "table4" / "predictions" / name).read_text(encoding="utf-8"))
-        asked[system] = list(predictions)
-        assert found["train-engspan", "fi", system, "LM"]["questions"] == "4"
-    assert asked["human"] == asked["untranslated"] == sorted(asked["human"])
-    said = (data / "runs" / "table4" / "differences.tsv").read_text(encoding="utf-8")
-    assert "always yes" not in said  # which was asked all questions
+        question_ids[system] = list(predictions)
+        assert results["train-engspan", "fi", system, "LM"]["questions"] == "4"
+    assert question_ids["human"] == question_ids["untranslated"] == sorted(question_ids["human"])
+    text = (data / "runs" / "table4" / "differences.tsv").read_text(encoding="utf-8")
+    assert "always yes" not in text  # which was asked all questions
 
 
 def test_yes_and_no_apart(data, monkeypatch):
     monkeypatch.setattr(table4_answers, "LmReader", Says)
     main(configure(data, readers=[LM[0], {**LM[1], "sample": None}], sets=["train-engspan"]), data / "runs")
-    found = rows(data)
-    assert float(found["train-engspan", "fi", "human", "LM"]["em.yes_no"]) == 0.5  # one yes, one no
-    assert float(found["train-engspan", "fi", "-", "always yes"]["em.yes_no"]) == 0.5
-    assert float(found["train-engspan", "fi", "untranslated", "LM"]["em.yes_no"]) == 0
+    results = rows(data)
+    assert float(results["train-engspan", "fi", "human", "LM"]["em.yes_no"]) == 0.5  # one yes, one no
+    assert float(results["train-engspan", "fi", "-", "always yes"]["em.yes_no"]) == 0.5
+    assert float(results["train-engspan", "fi", "untranslated", "LM"]["em.yes_no"]) == 0
 
 
 def test_nothing_to_measure_is_an_error(data):
@@ -344,16 +355,16 @@ def test_a_model_learnt_from_translations_of_other_questions(data, monkeypatch):
         for noun, what in nouns.items()
         for thing in THINGS
     ]
-    asked = [
+    requested = [
         {"id": f"x{i}", "lang": pair["lang"], "split": split, "question": pair["source"], "answers": ["x"]}
         for split in ("train-engspan", "dev-engspan", "dev-full")
         for i, pair in enumerate(pairs)
         if i % 10 == ord(split[-1]) % 10
     ]
-    write(data / "xor-tydi.jsonl", asked)
+    write(data / "xor-tydi.jsonl", requested)
     write(data / "xor-translations.jsonl", pairs)
     learnt_from = {source for source, _ in xor_translator.training_pairs("fi")}
-    assert learnt_from and not learnt_from & {row["question"] for row in asked}
+    assert learnt_from and not learnt_from & {row["question"] for row in requested}
     systems = [{"label": "phrase-based", "question": "trained"}]
     main(configure(data, systems, sets=["train-engspan"]), data / "runs")
     assert float(rows(data)["train-engspan", "fi", "phrase-based", "-"]["bleu"]) > 80
@@ -369,6 +380,6 @@ def test_on_the_real_questions(data, monkeypatch):
     """40 questions of each set and language, real human translations, passages of a file."""
     monkeypatch.undo()
     main(configure(data, limit=40), data / "runs")
-    found = rows(data)
-    assert ("train-engspan", "mean", "human", "typed") in found
-    assert found["dev-engspan", "fi", "untranslated", "typed"]["questions"] == "40"
+    results = rows(data)
+    assert ("train-engspan", "mean", "human", "typed") in results
+    assert results["dev-engspan", "fi", "untranslated", "typed"]["questions"] == "40"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import sys
-from pathlib import Path
 
 import pytest
 import sacrebleu
 import yaml
 from refusals import refused
+from small_ablation import rows as read_rows
 
 from experiments.studies.translation_table import TableConfig, main, shares
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.run.config import load
 
@@ -39,8 +39,7 @@ def translated(sentence: str) -> str:
     return " ".join(words + words[-1:] * 5 * (len(words) > 12))
 
 
-@pytest.fixture
-def config(tmp_path):
+def written(tmp_path):
     """Two translators that are here, two that are not, two sets that are here, one that is not."""
     (tmp_path / "made.tsv").write_text("".join("\t".join(pair) + "\n" for pair in SENTENCES), encoding="utf-8")
     foolish = {"name": "command", "command": FOOLISH, "blank_lines": 0}
@@ -62,22 +61,35 @@ def config(tmp_path):
     return path
 
 
+@pytest.fixture
+def config(tmp_path):
+    return written(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished table, and what was printed."""
+    folder = tmp_path_factory.mktemp("table")
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        main(written(folder), folder / "runs")
+    return folder, out.getvalue(), err.getvalue()
+
+
 def lines(text: str) -> dict[tuple[str, ...], dict[str, str]]:
     """(test, translator, k, metric) -> a line of the table."""
     rows = list(csv.DictReader(io.StringIO(text.split("\n/")[0])))
     return {(row["test"], row["translator"], row["k"], row["metric"]): row for row in rows}
 
 
-def test_table(config, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_table(finished):
+    tmp_path, out, err = finished
     folder = tmp_path / "runs" / "few"
-    main(config, tmp_path / "runs")
-    printed = capsys.readouterr()
-    assert printed.out.startswith((folder / "table.csv").read_text(encoding="utf-8"))
+    assert out.startswith((folder / "table.csv").read_text(encoding="utf-8"))
     names = ["differences.tsv", "figure8.pdf", "figure8.png", "table.csv"]
     assert sorted(path.name for path in folder.iterdir()) == names
     made = str(tmp_path / "made.tsv")
-    rows = lines(printed.out)
+    rows = lines(out)
     expected = [("foolish", "2"), ("foolish", "full"), ("human", "-")]
     assert list(dict.fromkeys(key[:3] for key in rows)) == [
         (test, *row) for test in ("mini-es", made) for row in expected
@@ -88,20 +100,16 @@ def test_table(config, tmp_path, capsys, monkeypatch):
         if metric == "bleu":
             assert row["signature"].endswith(f"version:{sacrebleu.__version__}")
 
-    with (folder / "differences.tsv").open(encoding="utf-8", newline="") as file:
-        left_out = {row["guesser"]: row["note"] for row in csv.DictReader(file, delimiter="\t")}
+    left_out = {row["guesser"]: row["note"] for row in read_rows(folder / "differences.tsv")}
     assert left_out[f"{made} absent"] == "the program no-such-program is not installed"
     assert left_out["mini-es untrained"] == f"there is no folder {tmp_path / 'nowhere'}"
     assert left_out["gone.tsv"].startswith("gone.tsv") and len(left_out) == 5
-    assert "mini-es absent: left out, the program" in printed.err
+    assert "mini-es absent: left out, the program" in err
 
 
-def test_numbers_are_sacrebleus_on_the_same_lines(config, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    main(config, tmp_path / "runs")
-    rows = lines(capsys.readouterr().out)
+def test_numbers_are_sacrebleus_on_the_same_lines(finished):
+    rows, made = lines(finished[1]), str(finished[0] / "made.tsv")
     questions = load_questions("mini-es", 4)
-    made = str(tmp_path / "made.tsv")
     texts = {
         "mini-es": (
             [" ".join(translated(" ".join(words)) for words in q.sentences) for q in questions],
@@ -121,15 +129,14 @@ def test_numbers_are_sacrebleus_on_the_same_lines(config, tmp_path, capsys, monk
     assert float(rows["mini-es", "foolish", "full", "looping"]["value"]) > 0
 
 
-def test_second_run_translates_nothing_and_gives_the_same_files(config, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    runs = tmp_path / "runs"
-    main(config, runs)
-    before = {path: path.read_bytes() for path in (runs / "few").iterdir()}
-    assert " question, 00:00, ? to go" in capsys.readouterr().err
-    main(config, runs)
+def test_second_run_translates_nothing_and_gives_the_same_files(finished, capsys, monkeypatch):
+    folder, _, err = finished
+    before = {path: path.read_bytes() for path in (folder / "runs" / "few").iterdir()}
+    monkeypatch.chdir(folder)
+    main(folder / "few.yaml", folder / "runs")
+    assert " question, 00:00, ? to go" in err
     assert " question, " not in capsys.readouterr().err  # no progress: the store has all
-    assert {path: path.read_bytes() for path in (runs / "few").iterdir()} == before
+    assert {path: path.read_bytes() for path in (folder / "runs" / "few").iterdir()} == before
 
 
 def test_one_set_only(config, tmp_path, capsys):
@@ -166,9 +173,3 @@ def test_set_in_another_language(config, tmp_path):
 def test_shares():
     pairs = [("a b c d", "a b c d"), ("a", "a"), ("x y z w", ""), ("e f g h", "no no no no")]
     assert shares(pairs) == (1 / 4, 1 / 3, 1 / 4)
-
-
-def test_the_bundled_config_is_valid():
-    config = load(ROOT / "configs" / "translation_table.yaml", TableConfig)
-    assert {test.pair for test in config.sets} == {"es-en", "pl-en"}
-    assert all(Path(t.needs.folder).parts[0] == "runs" for t in config.translators if t.needs and t.needs.folder)

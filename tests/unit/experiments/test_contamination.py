@@ -49,23 +49,23 @@ def rows(request, monkeypatch):
 @torch.inference_mode()
 def test_nats_are_those_of_transformers_however_many_texts_are_read_together(base, theirs, rows, monkeypatch):
     monkeypatch.setattr(contamination, "SLICE", 3)
-    found = contamination.nats_per_word(base, TEXTS)
-    for text, nats in zip(TEXTS, found, strict=True):
+    results = contamination.nats_per_word(base, TEXTS)
+    for text, nats in zip(TEXTS, results, strict=True):
         pieces = [2, *base.tokens.text(text)]
         loss = F.cross_entropy(theirs(pieces)[:-1], torch.tensor(pieces[1:]), reduction="sum")
         assert nats == pytest.approx(float(loss) / len(text.split()), rel=1e-4)
-    assert len(np.unique(found.round(2))) == len(TEXTS)
+    assert len(np.unique(results.round(2))) == len(TEXTS)
 
 
 @torch.inference_mode()
 def test_texts_are_continued_as_each_by_itself(base, theirs, rows):
-    found = contamination.greedy(base, TEXTS, 6)
-    for text, continuation in zip(TEXTS, found, strict=True):
+    results = contamination.greedy(base, TEXTS, 6)
+    for text, continuation in zip(TEXTS, results, strict=True):
         pieces = [2, *base.tokens.text(text)]
         for _ in range(6):
             pieces.append(int(theirs(pieces)[-1].argmax()))
         assert continuation == base.tokens.decode(pieces[-6:])
-    assert len(set(found)) > 1
+    assert len(set(results)) > 1
 
 
 def test_words_are_counted_in_order(base, monkeypatch):

@@ -42,11 +42,11 @@ def test_a_contestant_alone_is_called_after_its_guesser():
 def test_those_that_share_a_guesser_are_told_apart_by_buzzer_then_by_their_whole_config():
     three = [one(), one(name="oracle"), one({"name": "gru"}, model="gru")]
     assert list(names_of(three).values()) == ["bm25+mlp", "bm25+oracle", "gru"]
-    alike = [one(), one({"name": "bm25", "k1": 2.0}), one(name="oracle")]
-    first, second, third = names_of(alike).values()
+    equal = [one(), one({"name": "bm25", "k1": 2.0}), one(name="oracle")]
+    first, second, third = names_of(equal).values()
     assert re.fullmatch(r"bm25\+mlp-[0-9a-f]{8}", first) and re.fullmatch(r"bm25\+mlp-[0-9a-f]{8}", second)
     assert first != second and third == "bm25+oracle"
-    assert names_of(list(reversed(alike))) == dict(reversed(names_of(alike).items()))  # whatever the order
+    assert names_of(list(reversed(equal))) == dict(reversed(names_of(equal).items()))  # whatever the order
 
 
 def test_a_known_name_is_kept_and_given_to_no_other():
@@ -87,9 +87,9 @@ def test_runs_of_different_contestants_have_different_names(tmp_path):
     buzzers = ({"name": "oracle"}, MLP, {"name": "logistic", "model": "bm25"})
     both = [{"guesser": guesser, "buzzer": b} for b in buzzers]
     config = ablation(tmp_path, translators=WAIT_K, contestants=both)
-    found = list(cells(config, ["mini-es"], {}))
-    assert len({cell.run.name for cell in found}) == len(found) == 3 * 11
-    assert {cell.guesser for cell in found} == {"bm25+oracle", "bm25+mlp", "bm25+logistic"}
+    results = list(cells(config, ["mini-es"], {}))
+    assert len({cell.run.name for cell in results}) == len(results) == 3 * 11
+    assert {cell.guesser for cell in results} == {"bm25+oracle", "bm25+mlp", "bm25+logistic"}
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ RAISED = re.compile(r"^class (\w+)\((?:\w*Error|\w*Exception)\):", re.MULTILINE)
 
 def exceptions() -> list[type[BaseException]]:
     """Every exception class of the project."""
-    found = []
+    results = []
     for package in ("sqa", "smt", "guessers", "buzzers", "experiments", "services/sqa_services"):
         home = (ROOT / package).parent
         for path in sorted((ROOT / package).rglob("*.py")):
             for name in RAISED.findall(path.read_text(encoding="utf-8")):
                 module = ".".join(path.relative_to(home).with_suffix("").parts)
-                found.append(getattr(pytest.importorskip(module), name))
-    return found
+                results.append(getattr(pytest.importorskip(module), name))
+    return results
 
 
 MADE = {

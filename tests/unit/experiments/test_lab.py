@@ -74,9 +74,9 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
 def _problems(book: Book, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     code = main.check()
-    said = capsys.readouterr().err
-    assert code == (1 if said else 0)
-    return said
+    text = capsys.readouterr().err
+    assert code == (1 if text else 0)
+    return text
 
 
 def test_update_makes_ledger_page_and_picture_and_then_nothing(book, capsys):
@@ -87,21 +87,18 @@ def test_update_makes_ledger_page_and_picture_and_then_nothing(book, capsys):
     assert not capsys.readouterr().out
 
 
-def test_a_changed_digit_in_a_block_is_named_by_file_and_line(book, capsys):
-    page = book.root / "README.md"
-    page.write_text(page.read_text(encoding="utf-8").replace("1.25 [", "1.35 ["), encoding="utf-8")
-    assert re.match(r"README\.md:6: '\| 0 \| 1\.35 .*should be '\| 0 \| 1\.25", _problems(book, capsys))
-
-
-def test_a_changed_digit_in_a_ledger_is_named(book, capsys):
-    path = book.root / "experiments/ledger/toy.tsv"
-    path.write_text(path.read_text(encoding="utf-8").replace("1.250000", "1.260000"), encoding="utf-8")
-    assert "experiments/ledger/toy.tsv: was edited by hand" in _problems(book, capsys)
-
-
-def test_a_model_changed_by_one_byte_is_named(book, capsys):
-    (book.model / "weights").write_bytes(b"\x00\x02")
-    assert "toy.tsv: model toy was" in _problems(book, capsys)
+@pytest.mark.parametrize(
+    ("name", "old", "new", "problem"),
+    [
+        ("README.md", b"1.25 [", b"1.35 [", r"README\.md:6: '\| 0 \| 1\.35 .*should be '\| 0 \| 1\.25"),
+        ("experiments/ledger/toy.tsv", b"1.250000", b"1.260000", r"experiments/ledger/toy\.tsv: was edited by hand"),
+        ("model/weights", b"\x01", b"\x02", r"experiments/ledger/toy\.tsv: model toy was"),
+    ],
+)
+def test_a_changed_digit_or_byte_is_named(book, capsys, name, old, new, problem):
+    path = book.root / name
+    path.write_bytes(path.read_bytes().replace(old, new))
+    assert re.match(problem, _problems(book, capsys))
 
 
 def test_a_picture_of_other_numbers_is_named_and_one_that_is_gone(book, capsys):
@@ -167,8 +164,8 @@ def test_a_kept_item_is_measured_by_name_alone_and_grows_stale_by_its_config_alo
     book.values[0] = 7.0
     (book.model / "weights").write_bytes(b"\x00\x02")
     main.update([], book.root / "runs")
-    said = capsys.readouterr()
-    assert "toy: left as it is (hours): model toy was" in said.err and not said.out
+    text = capsys.readouterr()
+    assert "toy: left as it is (hours): model toy was" in text.err and not text.out
     main.update(["toy"], book.root / "runs")
     assert "| 0 | 7.00 [" in (book.root / "README.md").read_text(encoding="utf-8")
     monkeypatch.setattr(main.sqa, "__version__", "9.9.9")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.ladders import LATER, POOLED, Ladder, differences, ladders, p_of
+from experiments.ladders import LATER, POOLED, Ladder, difference, differences, ladders, p_of
 from sqa.core.permutation import PERMUTATIONS, holm, null_of, p_value, p_values, permuted_sums, shuffled
 from sqa.core.significance import compare
 from sqa.metrics import build
@@ -70,28 +70,30 @@ def test_ladders_are_alone_and_pooled_with_equal_weight() -> None:
     rows = [
         SimpleNamespace(
             cell=SimpleNamespace(dataset=dataset, family=family, guesser="bm25", k=k, seed=None),
-            stats={name: table[:, place] for name, table in ladder(ew, n=n).parts[0].items()},
+            stats={name: table[:, index] for name, table in ladder(ew, n=n).parts[0].items()},
         )
         for dataset, ew, n, family in (("es", HUMP, 50, "a"), ("pl", FLAT, 200, "a"), ("es", FLAT, 50, "b"))
-        for place, k in enumerate(KS)
+        for index, k in enumerate(KS)
     ]
-    found = {one[:2]: one for one in ladders(rows)}
-    assert set(found) == {("es", "a"), ("pl", "a"), ("es", "b"), (POOLED, "a")}
-    mean = (found["es", "a"].scores("ew") + found["pl", "a"].scores("ew")) / 2
-    assert found[POOLED, "a"].scores("ew") == pytest.approx(mean)
+    results = {one[:2]: one for one in ladders(rows)}
+    assert set(results) == {("es", "a"), ("pl", "a"), ("es", "b"), (POOLED, "a")}
+    mean = (results["es", "a"].scores("ew") + results["pl", "a"].scores("ew")) / 2
+    pooled = results[POOLED, "a"]
+    assert pooled.scores("ew") == pytest.approx(mean)
+    assert difference(pooled, "", "ew", 2, 5).value == pytest.approx(mean[2] - mean[5])
 
 
 def test_tables_that_are_alike_share_a_null_distribution() -> None:
     of = ladder(FALLING, n=80)
     [mixed] = shuffled([of.table("ew")], 6, 0)
-    each = [p_of(of, "fall", mixed, alike=alike, permutations=999) for alike in (True, False)]
+    each = [p_of(of, "fall", mixed, shuffled_only=equal, permutations=999) for equal in (True, False)]
     assert np.allclose(*each, atol=0.05)
 
 
 def test_p_values_stop_only_where_more_permutations_decide_nothing() -> None:
     rng = np.random.default_rng(0)
     tables = means(rng.normal([0.0, *np.linspace(-0.03, 0.05, 20)], 0.1, (60, 21)))  # (60, 21, 2)
-    pairs = np.stack([tables[:, [0, place]] for place in range(1, 21)], axis=3)  # (60, 2, 2, 20)
+    pairs = np.stack([tables[:, [0, index]] for index in range(1, 21)], axis=3)  # (60, 2, 2, 20)
 
     def gap(sums: np.ndarray) -> np.ndarray:
         values = sums.reshape(len(sums), 2, 2, -1)[:, :, 0] / 60

@@ -10,7 +10,7 @@ import pytest
 from refusals import refused
 
 from experiments.planted import found, kinds
-from experiments.planted.kinds import KINDS, WORDS, Strangers
+from experiments.planted.kinds import KINDS, WORDS, Unrelated
 from experiments.planted.learn import ASKED, Table, asked_of, fit
 from experiments.planted.materials import Text, plant, rng_for
 from experiments.planted.once import best_threshold, row, unseen
@@ -24,7 +24,7 @@ from sqa.diagnose.step_errors import DiagnoseConfig
 
 SOURCE = "El viejo poeta Pablo Neruda vendió 4.500 libros, según dicen, en la ciudad de Lima.".split()
 LINE = "The old poet Pablo Neruda sold 4,500 books, as people say, in the city of Lima.".split()
-OTHERS = Strangers(("Vienna", "Goethe"), ("mountain", "painter"))
+OTHERS = Unrelated(("Vienna", "Goethe"), ("mountain", "painter"))
 
 
 @pytest.mark.parametrize("kind", WORDS)

@@ -40,7 +40,7 @@ def test_bleu_of_a_system_is_of_its_longest_list_of_questions() -> None:
     whole = answered("title", ["the castle of the king fell", "the river runs to the sea"])
     sample = answered("typed", ["nothing of it is right here"])
     rows = [list(table4._bleu(results, config)) for results in ([whole, sample], [sample, whole])]
-    assert [[round(row.value) for row in found] for found in rows] == [[100], [100]]
+    assert [[round(row.value) for row in values] for values in rows] == [[100], [100]]
 
 
 @pytest.mark.parametrize("bins", [4, 5])
@@ -49,7 +49,7 @@ def test_the_first_half_is_half_of_the_bins(bins: int) -> None:
     half = bins // 2
     small, full = np.zeros((6, bins)), np.zeros((6, bins))
     small[:, :half], full[:, half:] = 1.0, 9.0
-    found: Any = SimpleNamespace(labels={"g": "g"}, config=SimpleNamespace(resamples=20, seed=0))
-    rows = list(contestants_over_k.of_lines(found, {("xqb", "g"): {3: small, "full": full}}))
+    results: Any = SimpleNamespace(labels={"g": "g"}, config=SimpleNamespace(resamples=20, seed=0))
+    rows = list(contestants_over_k.of_lines(results, {("xqb", "g"): {3: small, "full": full}}))
     [early] = [row for row in rows if "in the first half" in str(row)]
     assert "1.0" in str(early) or early.value == 1.0

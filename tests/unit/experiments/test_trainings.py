@@ -20,10 +20,10 @@ def means(values: list[float]) -> np.ndarray:
 def test_the_variance_of_trainings_widens_the_interval() -> None:
     rng = np.random.default_rng(0)
     questions = rng.random(400)
-    alike = [means(questions)] * 3
+    equal = [means(questions)] * 3
     spread = [means(questions + shift) for shift in (-0.2, 0.0, 0.2)]
     base = [means(questions - 0.1)] * 3
-    narrow, wide = compare_trainings(alike, base, ACCURACY), compare_trainings(spread, base, ACCURACY)
+    narrow, wide = compare_trainings(equal, base, ACCURACY), compare_trainings(spread, base, ACCURACY)
     assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
     assert narrow.high - narrow.low < 1e-9  # the same questions on both sides: nothing else varies
     assert wide.low < 0 < narrow.low and wide.high > 0.2

@@ -31,8 +31,8 @@ def config(*systems: System, **changes: object) -> AblationConfig:
 
 def test_each_has_a_row_for_every_k_of_the_grid_or_of_its_own():
     grid = config(System("cat", "es", CAT), System("slow cat", "es", CAT, (6, "full")), System("polish", "pl", CAT))
-    found = [(cell.family, cell.k) for cell in cells(grid, ["mini-es"], {}) if cell.family != "reference"]
-    assert found == [("cat", 1), ("cat", 3), ("cat", "full"), ("slow cat", 6), ("slow cat", "full")]
+    results = [(cell.family, cell.k) for cell in cells(grid, ["mini-es"], {}) if cell.family != "reference"]
+    assert results == [("cat", 1), ("cat", 3), ("cat", "full"), ("slow cat", 6), ("slow cat", "full")]
     assert len({cell.run.name for cell in cells(grid, ["mini-es", "mini-pl"], {})}) == 5 + 3 + 4
 
 
@@ -42,13 +42,15 @@ def test_the_language_is_the_questions_and_not_that_of_the_files_name(tmp_path, 
     language = "pl" if name == "polish.jsonl" else "es"
     _write(tmp_path / name, [language] * 2)
     grid = config(System("cat", "es", CAT), System("dog", "pl", CAT), System("cow", "es", CAT), datasets=(name,))
-    found = list(cells(grid, usable(grid), {}))
-    mine = {"es": {"cow", "cat"}, "pl": {"dog"}}[language]
-    assert {cell.family for cell in found} == {*mine, "reference"} and {cell.dataset for cell in found} == {name}
-    assert len({cell.run.name for cell in found}) == len(found)
-    said = capsys.readouterr().err.splitlines()[1:]
+    results = list(cells(grid, usable(grid), {}))
+    selected = {"es": {"cow", "cat"}, "pl": {"dog"}}[language]
+    assert {cell.family for cell in results} == {*selected, "reference"} and {cell.dataset for cell in results} == {
+        name
+    }
+    assert len({cell.run.name for cell in results}) == len(results)
+    text = capsys.readouterr().err.splitlines()[1:]
     assert (
-        said
+        text
         == {
             "es": ["dog: no rows, the questions are in es and it is for pl"],
             "pl": [f"{one}: no rows, the questions are in pl and it is for es" for one in ("cat", "cow")],
@@ -85,17 +87,17 @@ def _write(path: Path, languages: Sequence[str]) -> None:
 
 def test_trainings_of_a_translator_have_rows_of_their_own():
     grid = config(System("cat", "es", CAT, (3,), seed=0), System("cat", "es", CAT, (3,), seed=1))
-    found = [cell for cell in cells(grid, ["mini-es"], {}) if cell.family == "cat"]
-    assert [cell.translator for cell in found] == ["cat, seed 0", "cat, seed 1"]
-    assert len({cell.run.name for cell in found}) == 2
+    results = [cell for cell in cells(grid, ["mini-es"], {}) if cell.family == "cat"]
+    assert [cell.translator for cell in results] == ["cat, seed 0", "cat, seed 1"]
+    assert len({cell.run.name for cell in results}) == 2
 
 
 def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
     needs = Needs(package="no_such_package", hint="make lm")
-    found = list(cells(config(System("far", "es", CAT, needs=needs)), ["mini-es"], {}))
-    assert {cell.family for cell in found} == {"reference"}
-    said = "far: left out, it needs the Python package no_such_package, which is not installed (make lm)\n"
-    assert capsys.readouterr().err == said
+    results = list(cells(config(System("far", "es", CAT, needs=needs)), ["mini-es"], {}))
+    assert {cell.family for cell in results} == {"reference"}
+    text = "far: left out, it needs the Python package no_such_package, which is not installed (make lm)\n"
+    assert capsys.readouterr().err == text
 
 
 @pytest.mark.parametrize(
@@ -126,10 +128,10 @@ def test_odd_entries_are_refused(values, message):
 
 
 def ledger(dataset: str, *families: str, ks: tuple[str, ...] = ("1", "3", "full")) -> Ledger:
-    found = [(family, k) for family in families for k in ks] + [("reference", "full")]
+    results = [(family, k) for family in families for k in ks] + [("reference", "full")]
     rows = [
         Row((dataset, family, k, "bm25"), metric, value, value - 0.1, value + 0.1, 5)
-        for family, k in found
+        for family, k in results
         for metric, value in (("ew", 0.2), ("oracle-ew", 0.4), ("bleu", 30.0))
     ]
     return Ledger("over-k", "", "", "", {}, COLUMNS, tuple(rows))

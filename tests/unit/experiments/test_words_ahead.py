@@ -33,11 +33,11 @@ def test_a_word_linked_to_several_waits_for_the_last():
 def test_words_ahead_by_hand(k, rate, ahead, names):
     g = [min(k + int(j / rate), 7) for j in range(9)]
     expected = [j for j, at in enumerate(LAST) if at > g[j]]
-    found = counts((SOURCE, TARGET), LAST, k, rate)
-    assert found[0] == len(expected) and found[1] == 9 and found[3] == 2
-    assert found[2] == sum(TARGET[j] in ("Peruvian", "Lima") for j in expected)
+    results = counts((SOURCE, TARGET), LAST, k, rate)
+    assert results[0] == len(expected) and results[1] == 9 and results[3] == 2
+    assert results[2] == sum(TARGET[j] in ("Peruvian", "Lima") for j in expected)
     if k == 3 or rate == 1.0:
-        assert (found[0], found[2]) == (ahead, names)
+        assert (results[0], results[2]) == (ahead, names)
 
 
 def test_a_source_that_is_read_whole_leaves_nothing_ahead():
@@ -55,9 +55,9 @@ def test_its_config_is_read_and_its_rows_have_intervals(monkeypatch):
 def test_rows_of_the_bundled_questions():
     texts = words_ahead.segments(SetConfig("mini-es", "es-en"))[:4]
     [entry] = [s for s in load(ITEM.path(), WordsAheadConfig).sets if s.name == "xqb-es"]
-    found = list(words_ahead.rows(texts, entry, (1, 3, 9)))
-    values = {row.key: row.value for row in found}
-    assert len(values) == 12 and {row.n for row in found} == {4}
+    results = list(words_ahead.rows(texts, entry, (1, 3, 9)))
+    values = {row.key: row.value for row in results}
+    assert len(values) == 12 and {row.n for row in results} == {4}
     for pace in ("1", "catch-up"):
         by_k = [values["es-en", "xqb-es", pace, k, "words-ahead"] for k in ("1", "3", "9")]
         assert by_k == sorted(by_k, reverse=True) and 0 < by_k[0] < 1

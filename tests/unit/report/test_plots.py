@@ -1,4 +1,4 @@
-"""Lines over k, over a lag or over a share read: the points in their order, the same looks in every panel."""
+"""Lines over k, over a lag or over a share read: the points in their order, the same colours in every panel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_points_are_joined_in_the_order_of_their_keys(keys: tuple[str, ...]) -> 
 
 def test_a_system_looks_the_same_where_another_is_missing() -> None:
     rows = [Row((name, k), "ew", 0.5, 0.4, 0.6) for name in ("a", "b") for k in ("1", "3")]
-    assert [(line.label, line.look) for line in lines(rows[2:], 0, 1, ("a", "b"))] == [("b", 1)]
+    assert [(line.label, line.number) for line in lines(rows[2:], 0, 1, ("a", "b"))] == [("b", 1)]
     figure = over_k([[Panel("", [Line("dot", 0, {"1": rows[0]}), Line("line", 1, {"1": rows[2], "3": rows[3]})])]], "k")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot"]
     pyplot.close(figure)

@@ -28,13 +28,13 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-def gap(dataset: str, translator: str, guesser: str, claim: str, found: Comparison, form: str = ".3f") -> Row:
+def gap(dataset: str, translator: str, guesser: str, claim: str, comparison: Comparison, form: str = ".3f") -> Row:
     """A paired comparison as a claim in words, true where the difference is above 0; guesser "-": of the text alone."""
-    between = f"{found.a:{form}} and {found.b:{form}}"
-    return row_of((dataset, translator, guesser, claim, between), "difference", found)
+    between = f"{comparison.a:{form}} and {comparison.b:{form}}"
+    return row_of((dataset, translator, guesser, claim, between), "difference", comparison)
 
 
-class Made:
+class Outputs:
     """The files that an item has written, in order."""
 
     def __init__(self, folder: Path) -> None:
@@ -53,16 +53,16 @@ class Made:
         lines += [[*row.cell, row.metric, *_numbers(row), str(row.n), row.unit, row.signature] for row in rows]
         self.csv(name, lines, show)
 
-    def differences(self, found: Iterable[Row], left_out: Iterable[LeftOut] = (), show: bool = True) -> None:
+    def differences(self, rows: Iterable[Row], left_out: Iterable[LeftOut] = (), show: bool = True) -> None:
         """A tab-separated file of claims; what is left out has a line with the reason."""
-        lines = [[*row.cell, *_numbers(row), str(row.n), ""] for row in found]
+        lines = [[*row.cell, *_numbers(row), str(row.n), ""] for row in rows]
         lines += [["all", "-", out.label, "-", "-", "", "", "", "", out.reason] for out in left_out]
         self.write("differences.tsv", tsv(DIFFERENCES, lines), show)
 
-    def picture(self, stem: str, drawing: Callable[..., Figure], *given: Any) -> None:
+    def picture(self, stem: str, drawing: Callable[..., Figure], *arguments: Any) -> None:
         """PDF and PNG of what a drawing makes of what it is given."""
         with style():
-            self.paths += save(drawing(*given), self.folder, stem)
+            self.paths += save(drawing(*arguments), self.folder, stem)
 
     def end(self) -> None:
         """Name all files."""
