@@ -372,14 +372,15 @@ def _add(file: Path, after: str, line: str) -> None:
     file.write_text("\n".join(lines), encoding="utf-8")
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=[f"{recipe.new}: {recipe.command}" for recipe in RECIPES])
-def test_a_recipe(copy: Path, recipe: Recipe) -> None:
+@pytest.mark.parametrize("line", dict.fromkeys(recipe.command for recipe in RECIPES))
+def test_a_recipe(copy: Path, line: str) -> None:
     around = {**os.environ, "PYTHONPATH": f"{copy}:{copy / 'services'}", "SQA_MIRROR": str(copy / "mirror")}
-    first, *words = shlex.split(recipe.command)
+    first, *words = shlex.split(line)
     command = [sys.executable, *(["-m", "sqa"] if first == "sqa" else []), *words]
     done = subprocess.run(command, cwd=copy, env=around, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert re.search(recipe.says, done.stdout), done.stdout
+    for recipe in RECIPES:
+        assert recipe.command != line or re.search(recipe.says, done.stdout), (recipe.new, done.stdout)
 
 
 def test_every_row_and_every_walk_has_one() -> None:
