@@ -4,30 +4,17 @@ The fit is isotonic: steps are sorted by logit and cut into bins of equal size, 
 steps fall instead of growing are merged (pool adjacent violators), and the shares' logits are joined by straight lines.
 A slope of a hundredth on top keeps any two different logits apart, so a threshold means the same before and after.
 
-reliability        steps by their chance in ten bins of equal width: mean chance against share right
-ECE                sum over bins of (steps in the bin / steps) * |mean chance - share right|, 0..1
-Brier score        mean of (chance - right)^2, 0..1
+ECE            sum over ten bins of equal width of (steps in the bin / steps) * |mean chance - share right|, 0..1
+Brier score    mean of (chance - right)^2, 0..1
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 BINS = 10
 KNOTS = 20  # bins of the fit
 SLOPE = 0.01  # per unit of the logit, so that the fit grows everywhere
-
-
-class Bin(NamedTuple):
-    """The steps whose chance lies in low..high; nan means where there are none."""
-
-    low: float
-    high: float
-    steps: int
-    chance: float  # mean
-    right: float  # share
 
 
 def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -63,22 +50,10 @@ def _mean(pool: list[float]) -> float:
     return pool[1] / pool[0]
 
 
-def reliability(chances: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[Bin]:
-    """The bins of chances (n,) in 0..1 with labels (n,)."""
-    at = np.minimum((chances * bins).astype(np.int64), bins - 1)
-    table = []
-    for place in range(bins):
-        inside = at == place
-        n = int(inside.sum())
-        means = (float(chances[inside].mean()), float(right[inside].mean())) if n else (np.nan, np.nan)
-        table.append(Bin(place / bins, (place + 1) / bins, n, *means))
-    return table
-
-
-def expected_calibration_error(chances: np.ndarray, right: np.ndarray, bins: int = BINS) -> float:
-    """ECE of chances (n,), n >= 1."""
-    table = [row for row in reliability(chances, right, bins) if row.steps]
-    return sum(row.steps * abs(row.chance - row.right) for row in table) / len(chances)
+def expected_calibration_error(chances: np.ndarray, right: np.ndarray) -> float:
+    """ECE of chances (n,) in 0..1 with labels (n,), n >= 1."""
+    bins = np.minimum((chances * BINS).astype(np.int64), BINS - 1)
+    return float(np.abs(np.bincount(bins, chances - right)).sum() / len(chances))
 
 
 def brier(chances: np.ndarray, right: np.ndarray) -> float:

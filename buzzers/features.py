@@ -25,8 +25,8 @@ change is then its score.  Variances are those of the population.
                                                     21  guesses / 10
                                                     22  ln(p1 / (1 - p1)), with p1 kept in .000001 .. .999
 
-6 and 7 are what a softmax over scores would give, 22 is for guessers whose scores are chances.  How long the question
-is nobody knows in advance, so no number here depends on it.
+6 and 7 are what a softmax over scores would give, 22 is for guessers whose scores are chances.  The length of
+the question is unknown in advance, so no number here depends on it.
 """
 
 from __future__ import annotations
@@ -56,26 +56,26 @@ def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
     previous: dict[str, float] = {}
     for step, guesses in enumerate(history):
         best = {guess.page: guess.score for guess in guesses[:N_GUESSES]}
-        for place, (page, score) in enumerate(best.items()):
-            scores[step + 1, place] = score
-            is_new[step, place] = page not in previous
-            change[step, place] = score - previous.get(page, 0.0)
+        for rank, (page, score) in enumerate(best.items()):
+            scores[step + 1, rank] = score
+            is_new[step, rank] = page not in previous
+            change[step, rank] = score - previous.get(page, 0.0)
         previous = best
-    now, before = scores[1:], scores[:-1]
+    current, before = scores[1:], scores[:-1]
     columns = [
-        now[:, :3],
+        current[:, :3],
         is_new[:, :3],
         change[:, :3],
-        now[:, :2] - now[:, 1:3],
-        now[:, :2] - before[:, :2],
+        current[:, :2] - current[:, 1:3],
+        current[:, :2] - before[:, :2],
         is_new[:, :5].sum(1, keepdims=True),
-        now.mean(1, keepdims=True),
+        current.mean(1, keepdims=True),
         before.mean(1, keepdims=True),
-        now[:, :6].mean(1, keepdims=True),
+        current[:, :6].mean(1, keepdims=True),
         before[:, :5].mean(1, keepdims=True),
-        now.var(1, keepdims=True),
+        current.var(1, keepdims=True),
         before.var(1, keepdims=True),
-        now[:, :5].var(1, keepdims=True),
+        current[:, :5].var(1, keepdims=True),
         before[:, :5].var(1, keepdims=True),
     ]
     return np.concatenate(columns, axis=1).astype(np.float32)
@@ -90,7 +90,7 @@ def share(guesses: Sequence[Guess]) -> float:
 def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
     """SIGNALS of one step: the share of the best ten, the top score, and by how much it leads.
 
-    A share of fewer than ten and a lead over nobody are -inf: they would be largest where least is known.
+    A share of fewer than ten and a lead of a single guess are -inf: they would be largest where least is known.
     """
     if not guesses:
         return (-np.inf, -np.inf, -np.inf)
@@ -132,7 +132,7 @@ def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
     """(4, n): how long and how often the top guess has been what it is, columns 11-14; 0 without a guess."""
-    found = np.zeros((4, len(history)))
+    columns = np.zeros((4, len(history)))
     times: dict[str, int] = {}  # page -> steps at the top
     first: dict[str, int] = {}  # page -> step at which it came among the ten
     last, row = None, 0
@@ -143,10 +143,10 @@ def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
         if page is not None:
             row = row + 1 if page == last else 1
             times[page] = times.get(page, 0) + 1
-            found[:, step] = np.log1p(row), 0, times[page] / (step + 1), np.log1p(step - first[page])
-        found[1, step] = np.log1p(len(times))
+            columns[:, step] = np.log1p(row), 0, times[page] / (step + 1), np.log1p(step - first[page])
+        columns[1, step] = np.log1p(len(times))
         last = page
-    return found
+    return columns
 
 
 def _change(series: np.ndarray, lag: int) -> np.ndarray:

@@ -104,14 +104,14 @@ def fit(
     """The network of the epoch with the best expected wins on `kept`; `make` takes the number of features."""
     torch.manual_seed(config.seed)
     width = WIDTHS[config.features]
-    rows = np.concatenate([one.rows[:, :width] for one in learnt])
+    rows = np.concatenate([history.rows[:, :width] for history in learnt])
     mean, deviation = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
     deviation[deviation < 1e-6] = 1.0  # a feature that never changes says nothing
     scale = (mean.astype(np.float32), deviation.astype(np.float32))
     network = make(width)
     optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
-    by_length = sorted(learnt, key=lambda one: len(one.right))
+    by_length = sorted(learnt, key=lambda history: len(history.right))
     batches = [batch_of(by_length[i : i + config.batch], scale, at_end) for i in range(0, len(by_length), config.batch)]
     trainer = Trainer("training", optimiser, {"network": network}, clip=GRADIENT_NORM)
     for _ in trainer.rounds(config.epochs):
@@ -129,16 +129,16 @@ def fit(
 
 def batch_of(histories: Sequence[GuessHistory], scale: tuple[np.ndarray, np.ndarray], at_end: bool = False) -> Batch:
     """Questions as one padded batch; `scale` is mean and deviation (d,)."""
-    longest, width = max(len(one.right) for one in histories), len(scale[0])
+    longest, width = max(len(history.right) for history in histories), len(scale[0])
     rows = np.zeros((len(histories), longest, width), np.float32)
     right, guessed, worth = (np.zeros((len(histories), longest), np.float32) for _ in range(3))
     end = np.zeros(len(histories), np.float32)
-    for place, one in enumerate(histories):
-        n = len(one.right)
-        rows[place, :n] = standardise(one.rows[:, :width], *scale)
-        right[place, :n], guessed[place, :n] = one.right, one.guessed
-        worth[place, :n] = np.where(one.right, wins.CURVE(one.fraction), 0)
-        end[place] = worth[place, n - 1] if at_end and n else 0
+    for row, history in enumerate(histories):
+        n = len(history.right)
+        rows[row, :n] = standardise(history.rows[:, :width], *scale)
+        right[row, :n], guessed[row, :n] = history.right, history.guessed
+        worth[row, :n] = np.where(history.right, wins.CURVE(history.fraction), 0)
+        end[row] = worth[row, n - 1] if at_end and n else 0
     return Batch(*map(torch.from_numpy, (rows, right, guessed, worth, end)))
 
 
@@ -165,10 +165,10 @@ def logits_of(
 ) -> list[np.ndarray]:
     """Per question (n,) float32."""
     network.eval()
-    found = []
+    logits = []
     for start in range(0, len(histories), AT_ONCE):
         group = histories[start : start + AT_ONCE]
-        found += [
+        logits += [
             row[: len(o.right)] for row, o in zip(network(batch_of(group, scale).rows).numpy(), group, strict=True)
         ]
-    return found
+    return logits

@@ -21,6 +21,7 @@ from buzzers.features import N_GUESSES, signals
 from buzzers.learnt import WIDTHS, all_features
 from sqa.core.answers import is_right
 from sqa.core.errors import Count, Share, checked
+from sqa.core.interfaces import guesses_per_word
 from sqa.core.registry import GUESSERS
 from sqa.data.folds import Half
 from sqa.data.texts import Tossup
@@ -71,18 +72,18 @@ def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path
     for tossup in tossups:
         key.update(f"\n{tossup.id}\t{tossup.text}\t{tossup.page}".encode())
     path = cache / f"{key.hexdigest()[:32]}.npz"
-    found = _read(path)
-    if found is None:
-        found = [history_of(guesser, tossup) for tossup in tqdm(tossups, f"guessing {name}", mininterval=2)]
+    histories = _read(path)
+    if histories is None:
+        histories = [history_of(guesser, tossup) for tossup in tqdm(tossups, f"guessing {name}", mininterval=2)]
         cache.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, _packed(found))
-    return found
+        write_bytes(path, _packed(histories))
+    return histories
 
 
 def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
     """The guesser's steps on one tossup.  One without a page is never answered rightly."""
     words = tossup.text.split()
-    history = guesser.guess_prefixes(words, N_GUESSES)
+    history = guesses_per_word(guesser, words, N_GUESSES)
     read = np.cumsum([len(word) + 1 for word in words]) - 1  # characters up to the end of each word
     return GuessHistory(
         rows=all_features(history),
@@ -96,9 +97,9 @@ def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
 def _packed(histories: Sequence[GuessHistory]) -> bytes:
     """An .npz: every field over all tossups, and the number of steps of each."""
     names = [field.name for field in fields(GuessHistory)]
-    arrays = {name: np.concatenate([getattr(one, name) for one in histories]) for name in names if histories}
+    arrays = {name: np.concatenate([getattr(history, name) for history in histories]) for name in names if histories}
     buffer = io.BytesIO()
-    np.savez(buffer, steps=np.array([len(one.right) for one in histories], np.int64), **arrays)
+    np.savez(buffer, steps=np.array([len(history.right) for history in histories], np.int64), **arrays)
     return buffer.getvalue()
 
 
@@ -110,8 +111,8 @@ def _read(path: Path) -> list[GuessHistory] | None:
     except (FileNotFoundError, zipfile.BadZipFile, ValueError, EOFError):
         return None
     ends = np.cumsum(arrays.pop("steps", np.zeros(0, np.int64)))
-    known = {field.name for field in fields(GuessHistory)}
-    if set(arrays) != known or arrays["rows"].shape != (ends[-1], WIDTHS["all"]):
+    names = {field.name for field in fields(GuessHistory)}
+    if set(arrays) != names or arrays["rows"].shape != (ends[-1], WIDTHS["all"]):
         return None
     pieces = {name: np.split(array, ends[:-1]) for name, array in arrays.items()}
     return [GuessHistory(**{name: pieces[name][i] for name in pieces}) for i in range(len(ends))]

@@ -163,8 +163,8 @@ class Card:
     def chosen(self, threshold: float | None, end: End | None) -> Card:
         """The card with a threshold, or else the best one for `end`, "silent" if not given, where that is known."""
         end = end or "silent"
-        own = self.threshold if end == self.end else self.thresholds.get(end, self.threshold)
-        return replace(self, threshold=own if threshold is None else threshold, end=end)
+        best = self.threshold if end == self.end else self.thresholds.get(end, self.threshold)
+        return replace(self, threshold=best if threshold is None else threshold, end=end)
 
 
 class LearntBuzzer:
@@ -174,13 +174,13 @@ class LearntBuzzer:
         """`tensors`: float32, mean (d,), deviation (d,), calibration (2, k) (`calibration.fit`), and the
         network's own.  `digest` names them in the fingerprint.  ValueError for tensors of other names or shapes."""
         width = WIDTHS[card.features]
-        wanted: dict[str, tuple[int, ...]] = {
+        expected: dict[str, tuple[int, ...]] = {
             "mean": (width,),
             "deviation": (width,),
             "calibration": (2, tensors["calibration"].shape[-1]),
         } | network.shapes(width, tensors)
-        if {name: array.shape for name, array in tensors.items()} != wanted:
-            raise ValueError(f"a {network.kind} buzzer of {width} features has {wanted}")
+        if {name: array.shape for name, array in tensors.items()} != expected:
+            raise ValueError(f"a {network.kind} buzzer of {width} features has {expected}")
         self.network, self.tensors, self.card, self._digest = network, tensors, card, digest
 
     @property

@@ -1,4 +1,4 @@
-"""The oracle buzzer: is told the answer and buzzes wherever the top guess is right. An upper bound, no contestant."""
+"""The oracle buzzer: gets the answer and buzzes wherever the top guess is right. An upper bound, no contestant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OracleConfig:
 class OracleBuzzer:
     """Buzzes where the top guess is right."""
 
-    oracle: ClassVar[bool] = True  # tells the pipeline to call `decide_with_answer`
+    oracle: ClassVar[bool] = True  # makes the pipeline call `decide_with_answer`
 
     def decide_with_answer(self, history: Sequence[Sequence[Guess]], page: str) -> list[Buzz]:
         """One buzz per step, score 1 and True where the top guess is `page`, 0 and False elsewhere."""

@@ -27,7 +27,7 @@ class QantaServiceBuzzer:
     """Buzzes where the system did."""
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-        """One buzz per step, its score that of the guess.  Guesses of anybody else: ConfigError."""
+        """One buzz per step, its score that of the guess.  ConfigError for guesses of another guesser."""
         for guesses in history:
             if len(guesses) > 1 or any(guess.score not in (0.0, 1.0) for guess in guesses):
                 raise ConfigError("buzzer: qanta_service reads the guesses of the guesser qanta_service only")

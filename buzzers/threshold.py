@@ -69,10 +69,10 @@ class ThresholdBuzzer:
     def load(cls, folder: Path, threshold: float | None = None) -> ThresholdBuzzer:
         """Read what `save` wrote; DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
-        own = tensors.get("threshold", np.zeros(0))
-        if own.shape != (1,) or config.get("signal") not in SIGNALS:
+        stored = tensors.get("threshold", np.zeros(0))
+        if stored.shape != (1,) or config.get("signal") not in SIGNALS:
             raise DataError(f"{folder}: not a tuned threshold; restore or train it again")
-        return cls(float(own[0]) if threshold is None else threshold, config["signal"], config.get("guesser"))
+        return cls(float(stored[0]) if threshold is None else threshold, config["signal"], config.get("guesser"))
 
 
 def build(config: ThresholdConfig) -> ThresholdBuzzer:

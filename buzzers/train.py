@@ -109,13 +109,13 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         tuned.save(folder, config.data.guesser)
         report |= {"signal": tuned.signal, "threshold": tuned.threshold}
         for name, histories in dev.items():
-            report[name] = dev_wins(histories, [one.signals[:, column] for one in histories], tuned.threshold)
+            report[name] = dev_wins(histories, [history.signals[:, column] for history in histories], tuned.threshold)
     else:
         buzzer, epoch = learn(config, learnt, kept, tuning)
         buzzer.save(folder)
         report |= {"epoch": epoch, "threshold": buzzer.threshold, "end": config.end}
         for name, histories in dev.items():
-            chances = [buzzer.chances(one.rows) for one in histories]
+            chances = [buzzer.chances(history.rows) for history in histories]
             won = dev_wins(histories, chances, buzzer.threshold, buzzer.card.end == "answer")
             report[name] = won | quality(histories, chances)
     tqdm.write(f"{folder} {json.dumps(report, indent=1)}", file=sys.stderr)
@@ -140,8 +140,8 @@ def material(data: DataChoice) -> Material:
     kept: list[GuessHistory] = []
     all_corrupted: list[GuessHistory] = []
     dev: dict[str, list[GuessHistory]] = {}
-    whole = [one for one in fold_tossups("buzzer", None) if data.half in (None, half_of(one.id))]
-    kept_back = {one.id for one in whole[::KEPT_BACK]}
+    whole = [tossup for tossup in fold_tossups("buzzer", None) if data.half in (None, half_of(tossup.id))]
+    kept_back = {tossup.id for tossup in whole[::KEPT_BACK]}
     corrupted: list[tuple[str, list[Tossup]]] = []
     read = [("buzzer", whole[: data.limit]), ("dev", fold_tossups("dev", data.limit))]
     read += [(f"buzzer {file.name}", translations([file], whole)) for file in data.translated]
@@ -178,7 +178,7 @@ def tune(histories: Sequence[GuessHistory]) -> tuple[ThresholdBuzzer, int]:
     """The threshold with the best expected wins over all signals, and its signal's column in `GuessHistory.signals`."""
     best = (-1.0, 0.0, 0)
     for column in range(len(SIGNALS)):
-        threshold, reached = wins.best_threshold(histories, [one.signals[:, column] for one in histories])
+        threshold, reached = wins.best_threshold(histories, [history.signals[:, column] for history in histories])
         best = max(best, (reached, threshold, column), key=lambda entry: entry[0])
     _, threshold, column = best
     return ThresholdBuzzer(threshold, SIGNALS[column]), column
@@ -194,12 +194,12 @@ def learn(
     network = NETWORKS[config.kind]
     fitted = fit(config.training, config.untrained, learnt, kept, config.end == "answer")
     logits = fitted.logits(kept)
-    guessed = np.concatenate([one.guessed for one in kept])
-    right = np.concatenate([one.right for one in kept])
+    guessed = np.concatenate([history.guessed for history in kept])
+    right = np.concatenate([history.right for history in kept])
     tensors = fitted.tensors | {"calibration": calibration.fit(np.concatenate(logits)[guessed], right[guessed])}
     training = {"noise": config.data.noise, **asdict(config.training), "epoch": fitted.epoch}
     untuned = Card(config.data.guesser, config.training.features, 0.0, training, config.end)
-    chances = [LearntBuzzer(network, tensors, untuned).chances(one.rows) for one in tuning]
+    chances = [LearntBuzzer(network, tensors, untuned).chances(history.rows) for history in tuning]
     best: dict[str, float] = {end: wins.best_threshold(tuning, chances, end == "answer")[0] for end in ENDS}
     card = replace(untuned, threshold=best[config.end], thresholds=best if config.end == "answer" else {})
     return LearntBuzzer(network, tensors, card), fitted.epoch
@@ -207,8 +207,8 @@ def learn(
 
 def quality(histories: Sequence[GuessHistory], chances: Sequence[np.ndarray]) -> dict[str, float]:
     """Label accuracy, ECE and Brier score over the steps with a guess."""
-    guessed = np.concatenate([one.guessed for one in histories])
-    right = np.concatenate([one.right for one in histories])[guessed]
+    guessed = np.concatenate([history.guessed for history in histories])
+    right = np.concatenate([history.right for history in histories])[guessed]
     chance = np.concatenate(chances)[guessed]
     return {
         "label accuracy": float(((chance >= 0.5) == right).mean()),
@@ -221,13 +221,13 @@ def dev_wins(
     dev: Sequence[GuessHistory], scores: Sequence[np.ndarray], threshold: float, at_end: bool = False
 ) -> dict[str, float]:
     """Expected wins of the buzzer, of the two oracles, and the buzzer's share of theirs."""
-    own = float(wins.wins(dev, scores, np.array([threshold]), at_end).mean())
-    oracle = float(np.mean([oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in dev]))
-    stable = float(np.mean([stable_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in dev]))
-    found = {"expected wins": own, "expected wins, stable": stable, "expected wins, oracle": oracle}
+    reached = float(wins.wins(dev, scores, np.array([threshold]), at_end).mean())
+    oracle = float(np.mean([oracle_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))
+    stable = float(np.mean([stable_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))
+    report = {"expected wins": reached, "expected wins, stable": stable, "expected wins, oracle": oracle}
     if stable > 0:
-        found |= {"share of stable": own / stable, "share of oracle": own / oracle}
-    return found
+        report |= {"share of stable": reached / stable, "share of oracle": reached / oracle}
+    return report
 
 
 def command(paths: Sequence[str]) -> int:

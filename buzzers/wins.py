@@ -16,16 +16,16 @@ CURVE = CURVES["qanta2018"]
 GRID = 99  # thresholds tried: so many quantiles of the scores
 
 
-def first_answers(one: GuessHistory, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+def first_answers(history: GuessHistory, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """(k,) int: the first of n steps with a guess and a score (n,) >= each of the thresholds (k,); n if none."""
-    highest = np.maximum.accumulate(np.where(one.guessed, scores, -np.inf))  # (n,), grows
+    highest = np.maximum.accumulate(np.where(history.guessed, scores, -np.inf))  # (n,), grows
     return np.searchsorted(highest, thresholds, side="left")
 
 
-def wins_at(one: GuessHistory, steps: np.ndarray, at_end: bool = False) -> np.ndarray:
+def wins_at(history: GuessHistory, steps: np.ndarray, at_end: bool = False) -> np.ndarray:
     """(k,) expected wins of answering at each of `steps` (k,); n, that is never, wins 0 or what the end wins."""
-    worth = np.append(np.where(one.right, CURVE(one.fraction), 0.0), 0.0)  # (n + 1,)
-    if at_end and len(one.right):
+    worth = np.append(np.where(history.right, CURVE(history.fraction), 0.0), 0.0)  # (n + 1,)
+    if at_end and len(history.right):
         worth[-1] = worth[-2]
     return worth[steps]
 

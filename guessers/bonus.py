@@ -73,7 +73,7 @@ def load_bonus() -> list[Bonus]:
     """
     spelling = {answers.key(tossup.page): tossup.page for tossup in load_tossups() if tossup.page}
     path = download.path_of("bonus-parts")
-    found: list[Bonus] = []
+    parts: list[Bonus] = []
     seen: Counter[str] = Counter()
     for i, record in enumerate(records.json_lines(path)):
         try:
@@ -83,7 +83,7 @@ def load_bonus() -> list[Bonus]:
             raise DataError(f"{path}: record {i} has no {error}") from error
         seen[name] += 1
         title = None if page is None or source in GUESSED_PAGES else answers.canonical(page)
-        found.append(
+        parts.append(
             Bonus(
                 id=name if seen[name] == 1 else f"{name}#{seen[name]}",
                 text=" ".join(clue.split()),
@@ -95,21 +95,21 @@ def load_bonus() -> list[Bonus]:
                 year=record.get("year"),
             )
         )
-    return found
+    return parts
 
 
 def held_out() -> list[HeldOut]:
     """Every question that a guesser or a buzzer is judged on."""
-    found = [
+    questions = [
         HeldOut(question.reference_text, question.page)
         for name in ("xqb-es", "xqb-pl", "mini-en")
         for question in load_questions(name)
     ]
-    found += [HeldOut(tossup.text, tossup.page) for tossup in load_guessdev()]
-    found += [HeldOut(tossup.text, tossup.page) for tossup in load_tossups() if fold_of(tossup.id) != "guesser"]
+    questions += [HeldOut(tossup.text, tossup.page) for tossup in load_guessdev()]
+    questions += [HeldOut(tossup.text, tossup.page) for tossup in load_tossups() if fold_of(tossup.id) != "guesser"]
     path = download.path_of("human-buzz-questions")
-    found += [HeldOut(record["text"], record.get("page")) for record in records.json_lines(path)]
-    return found
+    questions += [HeldOut(record["text"], record.get("page")) for record in records.json_lines(path)]
+    return questions
 
 
 class Overlap:
@@ -122,7 +122,7 @@ class Overlap:
             for run in _runs(question.text):
                 with_run[run].append(number)
             if question.page:
-                self._stems[answers.key(question.page)].append(_stems(question.text))
+                self._stems[answers.key(question.page)].append(text.line_stems(question.text))
         self._phrases = frozenset(run for run, numbers in with_run.items() if len(numbers) > PHRASE)
         self._with_run = {run: numbers for run, numbers in with_run.items() if run not in self._phrases}
 
@@ -135,10 +135,12 @@ class Overlap:
 
     def facts(self, clue: str, page: str) -> float:
         """The largest share of the clue's stems in a question with that answer; 0 for fewer than MIN_STEMS. 0..1."""
-        own = _stems(clue)
-        if len(own) < MIN_STEMS:
+        clue_stems = text.line_stems(clue)
+        if len(clue_stems) < MIN_STEMS:
             return 0.0
-        return max((len(own & stems) / len(own) for stems in self._stems.get(answers.key(page), ())), default=0.0)
+        return max(
+            (len(clue_stems & stems) / len(clue_stems) for stems in self._stems.get(answers.key(page), ())), default=0.0
+        )
 
     def verdict(self, bonus: Bonus) -> Verdict:
         """Whether the clue may be trained on, or why not."""
@@ -158,11 +160,6 @@ def _runs(line: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(*(tokens[start:] for start in range(RUN)), strict=False))
 
 
-@functools.lru_cache(maxsize=8)
-def _stems(line: str) -> frozenset[str]:
-    return frozenset(stem for word in line.split() for stem in text.content_stems(word))
-
-
 def sift(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> dict[Verdict, list[Bonus]]:
     """The clues by verdict, in their order."""
     overlap = Overlap(questions)
@@ -173,13 +170,9 @@ def sift(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> dict[Ve
 
 
 @functools.cache
-def _clean() -> tuple[Bonus, ...]:
-    return tuple(sift(load_bonus(), held_out())["kept"])
-
-
-def clean_bonus() -> list[Bonus]:
+def clean_bonus() -> tuple[Bonus, ...]:
     """The bonus parts that have a page and repeat no held-out question, in the order of the file."""
-    return list(_clean())
+    return tuple(sift(load_bonus(), held_out())["kept"])
 
 
 def main() -> None:

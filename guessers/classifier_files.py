@@ -1,4 +1,4 @@
-"""Files of the guessers that classify over pages, GRU and BERT: a network, the words that it knows, its pages.
+"""What the guessers that classify over pages, GRU and BERT, share: their files and the choice of the best pages.
 
 Tables with a row per word or page are int8 with a step per row, the rest float16, norms float32.
 """
@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sqa.core.errors import DataError
+from sqa.core.types import Guess
 from sqa.files.model_files import dequantise, pack_strings, quantise, read_tensors, unpack_strings
 
 P = TypeVar("P")
@@ -52,3 +53,15 @@ def read(
         reason = " ".join(str(error).split())
         raise DataError(f"{folder}: not a {kind.upper()} guesser of this version ({reason}); train it again") from error
     return parts
+
+
+def best_pages(logits: Tensor, titles: Sequence[str], n: int) -> list[list[Guess]]:
+    """(N, P) logits -> the `n` likeliest pages of each row, best first, equal scores by page; scores are a softmax."""
+    values, pages = torch.topk(torch.softmax(logits, -1), min(n, logits.shape[1]), dim=1)
+    has_ties = (values[:, 1:] == values[:, :-1]).any(1).tolist()
+    guesses = []
+    for scores, row, tied in zip(values.tolist(), pages.tolist(), has_ties, strict=True):
+        if tied:
+            row = [page for _, page in sorted(zip([-score for score in scores], row, strict=True))]
+        guesses.append(Guess.many(map(titles.__getitem__, row), scores))
+    return guesses

@@ -32,8 +32,8 @@ def rank_of(guesses: Sequence[Guess], page: str) -> int:
 
 def evaluate(guesser: Any, texts: Sequence[str], pages: Sequence[str]) -> tuple[float, float, float, float]:
     """Accuracy at 1, 10 and 50 and mean reciprocal rank (0 beyond 50), all in 0..1."""
-    found = (guesser.guess([text], DEPTH)[0] for text in tqdm(texts, mininterval=1, leave=False))
-    ranks = np.array([rank_of(guesses, page) for guesses, page in zip(found, pages, strict=True)])
+    rows = (guesser.guess([text], DEPTH)[0] for text in tqdm(texts, mininterval=1, leave=False))
+    ranks = np.array([rank_of(guesses, page) for guesses, page in zip(rows, pages, strict=True)])
     reciprocal = np.where(ranks > 0, 1 / np.maximum(ranks, 1), 0.0)
     at_1, at_10, at_50 = (float(np.mean((ranks > 0) & (ranks <= depth))) for depth in (1, 10, DEPTH))
     return at_1, at_10, at_50, float(reciprocal.mean())

@@ -34,11 +34,11 @@ def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
     """What guessers learn from: your own texts of some folds, or the tossups where no file is given."""
     if not texts:
         return mapped_tossups(folds)
-    found = [lesson for lesson in own_texts(texts) if fold_of(lesson.id) in folds]
-    if not found:
+    chosen = [lesson for lesson in own_texts(texts) if fold_of(lesson.id) in folds]
+    if not chosen:
         files = ", ".join(map(str, texts))
         raise DataError(f"{files}: no text falls into {', '.join(folds)} (sqa/data/folds.py); give more texts")
-    return found
+    return chosen
 
 
 def own_texts(files: Sequence[Path]) -> list[Tossup]:
@@ -46,7 +46,7 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
 
     A missing file, a record without a text or a page, an id that is there twice: DataError by file and record.
     """
-    found: dict[str, Tossup] = {}
+    texts: dict[str, Tossup] = {}
     for file in files:
         for number, (line, record) in enumerate(numbered_lines(file), start=1):
             where = f"{file}:{line}: record {number}"
@@ -60,12 +60,12 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
                 raise DataError(f"{where}: 'page' holds {wrong}; a page title has no control characters")
             if isinstance(id, str) and (wrong := answers.unwritable(id, answers.LINE_ENDS)):
                 raise DataError(f"{where}: 'id' holds {wrong}; an id is one line without tabs or control characters")
-            if not isinstance(id, str) or id in found:
+            if not isinstance(id, str) or id in texts:
                 raise DataError(f"{where}: expected an 'id' of its own, a text, got {id!r}")
-            found[id] = Tossup(id, " ".join(text.split()), answers.canonical(page), "", page, "", None)
-    if not found:
+            texts[id] = Tossup(id, " ".join(text.split()), answers.canonical(page), "", page, "", None)
+    if not texts:
         raise DataError(f"{', '.join(map(str, files))}: no texts in it")
-    return list(found.values())
+    return list(texts.values())
 
 
 def check_output(output: Path, texts: Sequence[Path]) -> None:

@@ -54,10 +54,10 @@ def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.nd
     """(L,) token ids of which about `share` begin a pair of neighbours that changed places; no token moves twice."""
     swapped = ids.copy()
     free = 0
-    for place in np.flatnonzero(rng.random(max(0, len(ids) - 1)) < share) if share else ():
-        if place >= free:
-            swapped[[place, place + 1]] = swapped[[place + 1, place]]
-            free = place + 2
+    for index in np.flatnonzero(rng.random(max(0, len(ids) - 1)) < share) if share else ():
+        if index >= free:
+            swapped[[index, index + 1]] = swapped[[index + 1, index]]
+            free = index + 2
     return swapped
 
 
@@ -93,13 +93,13 @@ class RoundTrip:
             _question(question.id, _by_sentence(question, emissions))
             for question, emissions in zip(english, self._there.translate_batch(english), strict=True)
         ]
-        made: dict[str, dict[str, Any]] = {}
+        by_id: dict[str, dict[str, Any]] = {}
         for k, translator in self._back.items():
             chosen = [question for question in foreign if self.k_of(question.id, seed) == k]
             for question, emissions in zip(chosen, translator.translate_batch(chosen), strict=True):
                 lines = [" ".join(words) for words in _by_sentence(question, emissions)]
-                made[question.id] = {"id": question.id, "k": k, "by": self.by, "sentences": lines}
-        return [made[tossup.id] for tossup in tossups]
+                by_id[question.id] = {"id": question.id, "k": k, "by": self.by, "sentences": lines}
+        return [by_id[tossup.id] for tossup in tossups]
 
 
 def _question(name: str, sentences: Iterable[Sequence[str]]) -> Question:
@@ -110,14 +110,14 @@ def _question(name: str, sentences: Iterable[Sequence[str]]) -> Question:
 
 def _by_sentence(question: Question, emissions: Sequence[Any]) -> list[list[str]]:
     """The target words of each source sentence."""
-    found: list[list[str]] = [[] for _ in question.sentences]
+    sentences: list[list[str]] = [[] for _ in question.sentences]
     for emission in emissions:
-        found[emission.sentence].append(emission.token)
-    return found
+        sentences[emission.sentence].append(emission.token)
+    return sentences
 
 
 def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
-    """`n` tossups, chosen and ordered by a hash of seed and id; more tossups to choose from move none of them."""
+    """`n` tossups, chosen and ordered by a hash of seed and id; more tossups to choose from reorder none of them."""
     return sorted(tossups, key=lambda t: hashlib.sha256(f"{seed} {t.id}".encode()).digest())[:n]
 
 
@@ -155,8 +155,8 @@ def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int)
         except ValueError as error:
             raise DataError(f"{path}:{number + 1}: not JSON ({error}); remove the file to start again") from error
         expected = tossups[number].id if number < len(tossups) else None
-        found = (record.get("id"), record.get("by"), record.get("k"))
-        if expected is None or found != (expected, trip.by, trip.k_of(expected, seed)):
+        actual = (record.get("id"), record.get("by"), record.get("k"))
+        if expected is None or actual != (expected, trip.by, trip.k_of(expected, seed)):
             raise ConfigError(
                 f"{path}:{number + 1}: made from other tossups, translators, k or seed; remove it or name another file"
             )

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from guessers.evaluate import DATASETS, built, rank_of
 from sqa.core.errors import returns_exit_code
+from sqa.core.interfaces import guesses_per_word
 from sqa.core.significance import Comparison, Resampled, compare
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
@@ -34,13 +35,13 @@ def stats(guesser: Any, questions: Sequence[Question], complete: bool) -> dict[s
         if complete:
             steps = guesser.guess([" ".join(words)], 1)
         else:
-            steps = guesser.guess_prefixes(words, 1)
+            steps = guesses_per_word(guesser, words, 1)
             read = np.cumsum([len(word) + 1 for word in words]) - 1
             correct = np.array([rank_of(guesses, question.page) == 1 for guesses in steps])
             wins.append((oracle_expected_wins(CURVES["qanta2018"], read / read[-1], correct, 0.0), 1.0))
         right.append((float(rank_of(steps[-1], question.page) == 1), 1.0))
-    found = {"accuracy": np.array(right)}
-    return found if complete else found | {"oracle-ew": np.array(wins)}
+    accuracy = {"accuracy": np.array(right)}
+    return accuracy if complete else accuracy | {"oracle-ew": np.array(wins)}
 
 
 def differences(a: str, b: str, datasets: Sequence[str], complete: bool) -> Iterator[tuple[str, int, str, Comparison]]:
@@ -49,9 +50,9 @@ def differences(a: str, b: str, datasets: Sequence[str], complete: bool) -> Iter
     guessers = [built(argument) for argument in (a, b)]
     for dataset in datasets:
         questions = load_questions(dataset)
-        mine, theirs = (stats(guesser, questions, complete) for guesser in guessers)
-        for name in mine:
-            yield dataset, len(questions), name, compare(mine[name], theirs[name], metrics[name])
+        stats_a, stats_b = (stats(guesser, questions, complete) for guesser in guessers)
+        for name in stats_a:
+            yield dataset, len(questions), name, compare(stats_a[name], stats_b[name], metrics[name])
 
 
 @returns_exit_code

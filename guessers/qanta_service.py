@@ -1,11 +1,11 @@
-"""Anybody's QANTA system, at its HTTP address, as guesser and buzzer of a run.
+"""A QANTA system at an HTTP address, as guesser and buzzer of a run.
 
     guesser: {name: qanta_service, url: "http://localhost:4861"}
     buzzer: {name: qanta_service}
 
 After each word the system is sent the text so far and answers a guess and whether it buzzes.  The guess is the only
 one of its step; its score is 1 if the system buzzes there and 0 if not, which is all that the buzzer of the same name
-reads.  A system that buzzes without a guess has guessed the page "", which is nobody's answer.
+reads.  A system that buzzes without a guess has guessed the page "", which is never right.
 
 All prefixes of a text are sent in order, in batches if the system takes them.  `question_idx` counts the texts that do
 not continue the one before, `sent_index` the words before the last one that end in a full stop or the like, and
@@ -17,7 +17,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from sqa.core.errors import NotNegative, Positive, Whole, checked
@@ -58,25 +57,21 @@ class QantaServiceGuesser:
         self._question, self._last = -1, ""  # number and text of the last question
 
     def fingerprint(self) -> str:
-        """Hash of the address and the label: what answers there only the user knows."""
+        """Hash of the address and the label: what answers there is known to the user alone."""
         return digest(["qanta_service", VERSION, self._config.url, self._config.label])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """One guess for each text, none for a text without words or if `n` is 0.  RemoteProtocolError."""
-        found: list[list[Guess]] = [[] for _ in texts]
-        asked = [place for place, text in enumerate(texts) if n > 0 and text.strip()]
-        if asked and not self._batch:
+        guesses: list[list[Guess]] = [[] for _ in texts]
+        indices = [index for index, text in enumerate(texts) if n > 0 and text.strip()]
+        if indices and not self._batch:
             self._batch = self._status()
-        for start in range(0, len(asked), max(self._batch, 1)):
-            places = asked[start : start + self._batch]
-            acts = self._ask([self._request(texts[place]) for place in places])
-            for place, act in zip(places, acts, strict=True):
-                found[place] = list(self._guesses(act))
-        return found
-
-    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """The guesses after each word."""
-        return self.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
+        for start in range(0, len(indices), max(self._batch, 1)):
+            chunk = indices[start : start + self._batch]
+            acts = self._ask([self._request(texts[index]) for index in chunk])
+            for index, act in zip(chunk, acts, strict=True):
+                guesses[index] = list(self._guesses(act))
+        return guesses
 
     def _request(self, text: str) -> dict[str, Any]:
         if not self._last or not text.startswith(self._last):
@@ -120,8 +115,8 @@ class QantaServiceGuesser:
         if guess or buzz:
             yield Guess(guess, BUZZED if buzz else WAITED)
 
-    def _problem(self, method: str, path: str, expected: str, said: Any) -> Exception:
-        return self._service.problem(method, f"{ROOT}/{path}", f"{expected}, it said {str(said)[:80]!r}")
+    def _problem(self, method: str, path: str, expected: str, reply: Any) -> Exception:
+        return self._service.problem(method, f"{ROOT}/{path}", f"{expected}, it said {str(reply)[:80]!r}")
 
 
 def build(config: QantaServiceConfig) -> QantaServiceGuesser:

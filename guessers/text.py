@@ -1,14 +1,14 @@
 """What a guesser sees of a word: lower-case ASCII tokens, English stems, and which of them carry nothing.
 
-Every function takes one word (what white space separates), never a text: the tokens of a text are those of its words,
-one after the other.  So a text that grew by a word has the old tokens plus the new word's, and a guesser that goes on
-from where it was sees exactly what one that starts again sees.
+The tokens of a text are those of its words, one after the other, whatever stands beside a word.  So a text that grew by
+a word has the old tokens plus the new word's, and a guesser that goes on sees what one that starts again sees.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import Protocol
 
 from snowballstemmer import stemmer
@@ -21,6 +21,8 @@ _LETTERS = str.maketrans(
     | {"æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ı": "i", "’": "'", "‘": "'", "ʼ": "'"}
 )
 _TOKEN = re.compile(r"[a-z0-9]+")
+_ENDS = (".", "?", "!")
+_CLOSING = "\"'”’»)]"
 _POSSESSIVE = re.compile(r"'s(?![a-z0-9])")
 
 # English function words, and what every question says ("For 10 points, name this ...").
@@ -73,3 +75,22 @@ def stems(word: str) -> tuple[str, ...]:
 def content_stems(word: str) -> tuple[str, ...]:
     """The tokens of the word that are no stop words, stemmed."""
     return tuple(stem(token) for token in tokens(word) if token not in STOP_WORDS)
+
+
+def line_stems(line: str) -> frozenset[str]:
+    """The stems of a text's words, without stop words."""
+    return frozenset(stem for word in line.split() for stem in content_stems(word))
+
+
+def spans(words: Sequence[str], least: int, most: int) -> list[tuple[int, int]]:
+    """Begin and end of each passage of a text, about a sentence each; [] for no words.
+
+    A passage ends with a sentence once it has `least` words, anywhere at `most`.  All but the last are the same however
+    the text goes on.
+    """
+    passages, start = [], 0
+    for end, word in enumerate(words, start=1):
+        if end - start >= most or (end - start >= least and word.rstrip(_CLOSING).endswith(_ENDS)):
+            passages.append((start, end))
+            start = end
+    return passages if start == len(words) else [*passages, (start, len(words))]

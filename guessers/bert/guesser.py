@@ -160,22 +160,22 @@ class BertGuesser:
     def sums(self, texts: Sequence[Sequence[str]]) -> np.ndarray:
         """Texts as words -> (N, 2 + 2 H) float64; a passage that several texts have is read once."""
         cut = [[" ".join(words[a:b]) for a, b in spans(words)] for words in texts]
-        places = {passage: i for i, passage in enumerate(dict.fromkeys(p for of_text in cut for p in of_text))}
-        found = self.encoder.sums(list(places))
-        sums = np.zeros((len(texts), found.shape[1]))
+        rows = {passage: i for i, passage in enumerate(dict.fromkeys(p for of_text in cut for p in of_text))}
+        of_passages = self.encoder.sums(list(rows))
+        sums = np.zeros((len(texts), of_passages.shape[1]))
         for row, of_text in enumerate(cut):
             for passage in of_text:
-                sums[row] += found[places[passage]]
+                sums[row] += of_passages[rows[passage]]
         return sums
 
     def _guess(self, texts: Sequence[Sequence[str]], n: int) -> list[list[Guess]]:
-        found: list[list[Guess]] = [[] for _ in texts]
-        known = [i for i, words in enumerate(texts) if self._knows(words)] if n > 0 else []
-        for start in range(0, len(known), BLOCK):
-            block = known[start : start + BLOCK]
-            for i, guesses in zip(block, self._top([texts[i] for i in block], n), strict=True):
-                found[i] = guesses
-        return found
+        guesses_by_text: list[list[Guess]] = [[] for _ in texts]
+        readable = [i for i, words in enumerate(texts) if self._knows(words)] if n > 0 else []
+        for start in range(0, len(readable), BLOCK):
+            block = readable[start : start + BLOCK]
+            for i, best in zip(block, self._top([texts[i] for i in block], n), strict=True):
+                guesses_by_text[i] = best
+        return guesses_by_text
 
     def _knows(self, words: Sequence[str]) -> bool:
         return any(stem in self._parts.words for word in words for stem in text.content_stems(word))
@@ -183,15 +183,8 @@ class BertGuesser:
     @torch.inference_mode()
     def _top(self, texts: Sequence[Sequence[str]], n: int) -> list[list[Guess]]:
         """The n best pages of each text, best first, equal scores by title."""
-        logits = self._head(torch.from_numpy(self.sums(texts)))
-        scores = torch.softmax(logits / self._temperature, -1)  # (N, P)
-        values, pages = torch.topk(scores, min(n, scores.shape[1]), dim=1)
-        titles = self._parts.titles
-        rows = []
-        for row_values, row_pages in zip(values.tolist(), pages.tolist(), strict=True):
-            pairs = sorted(zip(row_values, row_pages, strict=True), key=lambda pair: (-pair[0], pair[1]))
-            rows.append([Guess(titles[page], score) for score, page in pairs])
-        return rows
+        logits = self._head(torch.from_numpy(self.sums(texts))) / self._temperature  # (N, P)
+        return classifier_files.best_pages(logits, self._parts.titles, n)
 
     # --- files
 
@@ -208,15 +201,15 @@ class BertGuesser:
         config = config or BertConfig()
         head, parts = classifier_files.read(folder, "bert", VERSION, _parts)
         name = parts.encoder
-        place = bert_encoder.find_encoder(
+        encoder_folder = bert_encoder.find_encoder(
             config.encoder or name.name, config.revision or name.revision, config.download
         )
-        if (found := bert_encoder.weights_digest(place)) != name.sha256:
+        if (digest := bert_encoder.weights_digest(encoder_folder)) != name.sha256:
             raise DataError(
                 f"{folder}: was trained on the encoder {name.name!r} with sha256 {name.sha256[:12]}..., "
-                f"{place} has {found[:12] or 'no weights'}...; give that one or train again"
+                f"{encoder_folder} has {digest[:12] or 'no weights'}...; give that one or train again"
             )
-        model, tokenizer = bert_encoder.load_encoder(place)
+        model, tokenizer = bert_encoder.load_encoder(encoder_folder)
         add_tuned(model, parts.tuned, folder)
         encoder = Encoder(model, tokenizer, parts.weights, config.precision, config.batch_tokens, config.device)
         return cls(encoder, head, parts, config.temperature, folder_digest(folder))

@@ -23,7 +23,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import atomic
 
 SHARD = 500  # passages read between two savings
-KNOWN = 2  # times a stem must occur in the training texts to be a known word
+MIN_COUNT = 2  # times a stem must occur in the training texts to be a known word
 
 
 class Lesson(text.Profile, Protocol):
@@ -39,7 +39,7 @@ class Reading:
 
     page: int  # -1: no page of the training texts
     whole: tuple[str, ...]
-    broken: tuple[int, str] | None  # place among `whole` of the passage broken off, and what is left of it
+    broken: tuple[int, str] | None  # index in `whole` of the passage broken off, and what is left of it
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Material:
         for lesson in lessons:
             for word in lesson.text.split():
                 counts.update(text.content_stems(word))
-        words = frozenset(stem for stem, count in counts.items() if count >= KNOWN)
+        words = frozenset(stem for stem, count in counts.items() if count >= MIN_COUNT)
         train = tuple(_reading(lesson, ids, broken, seed) for lesson in lessons)
         kept = tuple(_reading(lesson, ids, 0.0, seed) for lesson in dev if lesson.text.split())
         return cls(titles, words, train, kept)
@@ -74,12 +74,12 @@ def _reading(lesson: Lesson, ids: dict[str, int], broken: float, seed: int) -> R
     words = lesson.text.split()
     parts = spans(words)
     rng = np.random.default_rng([seed, *hashlib.sha256(lesson.id.encode()).digest()[:8]])
-    rest = None
+    broken_off = None
     if rng.random() < broken:
-        place = int(rng.integers(len(parts)))
-        start, end = parts[place]
-        rest = (place, " ".join(words[start : start + 1 + int(rng.integers(end - start))]))
-    return Reading(ids.get(lesson.page or "", -1), tuple(" ".join(words[a:b]) for a, b in parts), rest)
+        number = int(rng.integers(len(parts)))
+        start, end = parts[number]
+        broken_off = (number, " ".join(words[start : start + 1 + int(rng.integers(end - start))]))
+    return Reading(ids.get(lesson.page or "", -1), tuple(" ".join(words[a:b]) for a, b in parts), broken_off)
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,16 @@ class Sums:
 
     unread: np.ndarray  # (R, 1 + H) float16: sum of the pieces' weights, and of their weighted vectors
     read: np.ndarray  # (passages read, 1 + H) float16: the same with the states
-    place: np.ndarray  # (R,) row of `read`, -1 = was not read
+    read_row: np.ndarray  # (R,) row of `read`, -1 = was not read
     starts: np.ndarray  # (readings + 1,) where the passages of a reading begin
 
     def added(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """(len(rows), 2 + 2 H) float32 as Encoder.sums: the sum over each group of passages; zeros for an empty one."""
         flat = np.fromiter((row for group in rows for row in group), np.int64)
         owner = np.repeat(np.arange(len(rows)), [len(group) for group in rows])
-        place = self.place[flat]
+        read_rows = self.read_row[flat]
         unread = _grouped(self.unread[flat], owner, len(rows))  # (N, 1 + H)
-        read = _grouped(self.read[place[place >= 0]], owner[place >= 0], len(rows))
+        read = _grouped(self.read[read_rows[read_rows >= 0]], owner[read_rows >= 0], len(rows))
         return torch.cat([unread[:, :1], read[:, :1], unread[:, 1:], read[:, 1:]], 1)
 
 
@@ -135,9 +135,9 @@ def read(
                 shards.append(np.lib.format.read_array(file, allow_pickle=False))
             except (ValueError, EOFError) as error:
                 raise DataError(f"{path}: damaged ({error}); remove it to read these passages again") from error
-    place = np.full(len(texts), -1)
-    place[order] = np.arange(len(order))
-    return Sums(np.concatenate(unread), np.concatenate(shards), place, np.array(starts))
+    read_row = np.full(len(texts), -1)
+    read_row[order] = np.arange(len(order))
+    return Sums(np.concatenate(unread), np.concatenate(shards), read_row, np.array(starts))
 
 
 def _halves(sums: np.ndarray, half: int) -> tuple[np.ndarray, np.ndarray]:

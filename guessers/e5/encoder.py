@@ -46,5 +46,5 @@ class E5Encoder:
         return self._vectors(texts, is_query=True)
 
     def _vectors(self, texts: Sequence[str], is_query: bool) -> np.ndarray:
-        found = [self._model.encode(text.encode("utf-8", "replace").decode(), is_query) for text in texts]
-        return np.stack(found) if found else np.zeros((0, DIMENSIONS), np.float32)
+        vectors = [self._model.encode(text.encode("utf-8", "replace").decode(), is_query) for text in texts]
+        return np.stack(vectors) if vectors else np.zeros((0, DIMENSIONS), np.float32)

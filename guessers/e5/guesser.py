@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
 
 from guessers.e5.encoder import E5Encoder
 from guessers.e5.pages import VERSION as PAGES
 from guessers.e5.pages import Encoder, page_texts, page_vectors
+from guessers.retrieval.bm25 import best_indices
+from guessers.text import spans
 from sqa.core.errors import Count, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
@@ -27,7 +28,6 @@ from sqa.files.store import digest
 VERSION = 1  # of the code that turns texts into guesses; raise it when guesses change
 LEAST, MOST = 8, 48  # words of a passage: it ends with a sentence after the first many, anywhere at the second
 KEPT = 4_096  # vectors of passages kept in memory
-_ENDS = (".", "?", "!")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class E5Config:
     """What `guesser: {name: e5, ...}` takes."""
 
     pages: str = "bm25"  # a bundled BM25 model or a folder: of its pages, those that a training tossup asks for
-    every: Count = 10  # words from one look to the next; the steps between share the guesses of the last
+    every: Count = 10  # words from one search to the next; the steps between share its guesses
     temperature: Positive = 0.02  # of the softmax; cosines lie close together, between .7 and .95
 
 
@@ -47,7 +47,7 @@ class E5Guesser:
         """`texts`: what stands for each page.  Nothing is encoded before the first text."""
         self.config, self._encoder, self._texts = config, encoder, texts
         self._titles = list(texts)
-        self._known: dict[str, np.ndarray] = {}  # vectors of passages
+        self._vectors: dict[str, np.ndarray] = {}  # vectors of passages
 
     @property
     def pages(self) -> frozenset[str]:
@@ -75,10 +75,6 @@ class E5Guesser:
             listed.append(list(guesses) if shown else [])
         return listed
 
-    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """The guesses after each word; a passage that has ended is encoded once."""
-        return self.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
-
     @cached_property
     def _pages(self) -> np.ndarray:
         """(pages, dimensions)"""
@@ -87,7 +83,7 @@ class E5Guesser:
 
     def _nearest(self, words: Sequence[str], n: int) -> list[Guess]:
         total = np.zeros(self._encoder.dimensions)
-        for start, end in spans(words):
+        for start, end in spans(words, LEAST, MOST):
             total += (end - start) * self._vector(" ".join(words[start:end])).astype(np.float64)
         norm = float(np.linalg.norm(total))
         if not norm:
@@ -95,28 +91,18 @@ class E5Guesser:
         logits = self._pages.astype(np.float64) @ (total / norm) / self.config.temperature
         odds = np.exp(logits - logits.max())
         shares = odds / odds.sum()
-        order = np.lexsort((np.arange(len(shares)), -shares))[:n]  # equal ones by title
-        return [Guess(self._titles[place], float(shares[place])) for place in order.tolist() if shares[place] > 0]
+        return [
+            Guess(self._titles[page], float(shares[page])) for page in best_indices(shares, n)
+        ]  # equal ones by title
 
     def _vector(self, passage: str) -> np.ndarray:
-        found = self._known.get(passage)
-        if found is None:
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            [found] = self._encoder.queries([passage])
-            self._known[passage] = found
-        return found
-
-
-def spans(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Begin and end of each passage; all but the last are the same however the text goes on."""
-    found, start = [], 0
-    for end, word in enumerate(words, start=1):
-        length = end - start
-        if length >= MOST or (length >= LEAST and word.rstrip("\"'”’»)]").endswith(_ENDS)):
-            found.append((start, end))
-            start = end
-    return found if start == len(words) else [*found, (start, len(words))]
+        vector = self._vectors.get(passage)
+        if vector is None:
+            if len(self._vectors) >= KEPT:
+                self._vectors.clear()
+            [vector] = self._encoder.queries([passage])
+            self._vectors[passage] = vector
+        return vector
 
 
 def build(config: E5Config) -> E5Guesser:

@@ -1,4 +1,4 @@
-"""Vectors of pages from English texts, made at first use and kept in the cache folder.
+"""Vectors of pages from English texts, computed at first use and kept in the cache folder.
 
 A page stands for the end of its last training tossup, where a Quizbowl question says most plainly what it asks for,
 with the title before it.  Nothing is trained.  Blocks of 256 are kept as they are made, so a killed run goes on
@@ -51,15 +51,15 @@ def page_texts(model: str) -> dict[str, str]:
 
 
 def page_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
-    """(texts, dimensions) float32 unit vectors; those in the cache folder are read, the others made and kept there."""
+    """(texts, dimensions) float32 unit vectors; those in the cache folder are read, others kept there."""
     folder = cache_dir() / "e5" / digest([VERSION, encoder.identity(), list(texts)])[:16]
     starts = range(0, len(texts), BLOCK)
     missing = [start for start in starts if not _file(folder, start).is_file()]
     folder.mkdir(parents=True, exist_ok=True)
     for start in tqdm(missing, desc="page vectors", disable=not missing, file=sys.stderr, mininterval=1):
-        made = encoder.passages(texts[start : start + BLOCK]).astype(np.float16)
+        block = encoder.passages(texts[start : start + BLOCK]).astype(np.float16)
         draft = folder / f".{uuid.uuid4().hex}.npy"
-        np.save(draft, made)
+        np.save(draft, block)
         draft.replace(_file(folder, start))
     parts = [_read(_file(folder, start), min(BLOCK, len(texts) - start), encoder.dimensions) for start in starts]
     vectors = np.concatenate(parts).astype(np.float32) if parts else np.zeros((0, encoder.dimensions), np.float32)
@@ -72,9 +72,9 @@ def _file(folder: Path, start: int) -> Path:
 
 def _read(path: Path, rows: int, dimensions: int) -> np.ndarray:
     try:
-        found = np.load(path, allow_pickle=False)
+        vectors = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{path}: vectors of pages that cannot be read ({error}); delete it and run again") from error
-    if found.shape != (rows, dimensions) or found.dtype != np.float16 or not np.isfinite(found).all():
+    if vectors.shape != (rows, dimensions) or vectors.dtype != np.float16 or not np.isfinite(vectors).all():
         raise DataError(f"{path}: not the vectors of {rows} pages; delete it and run again")
-    return found
+    return vectors

@@ -1,10 +1,9 @@
 """The Elasticsearch guesser: pages found by a real server, all beginnings of a text asked in one multi-search.
 
 It needs a server with an index (guessers/elastic/index.py makes one) and the Python client (extra "elasticsearch").
-What it was asked for it does or says why not: with no server, no index, an index of other texts or settings, or a
+It never falls back: with no server, no index, an index of other texts or settings, or a
 server of another major version there is one error, which names the embedded twin: the same documents, analyzer and
-formula without a server (guessers/retrieval/bm25.py with `similarity: elasticsearch`).  It never takes the twin by
-itself.
+formula without a server (guessers/retrieval/bm25.py with `similarity: elasticsearch`).
 
 Scores are the server's: BM25 times (k1 + 1).  QANTA's guesser has k1 2.0 and b .75, Lucene itself 1.2 and .75.
 """
@@ -63,49 +62,45 @@ class ElasticGuesser:
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """The best `n` pages (MOST at most) for each text, equal scores by title. DataError if the server fails."""
-        found: list[list[Guess]] = [[] for _ in texts]
-        asked = [place for place, text in enumerate(texts) if n > 0 and text.strip()]
-        for start in range(0, len(asked), self._config.batch):
-            places = asked[start : start + self._config.batch]
+        guesses: list[list[Guess]] = [[] for _ in texts]
+        indices = [index for index, text in enumerate(texts) if n > 0 and text.strip()]
+        for start in range(0, len(indices), self._config.batch):
+            chunk = indices[start : start + self._config.batch]
             with elastic_index.explained(self._client, self._config.index, self._instead):
-                for place, answer in self._search(texts, places, min(n, MOST)):
-                    found[place] = [Guess(hit["_id"], float(hit["_score"])) for hit in answer["hits"]["hits"]]
-        return found
+                for index, answer in self._search(texts, chunk, min(n, MOST)):
+                    guesses[index] = [Guess(hit["_id"], float(hit["_score"])) for hit in answer["hits"]["hits"]]
+        return guesses
 
-    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """The guesses after each word."""
-        return self.guess([" ".join(words[: end + 1]) for end in range(len(words))], n)
-
-    def _search(self, texts: Sequence[str], places: Sequence[int], n: int) -> Iterator[tuple[int, Any]]:
+    def _search(self, texts: Sequence[str], indices: Sequence[int], n: int) -> Iterator[tuple[int, Any]]:
         """Places and answers; what a busy server leaves out is asked again."""
         from elasticsearch import ApiError
 
         for attempt in range(self._config.retries + 1):
             if attempt:
                 time.sleep(min(0.2 * 2**attempt, 10.0))
-            lines = [line for place in places for line in ({}, _query(texts[place], n))]
+            lines = [line for index in indices for line in ({}, _query(texts[index], n))]
             try:
                 answers = self._client.msearch(index=self._config.index, searches=lines)["responses"]
             except ApiError as error:
                 if error.status_code in elastic_index.BUSY and attempt < self._config.retries:
                     continue
                 raise
-            if len(answers) != len(places):
-                raise DataError(f"the server answered {len(answers)} of {len(places)} searches")
+            if len(answers) != len(indices):
+                raise DataError(f"the server answered {len(answers)} of {len(indices)} searches")
             left = []
-            for place, answer in zip(places, answers, strict=True):
+            for index, answer in zip(indices, answers, strict=True):
                 if answer.get("status", 200) in elastic_index.BUSY:
-                    left.append(place)
+                    left.append(index)
                 elif "error" in answer:
                     reason = elastic_index.reason(answer)
                     raise DataError(f"index {self._config.index!r}: a search failed ({reason})")
                 else:
-                    yield place, answer
+                    yield index, answer
             if not left:
                 return
-            places = left
+            indices = left
         where = elastic_index.where(self._client)
-        raise DataError(f"{where} is too busy for {len(places)} searches, {attempt + 1} tries")
+        raise DataError(f"{where} is too busy for {len(indices)} searches, {attempt + 1} tries")
 
 
 def _query(text: str, n: int) -> dict[str, Any]:

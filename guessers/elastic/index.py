@@ -97,10 +97,10 @@ def explained(client: Elasticsearch, index: str, instead: str) -> Iterator[None]
     try:
         yield
     except (DataError, elasticsearch.ApiError, TransportError) as error:
-        raise DataError(f"{_said(error, where(client), index)}; {instead}") from error
+        raise DataError(f"{_explanation(error, where(client), index)}; {instead}") from error
 
 
-def _said(error: Exception, server: str, index: str) -> str:
+def _explanation(error: Exception, server: str, index: str) -> str:
     """What went wrong and how to mend it."""
     import elasticsearch
     from elastic_transport import ConnectionError as Unreachable
@@ -114,10 +114,10 @@ def _said(error: Exception, server: str, index: str) -> str:
             return f"{server} has no index {index!r}; make it with `{command(index)}`"
         case elasticsearch.AuthenticationException() | elasticsearch.AuthorizationException():
             hint = "user and password in ELASTICSEARCH_URL (http://user:password@host:port) or ELASTICSEARCH_API_KEY"
-            return f"{server} refuses us ({error.status_code}); give {hint}"
+            return f"{server} rejects the credentials ({error.status_code}); give {hint}"
         case elasticsearch.ApiError():
-            what = "is too busy" if error.status_code in BUSY else "refuses the request"
-            return f"{server} {what} ({error.status_code} {reason(error.body)})"
+            problem = "is too busy" if error.status_code in BUSY else "refuses the request"
+            return f"{server} {problem} ({error.status_code} {reason(error.body)})"
         case Unreachable():
             hint = "start one (docker compose up -d elasticsearch) or set ELASTICSEARCH_URL"
             return f"no Elasticsearch server answers at {server}; {hint}"
@@ -140,18 +140,18 @@ def check_server(client: Elasticsearch) -> str:
     """The server's version; DataError if its major version is not the client's, for then they do not understand it."""
     import elasticsearch
 
-    own = elasticsearch.__versionstr__  # type: ignore[attr-defined]
-    rule = f"the Python client is {own}, and the major versions must be equal"
+    client_version = elasticsearch.__versionstr__  # type: ignore[attr-defined]
+    rule = f"the Python client is {client_version}, and the major versions must be equal"
     try:
         number = str(client.info()["version"]["number"])
     except elasticsearch.BadRequestError as error:  # an older server, which does not know the client's media type
         raise DataError(f"{where(client)} does not understand the client ({reason(error.body)}); {rule}") from error
-    if number.split(".")[0] != own.split(".")[0]:
+    if number.split(".")[0] != client_version.split(".")[0]:
         raise DataError(f"{where(client)} is Elasticsearch {number}; {rule}")
     return number
 
 
-def check_index(client: Elasticsearch, index: str, wanted: Identity) -> None:
+def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
     """DataError naming what differs, if the index was made from something else, or its fields are others."""
     mappings = _mappings(client, index)
     meta = mappings.get("_meta", {})
@@ -159,14 +159,14 @@ def check_index(client: Elasticsearch, index: str, wanted: Identity) -> None:
     if "sqa" not in meta:
         raise DataError(f"index {index!r} was not made by this program; name another index")
     differing = [
-        f"{key} {meta.get(key)!r}, not {value!r}" for key, value in wanted.meta().items() if meta.get(key) != value
+        f"{key} {meta.get(key)!r}, not {value!r}" for key, value in expected.meta().items() if meta.get(key) != value
     ]
     if differing:
         raise DataError(f"index {index!r} was made with {'; '.join(differing)}; {again}")
     if "pages" not in meta:
         raise DataError(f"index {index!r} was never finished; {again}")
     conflict = [
-        name for name, field in wanted.properties().items() if mappings.get("properties", {}).get(name) != field
+        name for name, field in expected.properties().items() if mappings.get("properties", {}).get(name) != field
     ]
     if conflict:
         raise DataError(f"index {index!r}: the mapping of {', '.join(conflict)} was changed; {again}")

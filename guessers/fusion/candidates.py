@@ -55,20 +55,20 @@ def candidates(lists: Lists, words: Sequence[int]) -> Candidates:
     steps, guessers = len(words), len(lists)
     ids: dict[str, int] = {}
     flat = [_Flat.of(of_guesser, ids) for of_guesser in lists]
-    keys = np.concatenate([one.step * len(ids) + one.page for one in flat])
-    known, inverse = np.unique(keys, return_inverse=True)
-    step = known // max(len(ids), 1)
-    m = len(known)
+    keys = np.concatenate([row.step * len(ids) + row.page for row in flat])
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    step = distinct // max(len(ids), 1)
+    m = len(distinct)
     of_page = np.tile(np.array(_LOWEST), (m + steps, guessers, 1))  # (M + T, P, 4)
     of_step = np.zeros((steps, guessers, OF_STEP))
     ranks = np.full((m, guessers), DEPTH)
     at = 0
-    for place, one in enumerate(flat):
-        rows = inverse[at : at + len(one.page)]
-        at += len(one.page)
-        of_page[rows, place] = one.of_page()
-        of_step[:, place] = one.of_step()
-        ranks[rows, place] = one.rank
+    for column, row in enumerate(flat):
+        rows = inverse[at : at + len(row.page)]
+        at += len(row.page)
+        of_page[rows, column] = row.of_page()
+        of_step[:, column] = row.of_step()
+        ranks[rows, column] = row.rank
     beside = np.zeros((m + steps, BESIDE))
     every = np.concatenate([step, np.arange(steps)])
     beside[:, 0] = np.log1p(np.asarray(words, np.float64))[every]
@@ -78,7 +78,7 @@ def candidates(lists: Lists, words: Sequence[int]) -> Candidates:
     beside[m:, 3] = 1
     rows = np.concatenate([of_page.reshape(m + steps, -1), of_step.reshape(steps, -1)[every], beside], axis=1)
     titles = list(ids)
-    return Candidates([titles[i] for i in (known % max(len(ids), 1)).tolist()], step, ranks, rows)
+    return Candidates([titles[i] for i in (distinct % max(len(ids), 1)).tolist()], step, ranks, rows)
 
 
 class _Flat(NamedTuple):
@@ -109,19 +109,19 @@ class _Flat(NamedTuple):
     def of_step(self) -> np.ndarray:
         """(T, 3); zeros for a step without guesses."""
         top, second = self._best(0), self._best(1)
-        found = np.zeros((len(self.counts), OF_STEP))
-        found[:, 0] = np.log(top + 1e-6)
-        found[:, 1] = np.clip(np.log((top + _TINY) / (second + _TINY)), 0, 4)
-        found[self.step[self.rank == 0], 2] = self._spread()[self.rank == 0]
-        found[self.counts == 0] = 0
-        return found
+        columns = np.zeros((len(self.counts), OF_STEP))
+        columns[:, 0] = np.log(top + 1e-6)
+        columns[:, 1] = np.clip(np.log((top + _TINY) / (second + _TINY)), 0, 4)
+        columns[self.step[self.rank == 0], 2] = self._spread()[self.rank == 0]
+        columns[self.counts == 0] = 0
+        return columns
 
     def _best(self, rank: int) -> np.ndarray:
         """(T,) the score at that rank, 0 where there is none."""
-        found = np.zeros(len(self.counts))
-        here = self.rank == rank
-        found[self.step[here]] = self.score[here]
-        return found
+        best = np.zeros(len(self.counts))
+        at_rank = self.rank == rank
+        best[self.step[at_rank]] = self.score[at_rank]
+        return best
 
     def _spread(self) -> np.ndarray:
         """(G,) score in deviations from the mean of its step."""

@@ -1,4 +1,4 @@
-"""Learns the weights of guessers/fusion/judge.py: which candidate of a step is the answer, or that none is."""
+"""Learns the weights of guessers/fusion/scorer.py: which candidate of a step is the answer, or that none is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from guessers.fusion.judge import CLIP
+from guessers.fusion.scorer import CLIP, Scorer
 from sqa.core.errors import Bound, Count, NotNegative, Positive, Share, Whole, checked
 from sqa.training.trainer import Trainer
 
@@ -43,8 +43,24 @@ class Lesson(NamedTuple):
     target: np.ndarray  # (T,) int64, the row of the answer, or of "none of them"
 
 
-def fitted(config: Teaching, learnt: Sequence[Lesson], kept: Sequence[Lesson]) -> dict[str, np.ndarray]:
-    """The weights of the epoch with the smallest cross entropy on `kept`, as guessers/fusion/judge.py reads them."""
+def drawn_ends(words: int, points: int, seed: int, number: int) -> list[int]:
+    """How many words of a text are read: all `words`, and `points` - 1 other numbers, random by `seed` and `number`."""
+    rng = np.random.default_rng([seed, number])
+    return sorted({words, *map(int, rng.integers(1, words + 1, points - 1))})
+
+
+def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
+    """The lesson of rows (M + T, D), with step (M,) int64 and right (M,) bool, whether a candidate is the answer."""
+    m, t = len(right), len(rows) - len(right)
+    target = m + np.arange(t)
+    target[step[right]] = np.flatnonzero(right)
+    return Lesson(rows.astype(np.float32), np.concatenate([step, np.arange(t)]), target)
+
+
+def fitted(config: Teaching, lessons: Sequence[Lesson]) -> Scorer:
+    """The weights of the epoch with the smallest cross entropy on one lesson in KEPT_BACK, learnt from the others."""
+    learnt = [lesson for number, lesson in enumerate(lessons) if number % KEPT_BACK]
+    kept = lessons[::KEPT_BACK]
     torch.manual_seed(config.seed)
     seen = np.concatenate([lesson.rows for lesson in learnt])
     mean, deviation = seen.mean(0, dtype=np.float64), seen.std(0, dtype=np.float64)
@@ -54,18 +70,18 @@ def fitted(config: Teaching, learnt: Sequence[Lesson], kept: Sequence[Lesson]) -
     optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
     batches = [joined(learnt[i : i + config.batch], scale) for i in range(0, len(learnt), config.batch)]
-    checked = [joined(kept[i : i + config.batch], scale) for i in range(0, len(kept), config.batch)]
+    kept_batches = [joined(kept[i : i + config.batch], scale) for i in range(0, len(kept), config.batch)]
     trainer = Trainer("training", optimiser, {"network": network})
     for _ in trainer.rounds(config.epochs):
         for number in torch.randperm(len(batches)).tolist():
             trainer.descend([cross_entropy(network, batches[number])])
         decay.step()
         with torch.no_grad():
-            trainer.judge(-float(np.mean([cross_entropy(network, batch).item() for batch in checked])))
+            trainer.judge(-float(np.mean([cross_entropy(network, batch).item() for batch in kept_batches])))
         trainer.say(best=f"{-trainer.best_score:.4f}")
     names = {"0.weight": "hidden.weight", "0.bias": "hidden.bias", "2.weight": "output.weight", "2.bias": "output.bias"}
     tensors = {names[name]: tensor.numpy() for name, tensor in trainer.best["network"].items()}
-    return tensors | {"mean": scale[0], "deviation": scale[1]}
+    return Scorer(tensors | {"mean": scale[0], "deviation": scale[1]}, seen.shape[1])
 
 
 class Batch(NamedTuple):

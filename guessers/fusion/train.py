@@ -1,4 +1,4 @@
-"""`sqa train guesser configs/train_guessers.yaml:fusion`: learns how far to believe which guesser.
+"""`sqa train guesser configs/train_guessers.yaml:fusion`: learns how much each guesser counts.
 
 The texts are tossups of the fold `buzzer`, of its first half (its second is for the buzzers of the fusion): as they
 are, with words corrupted (sqa/data/corrupted.py), and translated there and back where such files are named.  At some
@@ -18,8 +18,8 @@ import numpy as np
 from tqdm import tqdm
 
 from guessers.fusion.candidates import DEPTH, candidates
-from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, fitted
-from guessers.fusion.guesser import FusionGuesser, Weights, built
+from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, drawn_ends, fitted, lesson_of
+from guessers.fusion.guesser import FusionGuesser, built
 from sqa.core.answers import is_right
 from sqa.core.errors import DataError, checked
 from sqa.data.corrupted import corrupt
@@ -52,10 +52,9 @@ def train(config: FusionTraining) -> FusionGuesser:
         raise DataError(f"{config.output}: {len(texts)} texts to learn from; raise limit")
     parts = built(config.guessers)
     lessons = lessons_of([part for _, part in parts], texts, config.points, config.seed)
-    learnt = [lesson for place, lesson in enumerate(lessons) if place % KEPT_BACK]
-    weights = fit(config, learnt, lessons[::KEPT_BACK])
-    FusionGuesser(parts, weights).save(config.work)
-    return FusionGuesser(built([published(part, config.published) for part in config.guessers]), weights)
+    scorer = fitted(config, lessons)
+    FusionGuesser(parts, scorer).save(config.work)
+    return FusionGuesser(built([published(part, config.published) for part in config.guessers]), scorer)
 
 
 def texts_of(config: Teaching, halves: Sequence[Half] = ("first",)) -> list[Tossup]:
@@ -74,25 +73,14 @@ def tossups_of(halves: Sequence[Half]) -> list[Tossup]:
 def lessons_of(parts: Sequence[Any], texts: Sequence[Tossup], points: int, seed: int) -> list[Lesson]:
     """What the guessers name at the last word of each text and at `points` - 1 others, drawn at random."""
     lessons = []
-    for place, text in enumerate(tqdm(texts, "guessing", mininterval=2)):
+    for number, text in enumerate(tqdm(texts, "guessing", mininterval=2)):
         words = text.text.split()
-        rng = np.random.default_rng([seed, place])
-        at = sorted({len(words), *(int(end) for end in rng.integers(1, len(words) + 1, points - 1))})
-        prefixes = [" ".join(words[:end]) for end in at]
-        found = candidates([part.guess(prefixes, DEPTH) for part in parts], at)
-        m = len(found.pages)
-        target = m + np.arange(len(at))
-        for row in range(m):
-            if text.page is not None and is_right(found.pages[row], text.page):
-                target[found.step[row]] = row
-        step = np.concatenate([found.step, np.arange(len(at))])
-        lessons.append(Lesson(found.rows.astype(np.float32), step, target))
+        ends = drawn_ends(len(words), points, seed, number)
+        prefixes = [" ".join(words[:end]) for end in ends]
+        named = candidates([part.guess(prefixes, DEPTH) for part in parts], ends)
+        right = [text.page is not None and is_right(page, text.page) for page in named.pages]
+        lessons.append(lesson_of(named.rows, named.step, np.array(right, np.bool_)))
     return lessons
-
-
-def fit(config: FusionTraining, learnt: Sequence[Lesson], kept: Sequence[Lesson]) -> Weights:
-    """The weights of the epoch with the smallest cross entropy on `kept`."""
-    return Weights(fitted(config, learnt, kept), len(config.guessers))
 
 
 def published(part: ComponentConfig, names: Mapping[str, str]) -> ComponentConfig:

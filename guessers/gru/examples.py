@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ from tqdm import tqdm
 
 from guessers import noise
 from guessers.gru.guesser import UNITS, Unit
+from guessers.gru.network import Direction
+from sqa.core.errors import BelowOne, Bound, Count, Positive, Share, checked
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup
 
@@ -99,17 +102,53 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
-    """How an epoch is drawn; the keys of the training config of the same names."""
+@checked
+class GruTraining:
+    """Keys of configs/train_guessers.yaml:gru; see there for meanings and units."""
 
-    sentences: bool  # examples: sentence
-    whole: float
-    points: int
-    word_dropout: float
-    word_swaps: float
-    noisy_share: float
-    batch: int
+    kind: Literal["gru"]
+    output: Path
+    work: Path
+    folds: tuple[str, ...]
+    vocabulary: Count
+    embedding: Count
+    hidden: Count
+    bottleneck: int | None
+    dropout: BelowOne
+    word_dropout: BelowOne
+    start: Literal["svd", "random"]
+    whole: BelowOne
+    points: Count
+    label_smoothing: BelowOne
+    batch: Annotated[int, Bound(2)]
+    learning_rate: Positive
+    clip: Positive
+    epochs: Count
+    patience: int
+    stop_after: Count
     seed: int
+    direction: Direction = "forward"
+    units: Unit = "stems"
+    vectors: Path | None = None
+    examples: Literal["prefix", "sentence"] = "prefix"
+    word_swaps: BelowOne = 0.0
+    noisy_texts: Path | None = None
+    noisy_share: Share = 0.5
+    rate_factor: Annotated[float, Bound(0, 1, above=True, below=True)] = 0.3
+    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        wrong = []
+        if self.direction == "bidirectional" and self.bottleneck is not None:
+            wrong.append(f"bottleneck: must be null, the bidirectional network has none, got {self.bottleneck}")
+        if self.direction == "forward" and (self.bottleneck or 0) < 1:
+            wrong.append(f"bottleneck: must be >= 1, got {self.bottleneck}")
+        elif self.direction == "forward" and self.start == "svd" and self.bottleneck != self.embedding:
+            wrong.append(f"bottleneck: start: svd needs it equal to embedding ({self.embedding})")
+        if self.vectors is not None and self.start == "svd":
+            wrong.append("start: must be random where `vectors` names a file")
+        return wrong
 
 
 class Reading(NamedTuple):
@@ -120,41 +159,41 @@ class Reading(NamedTuple):
     page: int
 
 
-def draw(example: Example, noisy: Example | None, drawing: Drawing, epoch: int) -> list[Reading]:
+def draw(example: Example, noisy: Example | None, config: GruTraining, epoch: int) -> list[Reading]:
     """What one epoch shows of a tossup, or of its noisy text if there is one."""
-    rng = noise.rng_for(drawing.seed, example.id, epoch)
-    if noisy is not None and rng.random() < drawing.noisy_share:
+    rng = noise.rng_for(config.seed, example.id, epoch)
+    if noisy is not None and rng.random() < config.noisy_share:
         example = noisy
-    if drawing.sentences:
+    if config.examples == "sentence":
         begins = [0, *example.ends[:-1].tolist()]
         parts = [example.ids[begin:end] for begin, end in zip(begins, example.ends.tolist(), strict=True)]
-        places = [[len(part) - 1] for part in parts]
+        points_of_parts = [[len(part) - 1] for part in parts]
     else:
-        first = 0 if rng.random() < drawing.whole else int(rng.integers(len(example.ends)))
+        first = 0 if rng.random() < config.whole else int(rng.integers(len(example.ends)))
         begin = 0 if first == 0 else int(example.ends[first - 1])
         parts = [example.ids[begin:]]
         ends = {int(end) - begin - 1 for end in example.ends[first:]}
-        places = [sorted(ends | set(rng.integers(len(parts[0]), size=drawing.points).tolist()))]
+        points_of_parts = [sorted(ends | set(rng.integers(len(parts[0]), size=config.points).tolist()))]
     parts = [
-        noise.swap_words(noise.hide_words(part, drawing.word_dropout, rng), drawing.word_swaps, rng) for part in parts
+        noise.swap_words(noise.hide_words(part, config.word_dropout, rng), config.word_swaps, rng) for part in parts
     ]
-    return [Reading(part, points, example.page) for part, points in zip(parts, places, strict=True)]
+    return [Reading(part, points, example.page) for part, points in zip(parts, points_of_parts, strict=True)]
 
 
-def batches(material: Material, drawing: Drawing, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
     """Batches of similar length: ids (B, L), and of the points asked the rows (N,), columns (N,) and pages (N,).
 
-    B is at least `drawing.batch` and less than twice that (or all there is): none is left with a single row, of which
+    B is at least `config.batch` and less than twice that (or all there is): none is left with a single row, of which
     batch normalisation could not learn.
     """
     readings = [
         reading
         for example in material.train
-        for reading in draw(example, material.noisy.get(example.id), drawing, epoch)
+        for reading in draw(example, material.noisy.get(example.id), config, epoch)
     ]
-    rng = np.random.default_rng([drawing.seed, epoch])
+    rng = np.random.default_rng([config.seed, epoch])
     order = np.argsort(np.array([len(reading.ids) for reading in readings]) + rng.uniform(0, 8, len(readings)))
-    groups = np.array_split(order, max(1, len(order) // drawing.batch))
+    groups = np.array_split(order, max(1, len(order) // config.batch))
     for group in rng.permutation(len(groups)):
         chosen = [readings[i] for i in groups[group]]
         points = [(row, point, reading.page) for row, reading in enumerate(chosen) for point in reading.points]

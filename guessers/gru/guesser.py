@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from guessers import classifier_files, text
 from guessers.gru.network import Network, Shape, network_of
@@ -102,30 +101,19 @@ class GruGuesser:
         for word in words:
             ids += self.encode(word)
             ends.append(len(ids))
-        known = np.cumsum(np.array(ids, dtype=np.int64) != 0)  # known tokens among the first t + 1
+        n_known = np.cumsum(np.array(ids, dtype=np.int64) != 0)  # known tokens among the first t + 1
         ends = ends[-1:] if last_only else ends
-        wanted = sorted({end for end in ends if end and known[end - 1]})
-        if not wanted:
+        known_ends = sorted({end for end in ends if end and n_known[end - 1]})
+        if not known_ends:
             return [[] for _ in ends]
-        at = torch.tensor(wanted) - 1
-        features = self._network.features_at(torch.tensor([ids]), torch.zeros_like(at), at)  # (N, F)
-        found: dict[int, list[Guess]] = {}
-        for start in range(0, len(wanted), BLOCK):
-            rows = self._top(self._network.logits(features[start : start + BLOCK]), n)
-            found.update(zip(wanted[start : start + BLOCK], rows, strict=True))
-        return [list(found.get(end, ())) for end in ends]
-
-    def _top(self, logits: Tensor, n: int) -> list[list[Guess]]:
-        """(N, P) -> the n best of each row, best first, equal scores by title."""
-        scores = torch.softmax(logits / self._temperature, -1)
-        values, pages = torch.topk(scores, min(n, scores.shape[1]), dim=1)
-        tied = (values[:, 1:] == values[:, :-1]).any(1).tolist()
-        rows = []
-        for row_values, row_pages, some_tied in zip(values.tolist(), pages.tolist(), tied, strict=True):
-            if some_tied:
-                row_pages = [page for _, page in sorted(zip([-v for v in row_values], row_pages, strict=True))]
-            rows.append(Guess.many(map(self._titles.__getitem__, row_pages), row_values))
-        return rows
+        columns = torch.tensor(known_ends) - 1
+        features = self._network.features_at(torch.tensor([ids]), torch.zeros_like(columns), columns)  # (N, F)
+        guesses: dict[int, list[Guess]] = {}
+        for start in range(0, len(known_ends), BLOCK):
+            logits = self._network.logits(features[start : start + BLOCK]) / self._temperature  # (N, P)
+            best = classifier_files.best_pages(logits, self._titles, n)
+            guesses.update(zip(known_ends[start : start + BLOCK], best, strict=True))
+        return [list(guesses.get(end, ())) for end in ends]
 
     # --- files
 

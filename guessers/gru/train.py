@@ -8,9 +8,6 @@ matrix of the same tossups, or at random.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -20,87 +17,18 @@ from torch import nn
 from tqdm import tqdm
 
 from guessers.gru import vectors
-from guessers.gru.examples import Drawing, Example, Material, batches, padded
-from guessers.gru.guesser import GruGuesser, Unit
-from guessers.gru.network import Direction, Network, PrefixGru, Shape, network_of
+from guessers.gru.examples import Example, GruTraining, Material, batches, padded
+from guessers.gru.guesser import GruGuesser
+from guessers.gru.network import Network, PrefixGru, Shape, network_of
 from guessers.lessons import identity_of
 from sqa.core.errors import (
-    BelowOne,
-    Bound,
     ConfigError,
-    Count,
     DataError,
-    Positive,
-    Share,
-    checked,
 )
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer, denormals_flushed
 
 CHECKPOINT = "checkpoint.pt"  # in the work folder
-
-
-@dataclass(frozen=True, slots=True)
-@checked
-class GruTraining:
-    """Keys of configs/train_guessers.yaml:gru; see there for meanings and units."""
-
-    kind: Literal["gru"]
-    output: Path
-    work: Path
-    folds: tuple[str, ...]
-    vocabulary: Count
-    embedding: Count
-    hidden: Count
-    bottleneck: int | None
-    dropout: BelowOne
-    word_dropout: BelowOne
-    start: Literal["svd", "random"]
-    whole: BelowOne
-    points: Count
-    label_smoothing: BelowOne
-    batch: Annotated[int, Bound(2)]
-    learning_rate: Positive
-    clip: Positive
-    epochs: Count
-    patience: int
-    stop_after: Count
-    seed: int
-    direction: Direction = "forward"
-    units: Unit = "stems"
-    vectors: Path | None = None
-    examples: Literal["prefix", "sentence"] = "prefix"
-    word_swaps: BelowOne = 0.0
-    noisy_texts: Path | None = None
-    noisy_share: Share = 0.5
-    rate_factor: Annotated[float, Bound(0, 1, above=True, below=True)] = 0.3
-    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
-
-    def problems(self) -> list[str]:
-        """Beside the bounds."""
-        found = []
-        if self.direction == "bidirectional" and self.bottleneck is not None:
-            found.append(f"bottleneck: must be null, the bidirectional network has none, got {self.bottleneck}")
-        if self.direction == "forward" and (self.bottleneck or 0) < 1:
-            found.append(f"bottleneck: must be >= 1, got {self.bottleneck}")
-        elif self.direction == "forward" and self.start == "svd" and self.bottleneck != self.embedding:
-            found.append(f"bottleneck: start: svd needs it equal to embedding ({self.embedding})")
-        if self.vectors is not None and self.start == "svd":
-            found.append("start: must be random where `vectors` names a file")
-        return found
-
-    def drawing(self) -> Drawing:
-        """What of this decides the examples of an epoch."""
-        return Drawing(
-            sentences=self.examples == "sentence",
-            whole=self.whole,
-            points=self.points,
-            word_dropout=self.word_dropout,
-            word_swaps=self.word_swaps,
-            noisy_share=self.noisy_share,
-            batch=self.batch,
-            seed=self.seed,
-        )
 
 
 def train(config: GruTraining, material: Material) -> GruGuesser:
@@ -111,9 +39,9 @@ def train(config: GruTraining, material: Material) -> GruGuesser:
 
 
 def _train(config: GruTraining, material: Material) -> GruGuesser:
-    found = len(material.train), len(material.dev)
-    if found[0] < 2 or found[1] < 1:
-        raise DataError(f"a training needs two tossups, and one to stop by, got {found[0]} and {found[1]}")
+    counts = len(material.train), len(material.dev)
+    if counts[0] < 2 or counts[1] < 1:
+        raise DataError(f"a training needs two tossups, and one to stop by, got {counts[0]} and {counts[1]}")
     if config.noisy_texts is not None and not material.noisy:
         raise DataError(f"{config.noisy_texts}: has no text of a tossup that is trained on")
     words, pages = material.words, material.pages
@@ -149,7 +77,7 @@ def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Ma
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     network.train()
     total = count = 0.0
-    for ids, rows, columns, pages in batches(material, config.drawing(), epoch):
+    for ids, rows, columns, pages in batches(material, config, epoch):
         logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)
         total += trainer.descend([criterion(logits, pages)]) * len(pages)
         count += len(pages)
@@ -167,8 +95,8 @@ def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> d
         chunk = ordered[start : start + batch]
         ids, rows = padded([example.ids for example in chunk]), torch.arange(len(chunk))
         gold = torch.tensor([example.page for example in chunk])
-        at = [torch.tensor([max(0, int(len(e.ids) * fraction) - 1) for e in chunk]) for fraction in right]
-        features = network.features_at(ids, rows.repeat(len(at)), torch.cat(at)).split(len(chunk))
+        columns = [torch.tensor([max(0, int(len(e.ids) * fraction) - 1) for e in chunk]) for fraction in right]
+        features = network.features_at(ids, rows.repeat(len(columns)), torch.cat(columns)).split(len(chunk))
         for fraction, part in zip(right, features, strict=True):
             right[fraction] += int((network.logits(part).argmax(-1) == gold).sum())
     return {fraction: count / len(examples) for fraction, count in right.items()}
@@ -178,8 +106,8 @@ def set_start(network: Network, config: GruTraining, material: Material) -> None
     """Word vectors (and page vectors) of the untrained network, as the config says."""
     if config.vectors is not None:
         stems = config.units == "stems"
-        table, found = vectors.table(config.vectors, material.words, config.embedding, stems=stems)
-        tqdm.write(f"{found} of {len(material.words)} words have a vector in {config.vectors}")
+        table, count = vectors.table(config.vectors, material.words, config.embedding, stems=stems)
+        tqdm.write(f"{count} of {len(material.words)} words have a vector in {config.vectors}")
         with torch.no_grad():
             network.embedding.weight.copy_(torch.from_numpy(table))
     elif config.start == "svd":

@@ -32,12 +32,12 @@ def table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> 
         for row in _rows(word, rows, stems):
             total[row] += vector
             count[row] += 1
-    found = count > 0
-    if not found.any():
+    has_vector = count > 0
+    if not has_vector.any():
         raise DataError(f"{path}: none of the {len(rows)} words of the training is in it; is it an English file?")
-    total[found] /= count[found, None]
-    total[~found] = total[found].mean(0)
-    return total.astype(np.float32), int(found.sum())
+    total[has_vector] /= count[has_vector, None]
+    total[~has_vector] = total[has_vector].mean(0)
+    return total.astype(np.float32), int(has_vector.sum())
 
 
 def _rows(word: str, rows: Mapping[str, int], stems: bool) -> list[int]:
@@ -89,5 +89,5 @@ def _text(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
         yield " ".join(fields[:-width]), vector  # GloVe 840B has a few words with blanks in them
 
 
-def _wrong_width(path: Path, width: int, found: int) -> str:
-    return f"{path}: its vectors have {found} numbers, the config says embedding: {width}; set embedding: {found}"
+def _wrong_width(path: Path, width: int, actual: int) -> str:
+    return f"{path}: its vectors have {actual} numbers, the config says embedding: {width}; set embedding: {actual}"

@@ -1,11 +1,11 @@
 """A causal language model that was trained on plain text alone, as a contestant in this process: it goes on with a few
-solved questions, so nothing is asked of it but what follows "Answer:".
+solved questions, so all it has to do is to go on after "Answer:".
 
-    likelihood   the titles that retrieval finds for the text are each scored by how likely the model holds them; with
+    likelihood   the retrieved titles for the text are each scored by how likely they are to the model; with
                  retrieval's own score and the title's likelihood after no text at all that gives a confidence
     free         it writes a title itself, the likeliest piece each time, to the line break
 
-The network is smt/lm's.  Keys and values of a prompt are kept and those of the part that the next one begins with alike
+The network is smt/lm's.  Keys and values of a prompt are kept and those of the part that the next prompt shares
 are used again, so that a question that grows by five words costs those words and its candidates.  The text is always
 read in the same portions (`every` words), whatever was read before it: a reply never depends on the order of asking.
 """
@@ -58,7 +58,7 @@ class BaseConfig:
     """Which model in this process, and what it is asked."""
 
     base: str = "gemma3-270m"  # of the extra lm; or a model's folder, or a .gguf file
-    answers: Literal["likelihood", "free"] = "likelihood"  # titles that retrieval finds are scored, or it writes one
+    answers: Literal["likelihood", "free"] = "likelihood"  # retrieved titles are scored, or it writes one
     retrieval: str = "bm25"  # likelihood: a bundled BM25 model or a folder; its pages are the only ones it may name
     candidates: Annotated[int, Bound(1, 50)] = 15  # likelihood: titles scored per text, the best of retrieval
     weights: Weights = WEIGHTS  # likelihood: how the parts of a confidence are weighed
@@ -123,20 +123,20 @@ class BaseChat:
             if self.config.answers == "free":
                 reply, written = {"guesses": self._written(text)}, None
             else:
-                reply, written = {"candidates": [one._asdict() for one in self.candidates(text)]}, 0
+                reply, written = {"candidates": [candidate._asdict() for candidate in self.candidates(text)]}, 0
             return Reply(json.dumps(reply), self._reader.pieces_run - before, written)
 
     def candidates(self, text: str) -> list[Candidate]:
         """The best titles of retrieval for a text, in its order, with what speaks for each; [] if it finds none."""
-        found = self._retrieval.guess_prefixes(text.split(), self.config.candidates)[-1] if text.split() else []
-        pages = [guess.page for guess in found]
+        retrieved = self._retrieval.guess_prefixes(text.split(), self.config.candidates)[-1] if text.split() else []
+        pages = [guess.page for guess in retrieved]
         for page in pages:
             if page not in self._priors:  # each alone: what is beside it changes the last digits of a sum
                 [self._priors[page]] = self._likelihoods("", [page])
         likelihoods = self._likelihoods(text, pages)
         return [
             Candidate(guess.page, guess.score, likelihood, self._priors[guess.page])
-            for guess, likelihood in zip(found, likelihoods, strict=True)
+            for guess, likelihood in zip(retrieved, likelihoods, strict=True)
         ]
 
     def _likelihoods(self, text: str, pages: Sequence[str]) -> list[float]:
@@ -160,10 +160,13 @@ class BaseChat:
 def weighed(reply: str, weights: Weights) -> Parsed:
     """The guesses that a reply's candidates make with these weights, best first."""
     try:
-        found = [Candidate(**one) for one in parse_json(reply)["candidates"]]
+        candidates = [Candidate(**candidate) for candidate in parse_json(reply)["candidates"]]
     except (ValueError, KeyError, TypeError):
         return Parsed((), 0, "no candidates")
-    guesses = [Guess(one.page, share) for one, share in zip(found, confidences(found, weights), strict=True)]
+    guesses = [
+        Guess(candidate.page, share)
+        for candidate, share in zip(candidates, confidences(candidates, weights), strict=True)
+    ]
     return Parsed(tuple(sorted(guesses, key=lambda guess: (-guess.score, guess.page))), 0, "")
 
 

@@ -1,7 +1,7 @@
-"""Replies on disk, found by the hash of what was asked, so that no finished request is made twice.
+"""Replies on disk, by the hash of the request, so that no finished request is made twice.
 
 One SQLite file: a reply is there whole or not at all, several runs may share it, and a killed run finds all that it had
-been told.  It holds replies and counts, no prompts and no keys.
+received.  It holds replies and counts, no prompts and no keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS replies (
     key TEXT NOT NULL UNIQUE,           -- sha256 of source and prompt
     source TEXT NOT NULL,               -- Chat.identity
     prompt_characters INTEGER NOT NULL,
-    prompt_tokens INTEGER,              -- NULL = the endpoint did not tell
+    prompt_tokens INTEGER,              -- NULL = not reported
     reply_tokens INTEGER,
     text TEXT NOT NULL
 )
@@ -48,7 +48,7 @@ class Chat(Protocol):
 
 
 class Usage(NamedTuple):
-    """What the replies of one source have cost, those counted for which the endpoint told it."""
+    """What the replies of one source have cost, those counted whose tokens the endpoint reported."""
 
     replies: int
     prompt_characters: int
@@ -65,25 +65,25 @@ class Cache:
 
     def __init__(self, path: Path, limit: int) -> None:
         self.path, self.limit = path, limit
-        self._mine: set[str] = set()
+        self._in_use: set[str] = set()
 
     def get(self, keys: Sequence[str]) -> dict[str, Reply]:
         """The replies that are there."""
         if not self.path.is_file():
             return {}
-        found = {}
+        replies = {}
         with self._open() as file:
             for key in keys:
                 row = file.execute(_REPLY, [key]).fetchone()
                 if row is not None:
-                    found[key] = Reply(*row)
-        self._mine.update(found)
-        return found
+                    replies[key] = Reply(*row)
+        self._in_use.update(replies)
+        return replies
 
     def put(self, key: str, source: str, prompt: str, reply: Reply) -> Reply:
         """Keep a reply; returns the one that is kept, which is another run's if that was quicker."""
         row = [key, source, len(prompt), reply.prompt_tokens, reply.reply_tokens, reply.text]
-        self._mine.add(key)
+        self._in_use.add(key)
         with self._open() as file:
             file.execute(
                 "INSERT OR IGNORE INTO replies (key, source, prompt_characters, prompt_tokens, reply_tokens, text)"
@@ -93,13 +93,13 @@ class Cache:
             return Reply(*file.execute(_REPLY, [key]).fetchone())
 
     def usage(self, source: str) -> Usage:
-        """What is known of the cost of a source's replies."""
+        """What the replies of a source cost, by its own counts."""
         if not self.path.is_file():
             return Usage(0, 0, 0, 0)
         with self._open() as file:
             sums = "COUNT(*), SUM(prompt_characters), SUM(prompt_tokens), SUM(reply_tokens)"
-            told = "prompt_tokens IS NOT NULL AND reply_tokens IS NOT NULL"
-            row = file.execute(f"SELECT {sums} FROM replies WHERE source = ? AND {told}", [source]).fetchone()
+            counted = "prompt_tokens IS NOT NULL AND reply_tokens IS NOT NULL"
+            row = file.execute(f"SELECT {sums} FROM replies WHERE source = ? AND {counted}", [source]).fetchone()
         return Usage(*(value or 0 for value in row))
 
     def make_room(self) -> None:
@@ -110,7 +110,7 @@ class Cache:
             if _used(file) < self.limit:
                 return
             for id, key in file.execute("SELECT id, key FROM replies ORDER BY id").fetchall():
-                if key not in self._mine:
+                if key not in self._in_use:
                     file.execute("DELETE FROM replies WHERE id = ?", [id])
                     if _used(file) < self.limit * 0.9:
                         return
@@ -140,12 +140,12 @@ class Cache:
 
 def _prepare(file: sqlite3.Connection, path: Path) -> None:
     """Make the table in a new file; DataError for a file that holds something else."""
-    found = file.execute("PRAGMA user_version").fetchone()[0]
+    version = file.execute("PRAGMA user_version").fetchone()[0]
     tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if found == 0 and tables <= {"replies"}:  # new, or another run is at this very place
+    if version == 0 and tables <= {"replies"}:  # new, or another run is at this very place
         file.execute(SCHEMA)
         file.execute(f"PRAGMA user_version = {FORMAT}")
-    elif found != FORMAT or "replies" not in tables:
+    elif version != FORMAT or "replies" not in tables:
         raise DataError(f"{path}: not a file of kept replies of this version; name another cache")
 
 
@@ -171,8 +171,8 @@ class CachedChat:
     def missing(self, prompts: Sequence[str]) -> list[str]:
         """The distinct prompts that have no reply yet, in order."""
         keys = {prompt: self.key(prompt) for prompt in prompts}
-        found = self.cache.get(list(keys.values()))
-        return [prompt for prompt, key in keys.items() if key not in found]
+        kept = self.cache.get(list(keys.values()))
+        return [prompt for prompt, key in keys.items() if key not in kept]
 
     def ask(self, prompts: Sequence[str]) -> dict[str, Reply]:
         """prompt -> reply.  Each reply is kept the moment it comes.
@@ -181,9 +181,9 @@ class CachedChat:
         are waited for and kept, no other is sent, and its error is raised.
         """
         keys = {prompt: self.key(prompt) for prompt in prompts}
-        found = self.cache.get(list(keys.values()))
-        self.from_cache += len(found)
-        missing = {prompt: key for prompt, key in keys.items() if key not in found}
+        replies = self.cache.get(list(keys.values()))
+        self.from_cache += len(replies)
+        missing = {prompt: key for prompt, key in keys.items() if key not in replies}
         if missing:
             budget = self.chat.budget
             if budget.spent + len(missing) > budget.limit:
@@ -192,14 +192,14 @@ class CachedChat:
                     "raise it to go on (finished replies are kept)"
                 )
             self.cache.make_room()
-            found |= self._send(missing)
-        return {prompt: found[key] for prompt, key in keys.items()}
+            replies |= self._send(missing)
+        return {prompt: replies[key] for prompt, key in keys.items()}
 
     def _send(self, missing: dict[str, str]) -> dict[str, Reply]:
         """key -> reply, by as many requests at a time as the chat allows."""
         halt, source = threading.Event(), self.chat.identity
 
-        def one(prompt: str, key: str) -> Reply:
+        def send(prompt: str, key: str) -> Reply:
             try:
                 return self.cache.put(key, source, prompt, self.chat.complete(prompt, halt))
             except SqaError:
@@ -208,7 +208,7 @@ class CachedChat:
 
         pool = ThreadPoolExecutor(min(self.chat.workers, len(missing)), thread_name_prefix="llm")
         try:
-            under_way = {key: pool.submit(one, prompt, key) for prompt, key in missing.items()}
+            under_way = {key: pool.submit(send, prompt, key) for prompt, key in missing.items()}
             wait(under_way.values(), return_when=FIRST_EXCEPTION)
         finally:  # on an interrupt, too
             halt.set()

@@ -4,7 +4,7 @@
     200 {"choices": [{"message": {"content": "..."}}], "usage": {"prompt_tokens", "completion_tokens"}}
 
 The endpoint is not trusted: what it sends is limited in size and time, redirects are not followed, and every way of
-not answering has its own line.  429, 5xx, broken connections and timeouts are tried again: after the seconds that
+not answering has its own message.  429, 5xx, broken connections and timeouts are tried again: after the seconds that
 Retry-After names, else after `backoff`, twice that, four times that, ...  The key is read from the environment when the
 first request is made; it stands in no config, message, fingerprint or file.
 """
@@ -56,7 +56,7 @@ class _Again(Exception):
 
 
 class Reply(NamedTuple):
-    """What the model wrote, "" if it withheld an answer, and what that cost (None = not told)."""
+    """What the model wrote, "" if it withheld an answer, and its cost in tokens (None = not reported)."""
 
     text: str
     prompt_tokens: int | None
@@ -66,7 +66,7 @@ class Reply(NamedTuple):
 @dataclass(frozen=True, slots=True)
 @checked
 class EndpointConfig:
-    """Which endpoint, which of its models, and how hard it may be pressed."""
+    """Which endpoint, which of its models, and how many requests it is sent."""
 
     base_url: str  # what comes before /chat/completions: "https://api.example.org/v1", "http://localhost:8000/v1"
     model: str  # its name there
@@ -87,7 +87,7 @@ class EndpointConfig:
         """Beside the bounds."""
         wrong = []
         if not is_address(self.base_url):
-            wrong.append(f"base_url: expected something like https://api.example.org/v1, got {shown(self.base_url)}")
+            wrong.append(f"base_url: expected something like https://api.example.org/v1, got {redacted(self.base_url)}")
         if not self.model:
             wrong.append("model: expected the endpoint's name of a model, got nothing")
         if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
@@ -106,7 +106,7 @@ def is_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and plain
 
 
-def shown(url: str) -> str:
+def redacted(url: str) -> str:
     """A URL for messages, without what may be a secret."""
     return repr(re.sub(r"//[^/@]*@", "//...@", url).partition("?")[0][:100])
 
@@ -185,7 +185,7 @@ class Endpoint:
                 return self._attempt(prompt, key)
             except _Again as failure:
                 problem = failure
-            if problem.wait:  # none, or 0, which is none
+            if problem.wait:
                 self._pace.hold(problem.wait)
             elif attempt < self.config.retries and halt.wait(min(self.config.backoff * 2**attempt, MAX_WAIT)):
                 raise Halted("not sent again")
@@ -202,7 +202,7 @@ class Endpoint:
         if not key:
             raise ConfigError(f"api_key_env: the environment variable {name} is not set; export {name}=... first")
         if not re.fullmatch(r"[\x21-\x7e]+", key):
-            raise ConfigError(f"api_key_env: the environment variable {name} holds something that is no key")
+            raise ConfigError(f"api_key_env: the environment variable {name} does not hold a key")
         return key
 
     def _attempt(self, prompt: str, key: str) -> Reply:
@@ -228,16 +228,16 @@ class Endpoint:
         try:
             reply = http.ask("POST", self.url, data, headers)
         except Failed as error:
-            said = _short(error.__cause__ or error, key)
+            reason = _short(error.__cause__ or error, key)
             if error.kind == "late":
                 raise _Again(f"no complete answer in {self.config.timeout:g} seconds") from error
             if error.kind == "large":
                 raise EndpointError(f"{self.url}: an answer of more than {MAX_BODY} bytes, refused") from error
             if error.kind == "insecure":
-                raise EndpointError(f"{self.url}: no secure connection: {said}") from error
+                raise EndpointError(f"{self.url}: no secure connection: {reason}") from error
             if error.kind == "absent" and not self._answered:
-                raise EndpointError(f"{self.url}: nobody answers there; start the server, or mend base_url") from error
-            raise _Again(f"the connection broke ({said})") from error
+                raise EndpointError(f"{self.url}: unreachable; start the server, or correct base_url") from error
+            raise _Again(f"the connection broke ({reason})") from error
         return reply.status, reply.headers, reply.content
 
     def _reply(self, answer: Any, text: str) -> Reply:
@@ -255,25 +255,25 @@ class Endpoint:
     def _failure(self, status: int, headers: Mapping[str, str], answer: Any, text: str) -> Reply:
         """What a status other than 200 means: nothing said, another attempt, or the end."""
         error = answer.get("error") if isinstance(answer, dict) else None
-        said = _said(answer, text)
-        told = f"HTTP {status}{f' ({said})' if said else ''}"
+        message = _server_message(answer, text)
+        failure = f"HTTP {status}{f' ({message})' if message else ''}"
         variable = self.config.api_key_env
         if status == 400 and isinstance(error, dict) and error.get("code") in _WITHHELD:
             return Reply("", None, None)
         if status in (408, 409, 425, 429) or status >= 500:
             wait = _retry_after(headers.get("Retry-After"))
             if wait is not None and wait > MAX_WAIT:
-                raise EndpointError(f"{self.url}: {told}: asks to wait {wait:.0f} seconds; run again then")
-            raise _Again(told, wait)
+                raise EndpointError(f"{self.url}: {failure}: asks to wait {wait:.0f} seconds; run again then")
+            raise _Again(failure, wait)
         if status in (401, 403):
             mend = f"is the key in ${variable} right?" if variable else "name the variable of its key in api_key_env"
-            raise ConfigError(f"endpoint: {self.url}: {told}; {mend}")
+            raise ConfigError(f"endpoint: {self.url}: {failure}; {mend}")
         if status == 404:
-            known = f"is the model {self.config.model!r} known there, and base_url right (most end in /v1)?"
-            raise ConfigError(f"endpoint: {self.url}: {told}; {known}")
+            question = f"does it have the model {self.config.model!r}, and base_url right (most end in /v1)?"
+            raise ConfigError(f"endpoint: {self.url}: {failure}; {question}")
         if 300 <= status < 400:
             raise ConfigError(f"endpoint: {self.url}: HTTP {status}, it has moved; give the new address as base_url")
-        raise EndpointError(f"{self.url}: {told}")
+        raise EndpointError(f"{self.url}: {failure}")
 
 
 def _code(answer: Mapping[str, Any], default: int) -> int:
@@ -287,11 +287,11 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < MAX_TOKENS_COUNTED else None
 
 
-def _said(answer: Any, text: str) -> str:
+def _server_message(answer: Any, text: str) -> str:
     """The endpoint's own words about a failure, on one line."""
-    said = answer.get("error", answer.get("message")) if isinstance(answer, dict) else text
-    said = said.get("message") if isinstance(said, dict) else said
-    return " ".join(said.split())[:200] if isinstance(said, str) else ""
+    message = answer.get("error", answer.get("message")) if isinstance(answer, dict) else text
+    message = message.get("message") if isinstance(message, dict) else message
+    return " ".join(message.split())[:200] if isinstance(message, str) else ""
 
 
 def _retry_after(header: str | None) -> float | None:
@@ -306,5 +306,5 @@ def _retry_after(header: str | None) -> float | None:
 
 def _short(error: BaseException, key: str) -> str:
     """The end of an error's message, which is where the reason stands."""
-    said = " ".join(str(error).split())
-    return (said.replace(key, "***") if key else said)[-100:] or type(error).__name__
+    message = " ".join(str(error).split())
+    return (message.replace(key, "***") if key else message)[-100:] or type(error).__name__

@@ -1,7 +1,7 @@
 """`python -m guessers.llm.fit`: the weights of a base model's candidates, fitted on QANTA's guessdev questions.
 
 Each question is read up to a quarter, a half, three quarters and its end.  The weights maximise the likelihood of the
-right candidate, or of none where retrieval has not found it (a conditional logit; no prior over weights).  On stdout,
+right candidate, or of none where it was not retrieved (a conditional logit; no prior over weights).  On stdout,
 as TSV: how often the first page is right by retrieval alone and by the weights (those of the other four fifths of
 the questions), how often the right page is among the candidates, and the weights.  Replies are kept as in any run.
 """
@@ -40,18 +40,18 @@ class Step(NamedTuple):
 
 
 def steps_of(guesser: LlmGuesser, questions: Sequence[Question]) -> list[Step]:
-    """What a guesser with `base` finds for the parts of questions; those where it finds nothing are left out."""
-    found = []
+    """What a guesser with `base` finds for the parts of questions; those without a candidate are left out."""
+    steps = []
     for number, question in enumerate(tqdm(questions, desc="questions", file=sys.stderr, mininterval=1)):
         words = question.reference_text.split()
-        prompts = guesser.prompts([" ".join(words[: round(len(words) * part)]) for part in PARTS])
+        prompts = [guesser.prompt(" ".join(words[: round(len(words) * part)])) for part in PARTS]
         replies = guesser.chat.ask([prompt for prompt in prompts if prompt])
         for reply in replies.values():
-            candidates = [Candidate(**one) for one in parse_json(reply.text)["candidates"]]
+            candidates = [Candidate(**fields) for fields in parse_json(reply.text)["candidates"]]
             if candidates:
                 features = np.array([[c.retrieval, c.likelihood, c.prior] for c in candidates])
-                found.append(Step(number, features, np.array([is_right(c.page, question.page) for c in candidates])))
-    return found
+                steps.append(Step(number, features, np.array([is_right(c.page, question.page) for c in candidates])))
+    return steps
 
 
 def fitted(steps: Sequence[Step]) -> Weights:
@@ -68,13 +68,15 @@ def fitted(steps: Sequence[Step]) -> Weights:
             right = np.append(step.right, not step.right.any())
             logits = inputs @ w
             odds = np.exp(logits - logits.max())
-            share, wanted = odds / odds.sum(), odds * right / (odds * right).sum()
+            share, target = odds / odds.sum(), odds * right / (odds * right).sum()
             total -= float(np.log((odds * right).sum() / odds.sum()))
-            slope += (share - wanted) @ inputs
+            slope += (share - target) @ inputs
         return total / len(steps), slope / len(steps)
 
-    found = minimize(loss, np.array([0.1, 0.1, -0.1, 1.0]), jac=True, method="L-BFGS-B", options={"maxiter": BEST_OF})
-    return Weights(*(round(float(value), 4) for value in found.x))
+    solution = minimize(
+        loss, np.array([0.1, 0.1, -0.1, 1.0]), jac=True, method="L-BFGS-B", options={"maxiter": BEST_OF}
+    )
+    return Weights(*(round(float(value), 4) for value in solution.x))
 
 
 def hits(steps: Sequence[Step], weights: Weights) -> list[bool]:

@@ -5,9 +5,9 @@
     guesser: {name: llm, base: {base: gemma3-270m}}
 
 The last is a model that was trained on plain text alone, in this process: guessers/llm/base.py.
-It is asked after every `every` words, and the steps in between share the guesses of the last time, so that a text of W
+It is asked after every `every` words, and the steps in between share those guesses, so that a text of W
 words costs floor(W / every) requests; what a step sees never depends on words that come later.  Replies are kept on
-disk (guessers/llm/cache.py).  A reply that is not the JSON asked for is an empty guess list, counted and told.
+disk (guessers/llm/cache.py).  A reply that is not the JSON asked for is an empty guess list, counted and logged.
 
 `python -m guessers.llm CONFIG` says what a run would cost, and asks nothing.
 """
@@ -18,8 +18,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
-from itertools import accumulate
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,7 +29,7 @@ from guessers.llm.cache import Cache, CachedChat, Chat
 from guessers.llm.client import Budget, Endpoint, EndpointConfig
 from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
-from sqa.core.errors import Bound, ConfigError, Count, SqaError, checked
+from sqa.core.errors import Bound, ConfigError, Count, checked, returns_exit_code
 from sqa.core.paths import cache_dir
 from sqa.core.types import Guess
 from sqa.files.store import digest
@@ -107,7 +106,7 @@ class LlmConfig:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What guessing some texts would take.  None = not known: no reply of this model has told its tokens yet."""
+    """What guessing some texts would take.  None = unknown: no reply of this model has reported its tokens yet."""
 
     steps: int  # texts
     prompts: int  # distinct prompts for them
@@ -153,20 +152,12 @@ class LlmGuesser:
         """
         if n < 1:
             return [[] for _ in texts]
-        prompts = self.prompts(texts)
+        prompts = [self.prompt(text) for text in texts]
         replies = self.chat.ask([prompt for prompt in prompts if prompt])
-        found = {prompt: self._parsed(reply.text) for prompt, reply in replies.items()}
-        return [list(found[prompt].guesses[:n]) if prompt else [] for prompt in prompts]
+        parsed = {prompt: self._parsed(reply.text) for prompt, reply in replies.items()}
+        return [list(parsed[prompt].guesses[:n]) if prompt else [] for prompt in prompts]
 
-    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """The guesses after each word; steps with the same prompt share one request, and so they do in `guess`."""
-        return self.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
-
-    def prompts(self, texts: Sequence[str]) -> list[str]:
-        """What is asked for each text, "" for nothing."""
-        return [self._prompt(text) for text in texts]
-
-    def _prompt(self, text: str) -> str:
+    def prompt(self, text: str) -> str:
         """What is asked for a text, "" for nothing: it has fewer than `every` words."""
         words = text.encode("utf-8", "replace").decode().split()
         shown = " ".join(words[: len(words) // self.config.every * self.config.every])[:MAX_TEXT]
@@ -175,7 +166,7 @@ class LlmGuesser:
         return self.config.asked.replace("{guesses}", str(self.config.guesses)).replace("{text}", shown)
 
     def _parsed(self, text: str) -> Parsed:
-        """The guesses in a reply; counts and tells what cannot be used."""
+        """The guesses in a reply; counts and logs those that cannot be used."""
         c = self.config
         if c.base is not None and c.base.answers == "likelihood":
             parsed = weighed(text, c.base.weights)
@@ -187,8 +178,8 @@ class LlmGuesser:
         if parsed.problem:
             self.unusable += 1
             if self.unusable in FIRST_WARNINGS:
-                what = f"{parsed.problem}; it begins {text[:60]!r}" if text.strip() else "it is empty"
-                tqdm.write(f"sqa: llm: unusable reply, no guesses ({self.unusable} so far): {what}", file=sys.stderr)
+                reason = f"{parsed.problem}; it begins {text[:60]!r}" if text.strip() else "it is empty"
+                tqdm.write(f"sqa: llm: unusable reply, no guesses ({self.unusable} so far): {reason}", file=sys.stderr)
         return parsed
 
     def summary(self) -> str:
@@ -204,14 +195,14 @@ class LlmGuesser:
         distinct: dict[str, None] = {}
         for of_question in texts:
             steps += len(of_question)
-            distinct |= dict.fromkeys(prompt for prompt in map(self._prompt, of_question) if prompt)
+            distinct |= dict.fromkeys(prompt for prompt in map(self.prompt, of_question) if prompt)
         missing = self.chat.missing(list(distinct))
         characters = sum(map(len, missing))
-        known = self.chat.cache.usage(self.chat.chat.identity)
+        usage = self.chat.cache.usage(self.chat.chat.identity)
         read = written = cost = None
-        if known.replies:
-            read = math.ceil(characters * known.prompt_tokens / known.prompt_characters)
-            written = math.ceil(len(missing) * known.reply_tokens / known.replies)
+        if usage.replies:
+            read = math.ceil(characters * usage.prompt_tokens / usage.prompt_characters)
+            written = math.ceil(len(missing) * usage.reply_tokens / usage.replies)
             if self.config.prices:
                 cost = (read * self.config.prices[0] + written * self.config.prices[1]) / 1e6
         at_most = len(missing) * self.chat.chat.max_tokens
@@ -243,8 +234,9 @@ def build(config: LlmConfig) -> LlmGuesser:
     return LlmGuesser(config, BaseChat(config.base, budget, config.asked, config.every), titles)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command: translates what the store lacks, asks nothing, prints the estimate.  Returns its exit code."""
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command: translates what the store lacks, asks nothing, prints the estimate."""
     from sqa.core.registry import GUESSERS
     from sqa.files.store import Store
     from sqa.run.config import load_run, with_limit
@@ -255,20 +247,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="store of stages (default: %(default)s)")
     parser.add_argument("--limit", type=int, help="only the first N questions")
     options = parser.parse_args(arguments)
-    try:
-        config = load_run(options.config)
-        config = config if options.limit is None else with_limit(config, options.limit)
-        guesser: Any = GUESSERS.build(config.guesser.name, config.guesser.options) if config.guesser else None
-        if not hasattr(guesser, "estimate"):
-            raise ConfigError(f"{options.config}: its guesser is no llm")
-        result = run(config, Store(options.runs), until="translate")
-        found = guesser.estimate(trace.prefixes.texts for trace in result.traces)
-    except SqaError as error:
-        print(f"sqa: {error}", file=sys.stderr)
-        return error.exit_code
-    names = [field.name for field in fields(found)]
-    cells = ["n/a" if getattr(found, name) is None else f"{getattr(found, name)}" for name in names]
-    print("\t".join(names), "\t".join(cells), sep="\n")
-    if found.prompt_tokens is None:
+    config = load_run(options.config)
+    config = config if options.limit is None else with_limit(config, options.limit)
+    guesser: Any = GUESSERS.build(config.guesser.name, config.guesser.options) if config.guesser else None
+    if not hasattr(guesser, "estimate"):
+        raise ConfigError(f"{options.config}: its guesser is no llm")
+    traces = run(config, Store(options.runs), until="translate").traces
+    estimate = asdict(guesser.estimate(trace.prefixes.texts for trace in traces))
+    print(*estimate, sep="\t")
+    print(*("n/a" if value is None else value for value in estimate.values()), sep="\t")
+    if estimate["prompt_tokens"] is None:
         print("sqa: tokens are n/a until there are replies; run a few questions (--limit 2) first", file=sys.stderr)
-    return 0

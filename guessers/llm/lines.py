@@ -1,4 +1,4 @@
-"""A causal language model that ends many prompts with a line each; all prompts begin alike, and that is read once.
+"""A causal language model that ends many prompts with a line each; their common beginning is read once.
 
 The prompts of a batch are written side by side, so that the output layer, most of the work of a single line, is read
 from memory once for all of them.  What else is in a batch can change the order of a sum, so the last bits of a score.
@@ -32,18 +32,18 @@ class LineWriter:
         [self._end] = base.tokens.text(BREAK)
         pieces = ([] if base.tokens.bos is None else [base.tokens.bos]) + base.tokens.text(beginning)
         n = self._begun = len(pieces)
-        own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
-        _, self._beginning = base.network(torch.tensor([pieces]), torch.arange(n)[None], own)
+        causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
+        _, self._beginning = base.network(torch.tensor([pieces]), torch.arange(n)[None], causal)
 
     def write(self, prompts: Sequence[str], most: int) -> list[str]:
         """The likeliest line after each prompt, piece by piece; cut off after `most` pieces.  A prompt has pieces."""
         pieces = [self._tokens.text(prompt) for prompt in prompts]
-        found = [""] * len(prompts)
+        written = [""] * len(prompts)
         order = sorted(range(len(prompts)), key=lambda i: len(pieces[i]))
         for group in (order[i : i + ROWS] for i in range(0, len(order), ROWS)):
             for i, line in zip(group, self._lines([pieces[i] for i in group], most), strict=True):
-                found[i] = self._tokens.decode(line).partition(BREAK)[0].strip()
-        return found
+                written[i] = self._tokens.decode(line).partition(BREAK)[0].strip()
+        return written
 
     @torch.inference_mode()
     def _lines(self, prompts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
@@ -51,10 +51,10 @@ class LineWriter:
         padded = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True)
         b, n = padded.shape
         begun = Seen(self._beginning, torch.zeros(1, 1, n, self._begun, dtype=dtype))
-        own = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
-        states, memory = self._network(padded, self._begun + torch.arange(n).expand(b, n), own, [begun])
+        causal = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
+        states, memory = self._network(padded, self._begun + torch.arange(n).expand(b, n), causal, [begun])
         last = states[torch.arange(b), lengths - 1]  # (B, D)
-        there = torch.arange(n) < lengths[:, None]  # (B, N): no padding
+        is_piece = torch.arange(n) < lengths[:, None]  # (B, N): no padding
         begun = Seen(self._beginning, torch.zeros(1, 1, 1, self._begun, dtype=dtype))
         alone = torch.zeros(b, 1, 1, 1, dtype=dtype)
         lines: list[list[int]] = [[] for _ in prompts]
@@ -67,10 +67,10 @@ class LineWriter:
                     lines[i].append(number)
             if not any(going):
                 break
-            seen = [begun, Seen(memory, mask_of(there[:, None], dtype))]
-            places = (self._begun + lengths + step)[:, None]
-            states, new = self._network(piece[:, None], places, alone, seen)
+            seen = [begun, Seen(memory, mask_of(is_piece[:, None], dtype))]
+            positions = (self._begun + lengths + step)[:, None]
+            states, new = self._network(piece[:, None], positions, alone, seen)
             memory = [joined(*pair) for pair in zip(memory, new, strict=True)]
-            there = torch.cat([there, torch.ones(b, 1, dtype=torch.bool)], 1)
+            is_piece = torch.cat([is_piece, torch.ones(b, 1, dtype=torch.bool)], 1)
             last = states[:, -1]
         return lines

@@ -1,4 +1,4 @@
-"""A causal language model that reads prompts with a memory: what one begins with like the one before is not read again.
+"""A causal language model with a memory: what a prompt shares with the one before is not read again.
 
 Letters in the shape comments: B rows, N positions, M positions before them, D width, V pieces that titles are made of.
 """
@@ -44,7 +44,7 @@ class Reader:
         self._network, self._tokens = base.network, base.tokens
         self._titles = {title: self._tokens.text(f" {title}{BREAK}") for title in titles or ()}
         pieces = sorted({piece for title in self._titles.values() for piece in title})
-        self._place = {piece: place for place, piece in enumerate(pieces)}
+        self._column = {piece: index for index, piece in enumerate(pieces)}
         self._rows = self._network.output_rows(torch.tensor(pieces) if titles is not None else None)  # (V, D)
         self._read: list[tuple[str, list[KeyValue]]] = []  # portions of the last prompt, with their keys and values
         self.pieces_run = 0
@@ -62,7 +62,7 @@ class Reader:
             states = torch.cat([states, self._run(padded, before)[0]], 1)  # (B, N, D)
         chances = F.log_softmax(F.linear(states, self._rows).float(), -1)  # (B, N, V)
         return [
-            float(chances[i, torch.arange(len(row)), torch.tensor([self._place[piece] for piece in row])].sum())
+            float(chances[i, torch.arange(len(row)), torch.tensor([self._column[piece] for piece in row])].sum())
             for i, row in enumerate(rows)
         ]
 
@@ -104,7 +104,7 @@ class Reader:
         b, n = pieces.shape
         m = before[0].key.shape[2] if before else 0
         dtype = self._network.dtype
-        own = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
+        causal = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
         seen = [Seen(before, torch.zeros(1, 1, n, m, dtype=dtype))] if before else []
         self.pieces_run += b * n
-        return self._network(pieces, torch.arange(m, m + n).expand(b, n), own, seen)
+        return self._network(pieces, torch.arange(m, m + n).expand(b, n), causal, seen)

@@ -1,4 +1,4 @@
-"""What a language model's reply says: pages with confidences, or that it is no such thing.
+"""What a language model's reply says: pages with confidences, or why it cannot be used.
 
 A reply is JSON, {"guesses": [{"page": "Title", "confidence": 0.4}, ...]} or the bare list.  One code fence around it,
 with words before and after the fence, and a leading <think> block are forgiven; nothing else is.
@@ -23,7 +23,7 @@ from sqa.files.store import digest
 
 MAX_TITLE = 255  # UTF-8 bytes, the length of the longest Wikipedia title
 MAX_LIST = 64 << 20  # bytes of a file of titles
-PLACE = 1e-6  # share of its confidence that a guess loses per place, so that equals stay in the model's order
+RANK_DISCOUNT = 1e-6  # share of its confidence that a guess loses per rank, so that equals stay in the model's order
 _THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
@@ -56,14 +56,14 @@ class Titles:
         try:
             if path.stat().st_size > MAX_LIST:
                 raise DataError(f"{path}: more than {MAX_LIST} bytes; is it a list of titles?")
-            found = cls(path.read_text(encoding="utf-8").splitlines())
+            titles = cls(path.read_text(encoding="utf-8").splitlines())
         except OSError as error:
             raise ConfigError(f"pages: {path} cannot be read: {error.strerror or error}") from error
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: not UTF-8 (byte {error.start})") from error
-        if not found.pages:
+        if not titles.pages:
             raise DataError(f"{path}: names no page")
-        return found
+        return titles
 
     @cached_property
     def fingerprint(self) -> str:
@@ -78,7 +78,7 @@ class Titles:
 def parse(text: str, most: int, titles: Titles | None = None) -> Parsed:
     """At most `most` guesses of a reply.
 
-    Scores are the confidences in 0..1, less a millionth of their size for each place in the reply.
+    Scores are the confidences in 0..1, less a millionth of their size for each rank in the reply.
     """
     try:
         value = json.loads(_unwrapped(text))
@@ -99,7 +99,7 @@ def parse(text: str, most: int, titles: Titles | None = None) -> Parsed:
             left_out += 1
         elif key(page) not in spelt:
             spelt[key(page)] = page
-            scores[page] = confidence * (1 - PLACE * len(scores))
+            scores[page] = confidence * (1 - RANK_DISCOUNT * len(scores))
     if items and not accepted:
         return Parsed((), 0, 'no guess with a "page" and a "confidence" in 0..1')
     guesses = sorted((Guess(page, score) for page, score in scores.items()), key=lambda g: (-g.score, g.page))
@@ -125,7 +125,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _page(item: Any) -> str | None:
-    """The title of a guess, None if it is none."""
+    """The title of a guess, None if it is malformed."""
     page = item.get("page") if isinstance(item, dict) else None
     if not isinstance(page, str) or any("\ud800" <= c <= "\udfff" for c in page):
         return None
@@ -134,7 +134,7 @@ def _page(item: Any) -> str | None:
 
 
 def _confidence(item: Any) -> float | None:
-    """The confidence of a guess, None if it is no number in 0..1."""
+    """The confidence of a guess, None if it is not a number in 0..1."""
     value = item.get("confidence") if isinstance(item, dict) else None
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None

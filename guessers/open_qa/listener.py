@@ -4,7 +4,7 @@
     guesser: {name: listener, reader: lm}                      a causal language model (guessers/open_qa/lm_reader.py)
 
 The translation so far is the one passage.  By rule a date, a number or "yes" is what it is for retrieved passages, but
-"yes" only once half of the question's stems have been heard; anything else is the name, in the sentence that shares
+"yes" only once half of the question's stems have been read; anything else is the name, in the sentence that shares
 most stems with the question, that the question does not have.  The last word counts once another follows it or the
 sentence is over: "Clara" may go on as "Clara Montes".  No answer: no guess.
 """
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Literal
 
 from guessers.open_qa.passages import Passage
 from guessers.open_qa.short_answers import VERSION as RULES
-from guessers.open_qa.short_answers import kind_of, stems, typed_answer
+from guessers.open_qa.short_answers import kind_of, sentences_of, typed_answer
+from guessers.text import line_stems
 from sqa.core.types import Guess
 from sqa.files.store import digest
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 VERSION = 1  # raise when answers change
 HALF = 0.5  # of a question's stems
-_ENDS = re.compile(r"(?<=[.!?])\s+")
 _NAME = re.compile(r"[A-Z][\w'’-]*(?: (?:(?:of|the|de|la|del|von|van) )*[A-Z][\w'’-]*)*")
 
 
@@ -40,7 +40,7 @@ class ListenerConfig:
 
 
 class Listener:
-    """Has an answer or none at each step; it needs to be told what is asked."""
+    """Has an answer or none at each step; it needs the question."""
 
     def __init__(self, config: ListenerConfig) -> None:
         self._lm: LmReader | None = None
@@ -57,12 +57,12 @@ class Listener:
         """At most one guess for each text."""
         different = list(dict.fromkeys(texts))
         if self._lm is None:
-            found = [heard_answer(asked, text) for text in different]
+            answers = [rule_answer(asked, text) for text in different]
         else:
             passages = [[Passage("", "", text)] if text else [] for text in different]
-            found = self._lm.answers([asked] * len(different), passages)
-        of = dict(zip(different, found, strict=True))
-        return [[Guess(of[text], 1.0)][:n] if of[text].strip() else [] for text in texts]
+            answers = self._lm.answers([asked] * len(different), passages)
+        answer_of = dict(zip(different, answers, strict=True))
+        return [[Guess(answer_of[text], 1.0)][:n] if answer_of[text].strip() else [] for text in texts]
 
     def fingerprint(self) -> str:
         """Of the rules, or of the model."""
@@ -74,18 +74,18 @@ def build(config: ListenerConfig) -> Listener:
     return Listener(config)
 
 
-def heard_answer(question: str, text: str) -> str:
+def rule_answer(question: str, text: str) -> str:
     """The answer by rule; "" for none."""
-    kind, asked = kind_of(question), stems(question)
+    kind, question_stems = kind_of(question), line_stems(question)
     whole = text if text.endswith((".", "!", "?")) else text.rpartition(" ")[0]
     if kind == "yes":
-        return "yes" if len(stems(whole) & asked) >= HALF * len(asked) > 0 else ""
+        return "yes" if len(line_stems(whole) & question_stems) >= HALF * len(question_stems) > 0 else ""
     if kind != "thing":
         return typed_answer(question, [Passage("", "", whole)])
     best, most = "", 0
-    for sentence in _ENDS.split(whole):
-        names = [name for name in map(_bare, _NAME.findall(sentence)) if not stems(name) <= asked]
-        shared = len(stems(sentence) & asked)
+    for sentence in sentences_of(whole):
+        names = [name for name in map(_bare, _NAME.findall(sentence)) if not line_stems(name) <= question_stems]
+        shared = len(line_stems(sentence) & question_stems)
         if names and shared > most:
             best, most = names[0], shared
     return best
@@ -94,6 +94,6 @@ def heard_answer(question: str, text: str) -> str:
 def _bare(name: str) -> str:
     """A name without the stop words that a sentence begins with: "In March"."""
     words = name.split()
-    while words and not stems(words[0]):
+    while words and not line_stems(words[0]):
         del words[0]
     return " ".join(words)

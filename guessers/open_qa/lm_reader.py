@@ -13,13 +13,13 @@ asked.  Questions are answered side by side (guessers/llm/lines.py).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from guessers.open_qa.passages import Passage
-from guessers.text import content_stems
+from guessers.open_qa.short_answers import closest_sentence, sentences_of
+from guessers.text import line_stems
 from sqa.core.errors import Bound, checked
 from sqa.files.store import digest
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 VERSION = 1  # raise when answers change
 LONGEST = 60  # words of a sentence that are shown
-_ENDS = re.compile(r"(?<=[.!?])\s+")
 SOLVED = """\
 Each question is answered in a few words.
 
@@ -74,7 +73,7 @@ class LmReaderConfig:
 
 
 class LmReader:
-    """See the module.  The model is loaded by the first question."""
+    """Answers questions by continuing a prompt.  The model is loaded by the first question."""
 
     def __init__(self, config: LmReaderConfig) -> None:
         """ConfigError or DataError if the model is not there."""
@@ -91,9 +90,9 @@ class LmReader:
             from guessers.llm.memory import load
 
             self._writer = LineWriter(load(self.config.base, self.config.precision), SOLVED)
-        asked = [i for i, question in enumerate(questions) if question.strip()]
-        prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in asked]
-        written = dict(zip(asked, self._writer.write(prompts, self.config.max_tokens), strict=True))
+        indices = [i for i, question in enumerate(questions) if question.strip()]
+        prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in indices]
+        written = dict(zip(indices, self._writer.write(prompts, self.config.max_tokens), strict=True))
         return [written.get(i, "") for i in range(len(questions))]
 
     def fingerprint(self) -> str:
@@ -112,14 +111,9 @@ def evidence(question: str, passages: Sequence[Passage]) -> list[str]:
     """Title and sentence of each passage: the sentence with most stems of the question, the first of equals, cut off
     after LONGEST words.
     """
-    asked = _stems(question)
+    question_stems = line_stems(question)
     lines = []
     for passage in passages:
-        sentences = [sentence for sentence in _ENDS.split(passage.text) if sentence.strip()]
-        best = max(sentences, key=lambda sentence: len(_stems(sentence) & asked), default="")
+        best = closest_sentence([part for part in sentences_of(passage.text) if part.strip()], question_stems)
         lines.append(f"{passage.title.replace('_', ' ')}: {' '.join(best.split()[:LONGEST])}")
     return lines
-
-
-def _stems(line: str) -> frozenset[str]:
-    return frozenset(stem for word in line.split() for stem in content_stems(word))

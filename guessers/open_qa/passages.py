@@ -11,16 +11,13 @@ them, and few of them tell a date or a number: a stand-in for Wikipedia that kno
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from guessers.bonus import load_bonus
-from guessers.retrieval.bm25 import Bm25Config, weights
-from guessers.retrieval.index import Index, analyzer_of
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import DataError
 from sqa.data import download
 from sqa.data.texts import load_tossups
@@ -41,7 +38,7 @@ class Passage:
 
 
 class Hit(NamedTuple):
-    """A passage that was found."""
+    """A passage and its score."""
 
     passage: Passage
     score: float  # BM25, > 0
@@ -53,19 +50,19 @@ class _Profile(NamedTuple):
 
 
 def read_passages(path: Path) -> list[Passage]:
-    """The passages of a JSON lines file.  DataError names the first record that is none, or an id that comes twice."""
-    found: dict[str, Passage] = {}
+    """The passages of a JSON lines file.  DataError names the first invalid record, or an id that occurs twice."""
+    passages: dict[str, Passage] = {}
     for i, record in enumerate(records.json_lines(path)):
         values = [value for key in ("id", "title", "text") if isinstance(value := record.get(key), str)]
         if len(values) < 3 or not values[2].strip():
             raise DataError(f"{path}: record {i}: expected texts as id, title and text, got {str(record)[:80]}")
         passage = Passage(*values)
-        if passage.id in found:
+        if passage.id in passages:
             raise DataError(f"{path}: record {i}: the id {passage.id!r} is there twice")
-        found[passage.id] = passage
-    if not found:
+        passages[passage.id] = passage
+    if not passages:
         raise DataError(f"{path}: no passages in it")
-    return list(found.values())
+    return list(passages.values())
 
 
 def quiz_passages() -> list[Passage]:
@@ -83,7 +80,7 @@ def fingerprint(path: Path | None) -> str:
     if path is None:
         return " ".join(download.entry(name).sha256 for name in QUIZ_FILES)
     if not path.is_file():
-        raise DataError(f"{path}: there is no such file of passages")
+        raise DataError(f"{path}: no such file of passages")
     return file_digest(path)
 
 
@@ -94,29 +91,12 @@ class PassageIndex:
         self.passages = passages
         width = len(str(len(passages)))  # so that pages, which the index sorts, stay in the order of the passages
         profiles = (_Profile(f"{p.title} {p.text}", f"{i:0{width}}") for i, p in enumerate(passages))
-        self._index = Index.of(profiles, pair_min_count=None)
-        self._weights = weights(self._index, Bm25Config(k1=K1, b=B))
-        self._ids = {word: i for i, word in enumerate(self._index.words)}
-        self._numbers = np.array([int(title) for title in self._index.titles])  # a passage without a stem is not there
+        self._guesser = Bm25Guesser.fit(profiles, None, Bm25Config(k1=K1, b=B))
 
     def search(self, query: str, n: int) -> list[Hit]:
-        """The best `n` passages, best first, equal scores in the passages' order; [] if no word of the query is known.
+        """The best `n` passages, best first, equal scores in the passages' order; [] without an indexed word.
 
         A word that the query has twice counts twice.
         """
-        scores = np.zeros(len(self._numbers))
-        for term in self._terms(query):
-            start, end = self._index.starts[term], self._index.starts[term + 1]
-            scores[self._index.pages[start:end]] += self._weights[start:end]
-        n = min(n, len(scores), int(np.count_nonzero(scores)))
-        if n < 1:
-            return []
-        least = np.partition(scores, -n)[-n]
-        candidates = np.flatnonzero(scores >= least)
-        best = candidates[np.argsort(-scores[candidates], kind="stable")][:n]
-        return [Hit(self.passages[self._numbers[page]], float(scores[page])) for page in best.tolist()]
-
-    def _terms(self, query: str) -> Iterator[int]:
-        analyze = analyzer_of(self._index.analyzer)
-        stems = (stem for word in query.split() for stem in analyze(word))
-        return (self._ids[stem] for stem in stems if stem in self._ids)
+        [guesses] = self._guesser.guess([query], n)
+        return [Hit(self.passages[int(guess.page)], guess.score) for guess in guesses]

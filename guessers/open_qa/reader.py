@@ -96,9 +96,9 @@ class Reader:
         if not texts:
             return
         room = self.config.max_length // 2  # at least half of a window is the passage's
-        asked = self.tokenizer(question, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        if len(asked) > room:
-            question = question[: asked[room - 1][1]]
+        pieces = self.tokenizer(question, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        if len(pieces) > room:
+            question = question[: pieces[room - 1][1]]
         encoded = self.tokenizer(
             [question] * len(texts),
             list(texts),
@@ -111,31 +111,31 @@ class Reader:
             return_tensors="pt",
         )
         offsets = encoded.pop("offset_mapping").tolist()  # (windows, L, 2)
-        of = encoded.pop("overflow_to_sample_mapping").tolist()
-        for first in range(0, len(of), self.config.batch):
+        text_of_window = encoded.pop("overflow_to_sample_mapping").tolist()
+        for first in range(0, len(text_of_window), self.config.batch):
             part = {name: rows[first : first + self.config.batch].to(self.device) for name, rows in encoded.items()}
             with torch.inference_mode():
                 output = self.model(**part)
             starts, ends = (logits.float().cpu().numpy() for logits in (output.start_logits, output.end_logits))
             for row, (start, end) in enumerate(zip(starts, ends, strict=True), start=first):
                 inside = np.array([side == 1 for side in encoded.encodings[row].sequence_ids])  # (L,)
-                found = best_span(start, end, inside, self.config.max_answer)
-                if found is not None:
-                    score, i, j = found
+                best = best_span(start, end, inside, self.config.max_answer)
+                if best is not None:
+                    score, i, j = best
                     begin, finish = offsets[row][i][0], offsets[row][j][1]
-                    yield Span(score, texts[of[row]][begin:finish].strip())
+                    yield Span(score, texts[text_of_window[row]][begin:finish].strip())
 
 
 def best_span(start: np.ndarray, end: np.ndarray, inside: np.ndarray, longest: int) -> tuple[float, int, int] | None:
     """(score, i, j) of the best span within the pieces `inside` (L,) bool; None if there are none. Logits (L,)."""
-    places = np.flatnonzero(inside)
-    if not len(places):
+    positions = np.flatnonzero(inside)
+    if not len(positions):
         return None
-    scores = start[places, None].astype(np.float64) + end[None, places]  # (P, P)
-    length = places[None, :] - places[:, None]
+    scores = start[positions, None].astype(np.float64) + end[None, positions]  # (P, P)
+    length = positions[None, :] - positions[:, None]
     scores[(length < 0) | (length >= longest)] = -np.inf
     i, j = np.unravel_index(int(scores.argmax()), scores.shape)
-    return float(scores[i, j] - start[0] - end[0]), int(places[i]), int(places[j])
+    return float(scores[i, j] - start[0] - end[0]), int(positions[i]), int(positions[j])
 
 
 def _load(folder: Path) -> tuple[Any, Any]:

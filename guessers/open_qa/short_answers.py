@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from guessers.open_qa.passages import Passage
-from guessers.text import content_stems, tokens
+from guessers.text import line_stems, tokens
 
 VERSION = 1  # raise when answers change
 
@@ -63,10 +63,10 @@ def kind_of(question: str) -> Kind:
 
 def title_answer(question: str, passages: Sequence[Passage]) -> str:
     """The first title that the question does not name, without "(...)" at its end; "" if there is none."""
-    asked = stems(question)
+    question_stems = line_stems(question)
     for passage in passages:
         title = _DISAMBIGUATION.sub("", passage.title)
-        if not stems(title) <= asked:
+        if not line_stems(title) <= question_stems:
             return title
     return ""
 
@@ -78,16 +78,20 @@ def typed_answer(question: str, passages: Sequence[Passage]) -> str:
         return "yes"
     if kind != "thing":
         pattern = _DATE if kind == "date" else _NUMBER
-        asked = stems(question)
+        question_stems = line_stems(question)
         for passage in passages:
-            sentences = [sentence for sentence in _ENDS.split(passage.text) if pattern.search(sentence)]
+            sentences = [sentence for sentence in sentences_of(passage.text) if pattern.search(sentence)]
             if sentences:
-                best = max(sentences, key=lambda sentence: len(stems(sentence) & asked))  # the first of equals
-                found = pattern.search(best)
-                return found.group() if found else ""
+                match = pattern.search(closest_sentence(sentences, question_stems))
+                return match.group() if match else ""
     return title_answer(question, passages)
 
 
-def stems(line: str) -> frozenset[str]:
-    """The stems of a text's words, without stop words."""
-    return frozenset(stem for word in line.split() for stem in content_stems(word))
+def sentences_of(text: str) -> list[str]:
+    """A text cut after each full stop, exclamation or question mark."""
+    return _ENDS.split(text)
+
+
+def closest_sentence(sentences: Sequence[str], question_stems: frozenset[str]) -> str:
+    """The sentence with most of the stems `question_stems`, the first of equals; "" for no sentences."""
+    return max(sentences, key=lambda sentence: len(line_stems(sentence) & question_stems), default="")

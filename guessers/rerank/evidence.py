@@ -1,4 +1,4 @@
-"""What speaks for every page after every word of a text.
+"""The evidence for every page after every word of a text.
 
 P pages, M candidates of a step, R = len(EVIDENCE) numbers each.  A text is read once, from its start; each word adds
 its postings, so what is known at a word depends on the words so far only.
@@ -26,7 +26,7 @@ EVIDENCE = (
     "last 12",  # TF-IDF score of the last so many words
     "last 25",
     "last 50",
-    "untold kinds",  # ln of how much likelier than any page it is not called by the kinds that were not told
+    "untold kinds",  # ln of how much likelier than any page it is not called by the kinds that were not named
     "title",  # part of the title's words, by idf, that was read: a question does not name its answer
     "title word",  # the highest idf of such a word
     "whole title",  # 1 if all of them were
@@ -45,14 +45,14 @@ _WORDS, _PAIRS, _BM25, _HITS = 0, 1, 2, 3
 
 
 class Knowledge:
-    """What is known of the pages of a retrieval model."""
+    """The evidence about the pages of a retrieval model."""
 
     def __init__(self, index: Index, kinds: Kinds) -> None:
         """ValueError if they are of different pages."""
         if len(index.titles) != len(kinds.lessons):
             raise ValueError(f"kinds of {len(kinds.lessons)} pages, {len(index.titles)} pages")
         self.kinds, self.titles = kinds, index.titles
-        self.number = {title: place for place, title in enumerate(index.titles)}
+        self.number = {title: page for page, title in enumerate(index.titles)}
         weighting = TfidfConfig()
         self.tfidf = Bm25Guesser(index, Bm25Config(b=weighting.b, pair_boost=weighting.pair_boost, similarity="tfidf"))
         self.bm25 = Bm25Guesser(index, Bm25Config())
@@ -71,62 +71,62 @@ class Knowledge:
 
     def _named(self, names: list[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """stem -> the pages (n,) whose name has it, and (P,) the idf of each name's stems together."""
-        found: dict[str, list[int]] = {}
+        pages_of: dict[str, list[int]] = {}
         weight = np.zeros(len(names))
         for page, name in enumerate(names):
-            for stem in {stem for word in name.split() for stem in text.content_stems(word)}:
-                found.setdefault(stem, []).append(page)
+            for stem in sorted(text.line_stems(name)):  # one order of the sums, whatever the hash seed
+                pages_of.setdefault(stem, []).append(page)
                 weight[page] += self.idf(stem)
-        return {stem: np.array(pages, np.int64) for stem, pages in found.items()}, weight
+        return {stem: np.array(pages, np.int64) for stem, pages in pages_of.items()}, weight
 
 
 class Reading:
     """The evidence of one text."""
 
-    def __init__(self, known: Knowledge) -> None:
-        pages = len(known.titles)
-        self._known, self._reader = known, KindReader()
+    def __init__(self, knowledge: Knowledge) -> None:
+        pages = len(knowledge.titles)
+        self._knowledge, self._reader = knowledge, KindReader()
         self._sums = np.zeros((pages, 5))  # words, pairs, bm25, word hits, pair hits
         self._most = np.zeros(pages)
         self._before: deque[np.ndarray] = deque([np.zeros(pages)], maxlen=max(WINDOWS) + 1)  # scores after each word
         self._title, self._title_word, self._bracket = np.zeros(pages), np.zeros(pages), np.zeros(pages)
         self._kinds, self._pronouns, self._kind = np.zeros(pages), np.zeros(pages), np.zeros(pages)
-        self._untold = known.untold.copy()
-        self._columns: dict[str, np.ndarray] = {}  # evidence of the kinds told so far
-        self._told: deque[str] = deque(maxlen=LAST_KINDS)
+        self._untold = knowledge.untold.copy()
+        self._columns: dict[str, np.ndarray] = {}  # evidence of the kinds named so far
+        self._last_kinds: deque[str] = deque(maxlen=LAST_KINDS)
         self._stems: set[str] = set()
 
     def read(self, word: str, terms: list[int]) -> None:
         """The next word and its terms in the index."""
-        k, words = self._known, len(self._known.tfidf.index.words)
+        k, words = self._knowledge, len(self._knowledge.tfidf.index.words)
         starts, pages = k.tfidf.index.starts, k.tfidf.index.pages
         for term in terms:
-            here = slice(starts[term], starts[term + 1])
-            at, gain, pair = pages[here], k.tfidf.weights[here], int(term >= words)
-            self._sums[at, _WORDS + pair] += gain
-            self._sums[at, _BM25] += k.bm25.weights[here]
-            self._sums[at, _HITS + pair] += 1
-            self._most[at] = np.maximum(self._most[at], gain)
+            postings = slice(starts[term], starts[term + 1])
+            hits, gain, pair = pages[postings], k.tfidf.weights[postings], int(term >= words)
+            self._sums[hits, _WORDS + pair] += gain
+            self._sums[hits, _BM25] += k.bm25.weights[postings]
+            self._sums[hits, _HITS + pair] += 1
+            self._most[hits] = np.maximum(self._most[hits], gain)
         self._before.append(self._sums[:, _WORDS] + self._sums[:, _PAIRS])
         for stem in text.content_stems(word):
             if stem not in self._stems:
                 self._stems.add(stem)
                 self._name(stem)
         for kind in self._reader.read(word):
-            self._tell(kind)
+            self._add_kind(kind)
 
     def _name(self, stem: str) -> None:
         """A stem that was not read before."""
-        if (pages := self._known.of_title.get(stem)) is not None:
-            idf = self._known.idf(stem)
+        if (pages := self._knowledge.of_title.get(stem)) is not None:
+            idf = self._knowledge.idf(stem)
             self._title[pages] += idf
             self._title_word[pages] = np.maximum(self._title_word[pages], idf)
-        if (pages := self._known.of_bracket.get(stem)) is not None:
+        if (pages := self._knowledge.of_bracket.get(stem)) is not None:
             self._bracket[pages] = 1
 
-    def _tell(self, kind: str) -> None:
+    def _add_kind(self, kind: str) -> None:
         if kind not in self._columns:
-            column, negative = self._known.kinds.evidence(kind), self._known.kinds.negative(kind)
+            column, negative = self._knowledge.kinds.evidence(kind), self._knowledge.kinds.negative(kind)
             if column is None or negative is None:
                 return
             self._columns[kind] = column
@@ -135,21 +135,21 @@ class Reading:
                 self._pronouns += column
             else:
                 self._kinds += column
-                pages, share = self._known.kinds.called(kind)
+                pages, share = self._knowledge.kinds.called(kind)
                 self._kind[pages] = np.maximum(self._kind[pages], share)
-        self._told.append(kind)
+        self._last_kinds.append(kind)
 
     def of(self, pages: np.ndarray) -> np.ndarray:
         """(M, R) the evidence for some pages (M,) after the words read, in the order of EVIDENCE."""
-        k, now = self._known, self._before[-1][pages]
+        k, score = self._knowledge, self._before[-1][pages]
         back = [self._before[max(len(self._before) - 1 - window, 0)] for window in WINDOWS]
         share = self._title[pages] / np.maximum(k.title_weight[pages], 1e-9)
-        last = [self._columns[kind][pages] for kind in dict.fromkeys(self._told)] or [np.zeros(len(pages))]
-        last_one = self._columns[self._told[-1]][pages] if self._told else np.zeros(len(pages))
+        last = [self._columns[kind][pages] for kind in dict.fromkeys(self._last_kinds)] or [np.zeros(len(pages))]
+        last_one = self._columns[self._last_kinds[-1]][pages] if self._last_kinds else np.zeros(len(pages))
         columns = [
             *self._sums[pages].T,
             self._most[pages],
-            *(now - past[pages] for past in back),
+            *(score - past[pages] for past in back),
             self._untold[pages],
             share,
             self._title_word[pages],

@@ -1,8 +1,8 @@
-"""The rerank guesser: the pages that TF-IDF and BM25 find, ordered anew by learnt weights.
+"""The rerank guesser: the pages that TF-IDF and BM25 retrieve, ordered anew by learnt weights.
 
-Retrieval finds the right page of a complete question among its ten best nearly whenever it knows it, and often puts
+Retrieval finds the right page of a complete question among its ten best nearly whenever it is indexed, and often puts
 another first: the author for the novel, or a page that the question names itself.  So every page among the best 50 of
-either is described by what speaks for it (guessers/rerank/evidence.py): its scores, also of the last words alone, how
+either is described by its evidence (guessers/rerank/evidence.py): its scores, also of the last words alone, how
 it is called in what it was learnt from, and how not (kinds.py), how much of its title was read; and by how it stands in
 this against the others (numbers.py).  One layer of rectified units makes a logit of these numbers, and a softmax over
 the pages of the step and "none of them" makes chances.
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from guessers.fusion.judge import Judge, Tensors, best
+from guessers.fusion.scorer import Scorer, Tensors, best
 from guessers.rerank.evidence import Knowledge, Reading
 from guessers.rerank.kinds import Kinds
 from guessers.rerank.numbers import NUMBERS, numbers
@@ -46,48 +46,41 @@ class RerankConfig:
 class Candidates(NamedTuple):
     """The candidates of T steps, by step."""
 
-    pages: np.ndarray  # (M,) int64, numbers of titles
+    pages: np.ndarray  # (M,) int64, indices of titles
     step: np.ndarray  # (M,) int64, not falling; each of the T is there
     rows: np.ndarray  # (M + T, D), as guessers/rerank/numbers.py
-    words: list[int]  # T, words read at each; words at which nothing is known have no step
+    words: list[int]  # T, words read at each; before the first indexed word there is no step
 
 
-class Reranker:
-    """Finds candidates and describes them."""
-
-    def __init__(self, known: Knowledge) -> None:
-        self.known = known
-
-    def candidates(self, words: Sequence[str], at: Sequence[int]) -> Candidates:
-        """The candidates after each number of words in `at` (1 .. len(words), rising)."""
-        first, second = (model.guess_prefixes(words, DEPTH) for model in (self.known.tfidf, self.known.bm25))
-        reading, wanted = Reading(self.known), set(at)
-        found, evidence, ends = [], [], []
-        for end, (word, terms) in enumerate(zip(words, self.known.tfidf.terms(words), strict=True), start=1):
-            reading.read(word, terms)
-            if end in wanted and first[end - 1]:
-                named = {guess.page for guesses in (first[end - 1], second[end - 1]) for guess in guesses}
-                pages = np.array(sorted(map(self.known.number.__getitem__, named)), np.int64)
-                found.append(pages)
-                evidence.append(reading.of(pages))
-                ends.append(end)
-        if not ends:
-            return Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, len(NUMBERS))), [])
-        step = np.repeat(np.arange(len(ends)), [len(pages) for pages in found])
-        return Candidates(np.concatenate(found), step, numbers(np.concatenate(evidence), step, ends), ends)
+def candidates(knowledge: Knowledge, words: Sequence[str], at: Sequence[int]) -> Candidates:
+    """The candidates after each number of words in `at` (1 .. len(words), rising)."""
+    first, second = (model.guess_prefixes(words, DEPTH) for model in (knowledge.tfidf, knowledge.bm25))
+    reading, wanted = Reading(knowledge), set(at)
+    pages, evidence, ends = [], [], []
+    for end, (word, terms) in enumerate(zip(words, knowledge.tfidf.terms(words), strict=True), start=1):
+        reading.read(word, terms)
+        if end in wanted and first[end - 1]:
+            named = {guess.page for guesses in (first[end - 1], second[end - 1]) for guess in guesses}
+            pages.append(np.array(sorted(map(knowledge.number.__getitem__, named)), np.int64))
+            evidence.append(reading.of(pages[-1]))
+            ends.append(end)
+    if not ends:
+        return Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, len(NUMBERS))), [])
+    step = np.repeat(np.arange(len(ends)), [len(of_step) for of_step in pages])
+    return Candidates(np.concatenate(pages), step, numbers(np.concatenate(evidence), step, ends), ends)
 
 
 class RerankGuesser:
-    """Retrieval and the weights that judge what it finds."""
+    """Retrieval and the weights that order what it returns."""
 
-    def __init__(self, reranker: Reranker, judge: Judge, retrieval: str, digest: str = "") -> None:
+    def __init__(self, knowledge: Knowledge, scorer: Scorer, retrieval: str, digest: str = "") -> None:
         """`retrieval` is the name or folder of the counts; `digest` names the files in the fingerprint."""
-        self._reranker, self._judge, self._retrieval, self._digest = reranker, judge, retrieval, digest
+        self._knowledge, self._scorer, self._retrieval, self._digest = knowledge, scorer, retrieval, digest
 
     @property
     def pages(self) -> frozenset[str]:
         """All pages it can name."""
-        return frozenset(self._reranker.known.titles)
+        return frozenset(self._knowledge.titles)
 
     def fingerprint(self) -> str:
         """sha256 of the weights, the kinds, the counts and the code version."""
@@ -95,11 +88,8 @@ class RerankGuesser:
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """The best `n` pages for each text; scores are chances."""
-        found = []
-        for text in texts:
-            words = text.split()
-            found.append(self._guesses(words, [len(words)], n)[0] if words else [])
-        return found
+        split = [text.split() for text in texts]
+        return [self._guesses(words, [len(words)], n)[0] if words else [] for words in split]
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
         """The guesses after each word."""
@@ -107,19 +97,24 @@ class RerankGuesser:
 
     def _guesses(self, words: Sequence[str], at: Sequence[int], n: int) -> list[list[Guess]]:
         """The guesses after each number of words in `at`."""
-        found = self._reranker.candidates(words, at)
-        titles = [self._reranker.known.titles[page] for page in found.pages.tolist()]
-        chances = self._judge.chances(found.rows, found.step)
-        listed = dict(zip(found.words, best(chances, titles, found.step, len(found.words), n), strict=True))
+        described = candidates(self._knowledge, words, at)
+        titles = [self._knowledge.titles[page] for page in described.pages.tolist()]
+        chances = self._scorer.chances(described.rows, described.step)
+        guesses = best(chances, titles, described.step, len(described.words), n)
+        listed = dict(zip(described.words, guesses, strict=True))
         return [listed.get(end, []) for end in at]
 
     # --- files
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors and config.json; the counts are named, not copied."""
-        known = self._reranker.known
-        tables = known.kinds.tables() | self._judge.tensors
-        about = {"kind": KIND, "version": VERSION, "retrieval": self._retrieval, "titles": digest_of(known.titles)}
+        tables = self._knowledge.kinds.tables() | self._scorer.tensors
+        about = {
+            "kind": KIND,
+            "version": VERSION,
+            "retrieval": self._retrieval,
+            "titles": digest_of(self._knowledge.titles),
+        }
         write_tensors(folder, tables, about)
 
     @classmethod
@@ -135,11 +130,11 @@ class RerankGuesser:
             raise DataError(f"{folder}: {retrieval} has other pages than the ones it was learnt with; train it again")
         weights: Tensors = {name: array for name, array in tensors.items() if array.dtype.kind == "f"}
         try:
-            judge, kinds = Judge(weights, len(NUMBERS)), Kinds.read(tensors)
+            scorer, kinds = Scorer(weights, len(NUMBERS)), Kinds.read(tensors)
         except (KeyError, ValueError) as error:
             raise DataError(f"{folder}: not a rerank model ({error}); restore or train it again") from error
         digest = f"{folder_digest(folder)} {folder_digest(counts)}"
-        return cls(Reranker(Knowledge(index, kinds)), judge, retrieval, digest)
+        return cls(Knowledge(index, kinds), scorer, retrieval, digest)
 
 
 def digest_of(titles: Sequence[str]) -> str:

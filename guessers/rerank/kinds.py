@@ -21,19 +21,19 @@ PRONOUNS = frozenset({"he", "his", "him", "she", "her", "it", "its", "they", "th
 MARK = "#"  # before a pronoun
 FOLLOWING = 3  # words after a pointing one
 SMOOTHING = 2.0  # lessons of an average page that every page is taken to have besides its own
-CERTAIN = 0.98  # no page is held to be called so more often: not being called so once would rule it out
+CERTAIN = 0.98  # no page is taken to be called so more often: not being called so once would rule it out
 
 Tables = Mapping[str, np.ndarray]
 
 
 class KindReader:
-    """Tells the kinds of a text word by word."""
+    """Reads the kinds of a text word by word."""
 
     def __init__(self) -> None:
         self._left = 0  # words that may still name the kind
 
     def read(self, word: str) -> list[str]:
-        """The kinds that the next word tells; a word tells the same ones however the text goes on."""
+        """The kinds that the next word names, the same ones however the text goes on."""
         tokens = text.tokens(word)
         kinds = [f"{MARK}{token}" for token in tokens if token in PRONOUNS]
         if self._left and tokens and tokens[0] not in text.STOP_WORDS:
@@ -61,14 +61,14 @@ class Kinds:
             raise ValueError("the tables of kinds do not fit together")
         self.names, self.lessons = tuple(names), lessons
         self._starts, self._pages, self._counts = starts, pages, counts
-        self._place = {name: place for place, name in enumerate(names)}
+        self._index = {name: index for index, name in enumerate(names)}
         self._numbers, self._number = np.unique(lessons, return_inverse=True)  # (U,) of lessons, (P,) which of them
 
     @classmethod
     def of(cls, profiles: Iterable[Profile], titles: Sequence[str], least: int) -> Kinds:
         """Count the lessons that call their page by a kind; kinds of fewer than `least` lessons are left out."""
-        number = {title: place for place, title in enumerate(titles)}
-        found: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        number = {title: index for index, title in enumerate(titles)}
+        counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
         lessons = np.zeros(len(titles), np.int64)
         for profile in profiles:
             if profile.page is None:
@@ -76,63 +76,63 @@ class Kinds:
             page, reader = number[profile.page], KindReader()
             lessons[page] += 1
             for kind in {kind for word in profile.text.split() for kind in reader.read(word)}:
-                found[kind][page] += 1
-        names = sorted(name for name, pages in found.items() if pages.total() >= least)
-        entries = [sorted(found[name].items()) for name in names]
+                counts[kind][page] += 1
+        names = sorted(name for name, pages in counts.items() if pages.total() >= least)
+        entries = [sorted(counts[name].items()) for name in names]
         starts = np.cumsum([0, *map(len, entries)])
         table = np.array([pair for rows in entries for pair in rows], np.int64).reshape(-1, 2)
         return cls(names, starts, table[:, 0], table[:, 1], lessons)
 
     def called(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """(pages, share): the pages that are called so, and by what part of their lessons (one more for caution)."""
-        place = self._place.get(kind)
-        here = slice(0, 0) if place is None else slice(self._starts[place], self._starts[place + 1])
-        pages = self._pages[here]
-        return pages, self._counts[here] / (self.lessons[pages] + 1)
+        kind_id = self._index.get(kind)
+        entries = slice(0, 0) if kind_id is None else slice(self._starts[kind_id], self._starts[kind_id + 1])
+        pages = self._pages[entries]
+        return pages, self._counts[entries] / (self.lessons[pages] + 1)
 
     def evidence(self, kind: str) -> np.ndarray | None:
         """(P,) ln of how much likelier than any page each is called so; None for a kind that is not counted."""
-        place = self._place.get(kind)
-        if place is None:
+        kind_id = self._index.get(kind)
+        if kind_id is None:
             return None
-        without, entries, rate = self._chances(place)
-        return self._of_pages(place, np.log(without / rate), np.log(entries / rate))
+        without, entries, rate = self._chances(kind_id)
+        return self._of_pages(kind_id, np.log(without / rate), np.log(entries / rate))
 
     def negative(self, kind: str) -> np.ndarray | None:
         """(P,) ln of how much likelier than any page each is not called so; None for a kind that is not counted."""
-        place = self._place.get(kind)
-        return None if place is None else self._of_pages(place, *self._negatives(place))
+        kind_id = self._index.get(kind)
+        return None if kind_id is None else self._of_pages(kind_id, *self._negatives(kind_id))
 
     def negatives(self) -> np.ndarray:
         """(P,) the sum of `negative` over all kinds: what a question says that calls its answer nothing."""
         without_any, entries = np.zeros(len(self._numbers)), np.zeros(len(self.lessons))
-        for place in range(len(self.names)):
-            without, called = self._negatives(place)
-            pages = self._pages[self._starts[place] : self._starts[place + 1]]
+        for kind_id in range(len(self.names)):
+            without, called = self._negatives(kind_id)
+            pages = self._pages[self._starts[kind_id] : self._starts[kind_id + 1]]
             without_any += without
             entries[pages] += called - without[self._number[pages]]
         return without_any[self._number] + entries
 
-    def _chances(self, place: int) -> tuple[np.ndarray, np.ndarray, float]:
+    def _chances(self, kind_id: int) -> tuple[np.ndarray, np.ndarray, float]:
         """How likely a page is called by a kind: one that never was, by its number of lessons (U,), the kind's pages
         (entries,), and any page."""
-        here = slice(self._starts[place], self._starts[place + 1])
-        rate = float(self._counts[here].sum() / self.lessons.sum())
+        postings = slice(self._starts[kind_id], self._starts[kind_id + 1])
+        rate = float(self._counts[postings].sum() / self.lessons.sum())
         times = SMOOTHING * rate
-        entries = (times + self._counts[here]) / (self.lessons[self._pages[here]] + SMOOTHING)
+        entries = (times + self._counts[postings]) / (self.lessons[self._pages[postings]] + SMOOTHING)
         return times / (self._numbers + SMOOTHING), entries, rate
 
-    def _negatives(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+    def _negatives(self, kind_id: int) -> tuple[np.ndarray, np.ndarray]:
         """`negative` of a page that never was called so, by its number of lessons (U,), and of the kind's pages."""
-        without, entries, rate = self._chances(place)
+        without, entries, rate = self._chances(kind_id)
         of_any = np.log1p(-min(rate, CERTAIN))
         return np.log1p(-np.minimum(without, CERTAIN)) - of_any, np.log1p(-np.minimum(entries, CERTAIN)) - of_any
 
-    def _of_pages(self, place: int, without: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    def _of_pages(self, kind_id: int, without: np.ndarray, entries: np.ndarray) -> np.ndarray:
         """(P,): `without` (U,) by the number of lessons, but `entries` for the pages of a kind."""
-        found = without[self._number]
-        found[self._pages[self._starts[place] : self._starts[place + 1]]] = entries
-        return found
+        values = without[self._number]
+        values[self._pages[self._starts[kind_id] : self._starts[kind_id + 1]]] = entries
+        return values
 
     def tables(self) -> dict[str, np.ndarray]:
         """The tables, packed for a model's file."""

@@ -15,7 +15,7 @@ from guessers.rerank.evidence import EVIDENCE, WINDOWS
 
 COMPARED = ("score", "bm25", "words", "pairs")  # each as share of the step's largest, its ln, and 6 / (5 + rank)
 SPREAD = ("score", "bm25")  # in deviations from the step's mean
-AS_IT_IS = EVIDENCE[EVIDENCE.index("title") :]
+UNCHANGED = EVIDENCE[EVIDENCE.index("title") :]
 STEP = ("words read", "top score", "lead")  # ln(1 + words), ln of the best TF-IDF score and of it over the second
 _FITS = ("kinds", "pronouns", "last kinds", "kind", "title", "title word", "length", "lessons")
 _KINDS = ("untold kinds", "last kind")
@@ -37,7 +37,7 @@ NUMBERS = (
     *(f"last {window}" for window in WINDOWS),
     *(f"last {window}: place" for window in WINDOWS),
     *("word hits", "pair hits", "most"),
-    *AS_IT_IS,
+    *UNCHANGED,
     *(f"{what}: {how}" for how, named in RELATIVE.items() for what in named),
     *STEP,
     "none of them",
@@ -48,7 +48,7 @@ Columns = dict[str, np.ndarray]  # name -> (M,)
 
 def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.ndarray:
     """(M + T, D).  evidence (M, R); step (M,) int64, 0 .. T - 1, not falling, each there; words (T,) read so far."""
-    of = {name: evidence[:, place] for place, name in enumerate(EVIDENCE)}
+    of = {name: evidence[:, column] for column, name in enumerate(EVIDENCE)}
     of["score"] = of["words"] + of["pairs"]
     firsts = np.flatnonzero(np.diff(step, prepend=-1))
     read = np.asarray(words, np.float64)
@@ -71,17 +71,17 @@ def _own(of: Columns, step: np.ndarray, firsts: np.ndarray, read: np.ndarray, to
     for name in COMPARED:
         own[f"{name}: share"] = share = of[name] / (np.maximum.reduceat(of[name], firsts) + _TINY)[step]
         own[f"{name}: ln share"] = np.clip(np.log(share + _TINY), -4, 0)
-        own[f"{name}: place"] = _place(of[name], step, firsts)
+        own[f"{name}: place"] = _reciprocal_rank(of[name], step, firsts)
     for name in SPREAD:
         off = of[name] - (np.bincount(step, of[name]) / count)[step]
         deviation = np.sqrt(np.bincount(step, off * off) / count)
         own[f"{name}: spread"] = off / (deviation[step] + _TINY)
     windows = [f"last {window}" for window in WINDOWS]
     own |= {name: of[name] / (top[step] + _TINY) for name in windows}
-    own |= {f"{name}: place": _place(of[name], step, firsts) for name in windows}
+    own |= {f"{name}: place": _reciprocal_rank(of[name], step, firsts) for name in windows}
     own |= {name: of[name] / read[step] for name in ("word hits", "pair hits")}
     own["most"] = of["most"] / (of["score"] + _TINY)
-    return own | {name: of[name] for name in AS_IT_IS}
+    return own | {name: of[name] for name in UNCHANGED}
 
 
 def _relative(of: Columns, step: np.ndarray, firsts: np.ndarray) -> list[np.ndarray]:
@@ -90,14 +90,14 @@ def _relative(of: Columns, step: np.ndarray, firsts: np.ndarray) -> list[np.ndar
     weight = np.exp(LIKELY * (of["score: share"] - 1))[:, None]
     mean = np.add.reduceat(weight * values["off"], firsts) / np.add.reduceat(weight, firsts)
     first = _order(of["score"], step)[firsts]
-    found = {
+    columns = {
         "behind": values["behind"] - np.maximum.reduceat(values["behind"], firsts)[step],
         "off": values["off"] - mean[step],
         "of the first": values["of the first"][first][step] - values["of the first"],
         "ahead": values["ahead"] - _others(values["ahead"], step, firsts),
-        "place": np.stack([_place(column, step, firsts) for column in values["place"].T], axis=1),
+        "place": np.stack([_reciprocal_rank(column, step, firsts) for column in values["place"].T], axis=1),
     }
-    return [column for how in RELATIVE for column in found[how].T]
+    return [column for how in RELATIVE for column in columns[how].T]
 
 
 def _others(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ def _order(values: np.ndarray, step: np.ndarray) -> np.ndarray:
     return np.lexsort((-values, step))
 
 
-def _place(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
+def _reciprocal_rank(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
     """6 / (5 + rank) in the step, 1 at the top."""
     rank = np.empty(len(values))
     rank[_order(values, step)] = np.arange(len(values)) - firsts[step]

@@ -9,7 +9,6 @@ fold's first half alone, and buzzers read its second.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,14 +16,12 @@ from typing import Literal
 import numpy as np
 from tqdm import tqdm
 
-from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, fitted
-from guessers.fusion.judge import Judge
+from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, drawn_ends, fitted, lesson_of
 from guessers.fusion.train import texts_of, tossups_of
 from guessers.lessons import lessons
 from guessers.rerank.evidence import Knowledge
-from guessers.rerank.guesser import Reranker, RerankGuesser
+from guessers.rerank.guesser import RerankGuesser, candidates
 from guessers.rerank.kinds import Kinds
-from guessers.rerank.numbers import NUMBERS
 from guessers.retrieval.index import Index
 from sqa.core.answers import key
 from sqa.core.errors import Count, DataError, checked
@@ -64,21 +61,21 @@ class RerankTraining(Teaching):
 
 def train(config: RerankTraining) -> RerankGuesser:
     """The guesser with the published counts; `config.work` gets the one for training buzzers."""
-    reranker = reranker_of(config.learnt, config.least)
-    first, second = (read(reranker, config, half) for half in HALVES)
-    RerankGuesser(reranker, judge_of(config, first), config.learnt.model).save(config.work)
+    knowledge = knowledge_of(config.learnt, config.least)
+    first, second = (read(knowledge, config, half) for half in HALVES)
+    RerankGuesser(knowledge, fitted(config, first), config.learnt.model).save(config.work)
     return RerankGuesser(
-        reranker_of(config.published, config.least), judge_of(config, [*first, *second]), config.published.model
+        knowledge_of(config.published, config.least), fitted(config, [*first, *second]), config.published.model
     )
 
 
-def read(reranker: Reranker, config: RerankTraining, half: Half) -> list[Lesson]:
-    """What the texts of a half of the fold teach; those in which nothing is known are left out."""
+def read(knowledge: Knowledge, config: RerankTraining, half: Half) -> list[Lesson]:
+    """What the texts of a half of the fold teach; those without an indexed word are left out."""
     texts = texts_of(config, (half,))
     if len(texts) < KEPT_BACK:
         raise DataError(f"{config.output}: {len(texts)} texts of the {half} half to learn from; raise limit")
     bar = tqdm(texts, f"guessing, {half} half", mininterval=2)
-    lessons_of = [lesson_of(reranker, text, place, config) for place, text in enumerate(bar)]
+    lessons_of = [lesson_of_text(knowledge, text, number, config) for number, text in enumerate(bar)]
     as_they_are = lessons_of[: len(tossups_of((half,))[: config.limit])]
     taught = [lesson for lesson in lessons_of if len(lesson.target)]
     return [*taught, *(at_last_word(lesson) for lesson in as_they_are if len(lesson.target))]
@@ -90,35 +87,23 @@ def at_last_word(lesson: Lesson) -> Lesson:
     return Lesson(lesson.rows[rows], np.zeros(len(rows), np.int64), np.searchsorted(rows, lesson.target[-1:]))
 
 
-def judge_of(config: RerankTraining, taught: Sequence[Lesson]) -> Judge:
-    """Weights learnt from some texts, of which one in KEPT_BACK chooses the epoch."""
-    learnt = [lesson for place, lesson in enumerate(taught) if place % KEPT_BACK]
-    return Judge(fitted(config, learnt, taught[::KEPT_BACK]), len(NUMBERS))
-
-
-def reranker_of(counts: Counts, least: int) -> Reranker:
+def knowledge_of(counts: Counts, least: int) -> Knowledge:
     """Some counts with the kinds of what they counted.  DataError if a lesson is of a page that they lack."""
     index = Index.load(resolve_model(counts.model))
     taught = lessons(counts.folds, counts.bonus)
-    if strange := {lesson.page for lesson in taught} - set(index.titles):
+    if lacking := {lesson.page for lesson in taught} - set(index.titles):
         raise DataError(
-            f"{counts.model}: lacks {len(strange)} pages of its folds, {min(map(str, strange))!r} for one; "
+            f"{counts.model}: lacks {len(lacking)} pages of its folds, {min(map(str, lacking))!r} for one; "
             "count them again"
         )
-    return Reranker(Knowledge(index, Kinds.of(taught, index.titles, least)))
+    return Knowledge(index, Kinds.of(taught, index.titles, least))
 
 
-def lesson_of(reranker: Reranker, text: Tossup, place: int, config: RerankTraining) -> Lesson:
+def lesson_of_text(knowledge: Knowledge, text: Tossup, number: int, config: RerankTraining) -> Lesson:
     """The candidates at the last word of a text and at `points` - 1 others, drawn at random."""
     words = text.text.split()
-    rng = np.random.default_rng([config.seed, place])
-    ends: Sequence[int] = sorted({len(words), *map(int, rng.integers(1, len(words) + 1, config.points - 1))})
-    found = reranker.candidates(words, ends)
-    m, t = len(found.pages), len(found.words)
-    target = m + np.arange(t)
-    wanted = key(text.page) if text.page is not None else None
-    for row, page in enumerate(found.pages.tolist()):
-        if key(reranker.known.titles[page]) == wanted:
-            target[found.step[row]] = row
-    step = np.concatenate([found.step, np.arange(t)])
-    return Lesson(found.rows.astype(np.float32), step, target)
+    ends = drawn_ends(len(words), config.points, config.seed, number)
+    described = candidates(knowledge, words, ends)
+    answer = key(text.page) if text.page is not None else None
+    right = [key(knowledge.titles[page]) == answer for page in described.pages.tolist()]
+    return lesson_of(described.rows, described.step, np.array(right, np.bool_))

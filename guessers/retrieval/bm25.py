@@ -83,6 +83,15 @@ def weights(index: Index, config: Bm25Config) -> np.ndarray:
     return weighted
 
 
+def best_indices(scores: np.ndarray, n: int) -> list[int]:
+    """The indices of the `n` highest of scores (pages,) >= 0, best first, equal ones in order; those of 0 left out."""
+    n = min(n, int(np.count_nonzero(scores)))
+    if n < 1:
+        return []
+    candidates = np.flatnonzero(scores >= np.partition(scores, -n)[-n])
+    return candidates[np.argsort(-scores[candidates], kind="stable")][:n].tolist()
+
+
 class Bm25Guesser:
     """Scores all pages by BM25 and names the best."""
 
@@ -94,7 +103,7 @@ class Bm25Guesser:
         self._pair_ids = dict(zip(index.pair_keys.tolist(), range(len(index.words), len(index.starts)), strict=False))
         self._starts: list[int] = index.starts.tolist()
         self._pages = np.ascontiguousarray(index.pages)
-        self._weights = weights(index, config)
+        self.weights = weights(index, config)  # (postings,)
         self._analyze = analyzer_of(index.analyzer)
 
     @classmethod
@@ -122,11 +131,6 @@ class Bm25Guesser:
         """All pages it can name."""
         return frozenset(self._titles)
 
-    @property
-    def weights(self) -> np.ndarray:
-        """(postings,) float64, what one occurrence of the term adds to the page's score."""
-        return self._weights
-
     def fingerprint(self) -> str:
         """sha256 of the index' files, the code version and the config's numbers."""
         numbers = (self._config.k1, self._config.b, self._config.pair_boost, self._config.similarity)
@@ -135,7 +139,7 @@ class Bm25Guesser:
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """The best `n` pages with a score above 0 for each text. Scores are BM25, >= 0, growing with the text.
 
-        This is the plain way: it reads each text from its start and sorts all pages.  `guess_prefixes` is the fast one.
+        This is the plain way: it reads each text from its start.  `guess_prefixes` is the fast one.
         """
         return [self._guess(line, n) for line in texts]
 
@@ -156,7 +160,7 @@ class Bm25Guesser:
             np.array(ends, np.int64),
             self.index.starts,
             self._pages,
-            self._weights,
+            self.weights,
             len(self._titles),
             n,
         )
@@ -172,10 +176,9 @@ class Bm25Guesser:
                 start, end = self._starts[term], self._starts[term + 1]
                 pages = self._pages[start:end]
                 scores = all_scores.take(pages)
-                scores += self._weights[start:end]
+                scores += self.weights[start:end]
                 all_scores[pages] = scores
-        order = np.lexsort((np.arange(len(all_scores)), -all_scores))[:n]  # equal scores by page number, that is title
-        return [Guess(self._titles[page], float(all_scores[page])) for page in order.tolist() if all_scores[page] > 0]
+        return [Guess(self._titles[page], float(all_scores[page])) for page in best_indices(all_scores, n)]
 
     def terms(self, words: Iterable[str]) -> Iterator[list[int]]:
         """The known terms of each word: its words and the pairs that end with one of them."""

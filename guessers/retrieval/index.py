@@ -138,11 +138,11 @@ class _Reading:
         self._ends: list[int] = []
 
     def add(self, line: str, page: str) -> None:
-        row, known = self._row, self._of_word
+        row, ids_of = self._row, self._of_word
         for word in line.split():
-            ids = known.get(word)
+            ids = ids_of.get(word)
             if ids is None:
-                ids = known[word] = tuple(self._ids.setdefault(term, len(self._ids)) for term in self._analyze(word))
+                ids = ids_of[word] = tuple(self._ids.setdefault(term, len(self._ids)) for term in self._analyze(word))
             row.extend(ids)
         self._page_of_profile.append(self._pages.setdefault(page, len(self._pages)))
         self._ends.append(len(row))
@@ -166,9 +166,9 @@ class _Reading:
 def _sorted(numbered: dict[str, int]) -> tuple[list[str], np.ndarray]:
     """The names sorted, and (n,) int64 the place there of each number."""
     names = sorted(numbered)
-    place = np.empty(len(names), np.int64)
-    place[[numbered[name] for name in names]] = np.arange(len(names))
-    return names, place
+    position = np.empty(len(names), np.int64)
+    position[[numbered[name] for name in names]] = np.arange(len(names))
+    return names, position
 
 
 def _count(terms: np.ndarray, pages: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

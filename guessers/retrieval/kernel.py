@@ -12,13 +12,13 @@ from sqa.core.compute import compiled
 
 
 @compiled
-def _climb(pages: np.ndarray, scores: np.ndarray, records: np.ndarray, place: int) -> None:
-    """Move what stands at `place` up to where it belongs: best first, equal scores by page number."""
-    page, score, record = pages[place], scores[place], records[place]
-    while place > 0 and (scores[place - 1] < score or (scores[place - 1] == score and pages[place - 1] > page)):
-        pages[place], scores[place], records[place] = pages[place - 1], scores[place - 1], records[place - 1]
-        place -= 1
-    pages[place], scores[place], records[place] = page, score, record
+def _climb(pages: np.ndarray, scores: np.ndarray, records: np.ndarray, rank: int) -> None:
+    """Move what stands at `rank` up to where it belongs: best first, equal scores by page number."""
+    page, score, record = pages[rank], scores[rank], records[rank]
+    while rank > 0 and (scores[rank - 1] < score or (scores[rank - 1] == score and pages[rank - 1] > page)):
+        pages[rank], scores[rank], records[rank] = pages[rank - 1], scores[rank - 1], records[rank - 1]
+        rank -= 1
+    pages[rank], scores[rank], records[rank] = page, score, record
 
 
 @compiled
@@ -45,7 +45,7 @@ def best_pages(
     """
     all_scores, listed = np.zeros(n_pages), np.zeros(n_pages, np.bool_)
     best, scores, records, size = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64), 0  # the list now
-    record_pages, record_scores, made = np.empty(len(terms) * n, np.int64), np.empty(len(terms) * n), 0
+    record_pages, record_scores, count = np.empty(len(terms) * n, np.int64), np.empty(len(terms) * n), 0
     listing, filled = np.empty(len(terms) * n, np.int64), 0
     first, last = np.zeros(len(ends), np.int64), np.zeros(len(ends), np.int64)
     for step in range(len(ends)):
@@ -56,26 +56,26 @@ def best_pages(
                 score = all_scores[page] + weights[posting]
                 all_scores[page] = score
                 if listed[page]:
-                    place = 0
-                    while best[place] != page:
-                        place += 1
+                    rank = 0
+                    while best[rank] != page:
+                        rank += 1
                 elif size < n:
-                    place = size
+                    rank = size
                     size += 1
                 elif score > scores[n - 1] or (score == scores[n - 1] and page < best[n - 1]):
-                    place = n - 1
-                    listed[best[place]] = False
+                    rank = n - 1
+                    listed[best[rank]] = False
                 else:
                     continue
                 listed[page] = changed = True
-                best[place], scores[place], records[place] = page, score, -1
-                _climb(best, scores, records, place)
+                best[rank], scores[rank], records[rank] = page, score, -1
+                _climb(best, scores, records, rank)
         if changed:
-            for place in range(size):
-                if records[place] < 0:
-                    record_pages[made], record_scores[made], records[place] = best[place], scores[place], made
-                    made += 1
-                listing[filled + place] = records[place]
+            for rank in range(size):
+                if records[rank] < 0:
+                    record_pages[count], record_scores[count], records[rank] = best[rank], scores[rank], count
+                    count += 1
+                listing[filled + rank] = records[rank]
             filled += size
         first[step], last[step] = filled - size, filled
-    return record_pages[:made], record_scores[:made], listing[:filled], first, last
+    return record_pages[:count], record_scores[:count], listing[:filled], first, last

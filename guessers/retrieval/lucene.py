@@ -27,6 +27,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -39,7 +40,6 @@ _STEP_2 = dict(
 )
 _STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
 _STEP_4 = ("al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize").split()
-_LONGEST_2, _LONGEST_3, _LONGEST_4 = (sorted(step, key=len, reverse=True) for step in (_STEP_2, _STEP_3, _STEP_4))
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -89,57 +89,58 @@ def _endings(word: str) -> str:
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
         if word.endswith(suffix):
-            rest = word[: -len(suffix)]
-            return _mended(rest) if "v" in _shape(rest) else word
+            left = word[: -len(suffix)]
+            return _mended(left) if "v" in _shape(left) else word
     return word
 
 
-def _mended(rest: str) -> str:
+def _mended(left: str) -> str:
     """What -ed or -ing was taken from, as a word: hop(p), rat(e)."""
-    if rest.endswith(("at", "bl", "iz")):
-        return rest + "e"
-    if _doubled(rest):
-        return rest if rest[-1] in "lsz" else rest[:-1]
-    return rest + "e" if _measure(rest) == 1 and _short(rest) else rest
+    if left.endswith(("at", "bl", "iz")):
+        return left + "e"
+    if _doubled(left):
+        return left if left[-1] in "lsz" else left[:-1]
+    return left + "e" if _measure(left) == 1 and _short(left) else left
 
 
 def _final_y(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") and "v" in _shape(word[:-1]) else word
 
 
-def _double_suffixes(word: str) -> str:
-    for suffix in _LONGEST_2:
+def _replaced(word: str, endings: Mapping[str, str]) -> str:
+    """The word with its longest ending replaced, if enough is left of it."""
+    for suffix in sorted(endings, key=len, reverse=True):
         if word.endswith(suffix):
-            rest = word[: -len(suffix)]
-            return rest + _STEP_2[suffix] if _measure(rest) > 0 else word
+            left = word[: -len(suffix)]
+            return left + endings[suffix] if _measure(left) > 0 else word
     return word
+
+
+def _double_suffixes(word: str) -> str:
+    return _replaced(word, _STEP_2)
 
 
 def _single_suffixes(word: str) -> str:
-    for suffix in _LONGEST_3:
-        if word.endswith(suffix):
-            rest = word[: -len(suffix)]
-            return rest + _STEP_3[suffix] if _measure(rest) > 0 else word
-    return word
+    return _replaced(word, _STEP_3)
 
 
 def _last_suffix(word: str) -> str:
-    for suffix in _LONGEST_4:
+    for suffix in sorted(_STEP_4, key=len, reverse=True):
         if word.endswith(suffix):
-            rest = word[: -len(suffix)]
-            if suffix == "ion" and not rest.endswith(("s", "t")):
+            left = word[: -len(suffix)]
+            if suffix == "ion" and not left.endswith(("s", "t")):
                 continue
-            return rest if _measure(rest) > 1 else word
+            return left if _measure(left) > 1 else word
     return word
 
 
 def _final_e(word: str) -> str:
     """A final e, and one l of two."""
     if word.endswith("e"):
-        rest = word[:-1]
-        measure = _measure(rest)
-        if measure > 1 or (measure == 1 and not _short(rest)):
-            word = rest
+        left = word[:-1]
+        measure = _measure(left)
+        if measure > 1 or (measure == 1 and not _short(left)):
+            word = left
     return word[:-1] if word.endswith("ll") and _measure(word) > 1 else word
 
 
@@ -190,9 +191,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9]+")
 
 @functools.lru_cache(maxsize=1 << 12)
 def _class(char: str) -> str:
-    known = _CLASSES.get(char)
-    if known:
-        return known
+    listed = _CLASSES.get(char)
+    if listed:
+        return listed
     if _SIGN.match(char):
         return _SINGLE
     category = unicodedata.category(char)
@@ -250,9 +251,9 @@ def english(word: str) -> tuple[str, ...]:
 
 def byte_lengths(lengths: np.ndarray) -> np.ndarray:
     """Lengths (n,) >= 0 as Lucene reads them back from a byte: up to 40 exact, then the highest 4 bits from 24 on."""
-    rest = np.maximum(lengths.astype(np.int64) - 24, 0)
-    shift = np.maximum(np.frexp(rest.astype(np.float64))[1] - 4, 0)
-    return np.where(lengths < 24, lengths, 24 + ((rest >> shift) << shift))
+    excess = np.maximum(lengths.astype(np.int64) - 24, 0)
+    shift = np.maximum(np.frexp(excess.astype(np.float64))[1] - 4, 0)
+    return np.where(lengths < 24, lengths, 24 + ((excess >> shift) << shift))
 
 
 def bm25_weights(

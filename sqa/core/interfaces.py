@@ -16,6 +16,7 @@ the plain method.  Store keys of a part of your own hold its code (sqa/core/own/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from sqa.core.types import Buzz, Emission, Floats, Guess, Question, Write
@@ -98,6 +99,13 @@ class IncrementalGuesser(Protocol):
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
         """Guesses for " ".join(words[:1]), " ".join(words[:2]), ... equal to `guess` on each."""
         ...
+
+
+def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence[Sequence[Guess]]:
+    """The guesses after each word of a text, by the fast path where the guesser has it."""
+    if isinstance(guesser, IncrementalGuesser):
+        return guesser.guess_prefixes(words, n)
+    return guesser.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
 
 
 @runtime_checkable

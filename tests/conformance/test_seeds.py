@@ -51,7 +51,7 @@ def trained_fusion(seed: int) -> Any:
     """`train` from its config on: what it learns from, too."""
     read = fusion.lessons_of([Names()], TOSSUPS, 3, 0)
     config: Any = SimpleNamespace(seed=seed, hidden=3, learning_rate=0.01, weight_decay=0.0, epochs=2, batch=8)
-    return list(fitting.fitted(config, read[8:], read[:8]).values())
+    return list(fitting.fitted(config, read).tensors.values())
 
 
 def trained_buzzer(seed: int) -> Any:
@@ -106,7 +106,7 @@ def test_a_fusion_learns_from_the_steps_of_its_seed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(fusion, "texts_of", lambda config: TOSSUPS)
     monkeypatch.setattr(fusion, "built", lambda parts: [])
     monkeypatch.setattr(fusion, "lessons_of", lambda parts, texts, points, seed: seeds.append(seed) or [])
-    monkeypatch.setattr(fusion, "fit", lambda *_: None)
+    monkeypatch.setattr(fusion, "fitted", lambda *_: None)
     monkeypatch.setattr(fusion, "FusionGuesser", lambda *_: SimpleNamespace(save=lambda folder: None))
     fusion.train(SimpleNamespace(guessers=(), points=1, seed=11, work=None, published={}))  # type: ignore[arg-type]
     assert seeds == [11]

@@ -134,8 +134,8 @@ def _bert(places: Places, path: Path, seed: int) -> None:
     BertGuesser(Encoder(model, tokenizer, weights), head, parts).save(path)
 
 
-def judge(numbers: int, seed: int) -> dict[str, np.ndarray]:
-    """Weights of guessers/fusion/judge.py with two hidden units."""
+def scorer_tensors(numbers: int, seed: int) -> dict[str, np.ndarray]:
+    """Weights of guessers/fusion/scorer.py with two hidden units."""
     rng = np.random.default_rng(seed)
     shapes = {"mean": (numbers,), "deviation": (numbers,), "hidden.weight": (2, numbers), "hidden.bias": (2,)}
     shapes |= {"output.weight": (1, 2), "output.bias": (1,)}
@@ -144,25 +144,27 @@ def judge(numbers: int, seed: int) -> dict[str, np.ndarray]:
 
 def _fusion(places: Places, path: Path, seed: int) -> None:
     from guessers.fusion.candidates import width
-    from guessers.fusion.guesser import FusionGuesser, Weights, built
+    from guessers.fusion.guesser import FusionGuesser, built
+    from guessers.fusion.scorer import Scorer
     from guessers.retrieval.bm25 import Bm25Config
     from sqa.run.config import ComponentConfig
 
     parts = built([ComponentConfig("bm25", Bm25Config(places.path("bm25")))])
-    FusionGuesser(parts, Weights(judge(width(1), seed), 1)).save(path)
+    FusionGuesser(parts, Scorer(scorer_tensors(width(1), seed), width(1))).save(path)
 
 
 def _rerank(places: Places, path: Path, seed: int) -> None:
-    from guessers.fusion.judge import Judge
+    from guessers.fusion.scorer import Scorer
     from guessers.rerank.evidence import Knowledge
-    from guessers.rerank.guesser import Reranker, RerankGuesser
+    from guessers.rerank.guesser import RerankGuesser
     from guessers.rerank.kinds import Kinds
     from guessers.rerank.numbers import NUMBERS
     from guessers.retrieval.index import Index
 
     index = Index.load(Path(places.path("bm25")))
-    known = Knowledge(index, Kinds.of(LESSONS, index.titles, 1))
-    RerankGuesser(Reranker(known), Judge(judge(len(NUMBERS), seed), len(NUMBERS)), places.path("bm25")).save(path)
+    knowledge = Knowledge(index, Kinds.of(LESSONS, index.titles, 1))
+    scorer = Scorer(scorer_tensors(len(NUMBERS), seed), len(NUMBERS))
+    RerankGuesser(knowledge, scorer, places.path("bm25")).save(path)
 
 
 def _comet(places: Places, path: Path, seed: int) -> None:

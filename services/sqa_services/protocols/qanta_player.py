@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from sqa.core.errors import ConfigError
-from sqa.core.interfaces import Buzzer, Guesser, IncrementalGuesser
-from sqa.core.types import Guess
+from sqa.core.interfaces import Buzzer, Guesser, guesses_per_word
 from sqa.run.pipeline import N_GUESSES
 
 
@@ -43,12 +41,7 @@ class Player:
 
     def _acts(self, words: Sequence[str]) -> list[Act]:
         """The act after each word."""
-        history: Sequence[Sequence[Guess]]
-        if isinstance(self._guesser, IncrementalGuesser):
-            history = self._guesser.guess_prefixes(words, N_GUESSES)
-        else:
-            texts = list(accumulate(words, lambda text, word: f"{text} {word}"))
-            history = self._guesser.guess(texts, N_GUESSES)
+        history = guesses_per_word(self._guesser, words, N_GUESSES)
         buzzes = self._buzzer.decide(history)
         pairs = zip(history, buzzes, strict=True)
         return [Act(guesses[0].page if guesses else "", bool(buzz.buzz)) for guesses, buzz in pairs]

@@ -16,7 +16,7 @@ from refusals import refused
 from safetensors.torch import load_file, save_file
 
 from guessers.bert import encoder as bert_encoder
-from guessers.bert.encoder import MINILM, buckets, find_encoder, load_encoder, passages, rarity
+from guessers.bert.encoder import MINILM, buckets, find_encoder, load_encoder, rarity
 from guessers.bert.guesser import BertConfig, BertGuesser, build
 from guessers.bert.train import CHECKPOINT, BertTraining, last_layers, train
 from sqa.core.errors import ConfigError, DataError
@@ -105,14 +105,6 @@ def assert_same(got, expected, tolerance=1e-5):
 
 
 # --- passages --------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from(["word", "end.", "“why?”", "J.", "x"]), max_size=300), st.integers(0, 300))
-def test_passages_of_a_prefix_are_those_of_the_text_but_for_the_last(words, cut):
-    whole, prefix = passages(words), passages(words[:cut])
-    assert prefix[:-1] == whole[: max(0, len(prefix) - 1)]
-    assert (whole[-1:] == [len(words)]) if words else whole == []
-    assert all(0 < end - start <= bert_encoder.MOST for start, end in zip([0, *whole], whole, strict=False))
 
 
 @given(st.lists(st.integers(1, 90), max_size=60), st.integers(1, 300))

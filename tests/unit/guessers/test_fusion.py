@@ -12,9 +12,11 @@ from refusals import refused
 
 import guessers.fusion.train as training
 from guessers.fusion.candidates import BESIDE, DEPTH, OF_PAGE, OF_STEP, candidates, width
-from guessers.fusion.guesser import FusionConfig, FusionGuesser, Weights, build
+from guessers.fusion.guesser import FusionConfig, FusionGuesser, build
+from guessers.fusion.scorer import Scorer
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import guesses_per_word
 from sqa.core.paths import ROOT
 from sqa.core.types import Guess
 from sqa.data.folds import fold_of, half_of
@@ -43,8 +45,8 @@ class Fixed:
         return repr(self.guesses)
 
 
-def fusion(*parts, weights=None, constant=5.0) -> FusionGuesser:
-    return FusionGuesser([(BM25, part) for part in parts], weights, constant)
+def fusion(*parts, scorer=None, constant=5.0) -> FusionGuesser:
+    return FusionGuesser([(BM25, part) for part in parts], scorer, constant)
 
 
 LEFT, RIGHT = Fixed(("a", 9.0), ("b", 3.0)), Fixed(("b", 0.5), ("c", 0.25), ("a", 0.125))
@@ -66,7 +68,7 @@ def test_equal_scores_are_ordered_by_title_wherever_the_list_is_cut():
 
 
 def test_a_guesser_without_a_way_from_word_to_word_is_asked_for_every_prefix():
-    assert fusion(LEFT, RIGHT).guess_prefixes(["x", "y"], 3) == fusion(LEFT, RIGHT).guess(["x", "x y"], 3)
+    assert guesses_per_word(fusion(LEFT, RIGHT), ["x", "y"], 3) == fusion(LEFT, RIGHT).guess(["x", "x y"], 3)
     assert fusion(LEFT, RIGHT).guess_prefixes([], 3) == []
 
 
@@ -135,13 +137,13 @@ def config() -> training.FusionTraining:
 
 
 @pytest.fixture(scope="module")
-def weights(config) -> Weights:
+def scorer(config) -> Scorer:
     read = training.lessons_of([Sure("left"), Sure("right")], lessons(96), 1, 0)
-    return training.fit(config, read[24:], read[:24])
+    return training.fitted(config, read)
 
 
-def test_the_weights_learn_whom_to_believe_when_and_when_nobody(weights):
-    both = fusion(Sure("left"), Sure("right"), weights=weights)
+def test_the_weights_learn_whom_to_believe_when_and_when_nobody(scorer):
+    both = fusion(Sure("left"), Sure("right"), scorer=scorer)
     for kind in ("left", "right"):
         texts = [f"new{i} is {kind}" for i in range(5)]
         for i, guesses in enumerate(both.guess(texts, 3)):
@@ -150,15 +152,15 @@ def test_the_weights_learn_whom_to_believe_when_and_when_nobody(weights):
     assert unsure[0].score < 0.5 and sum(guess.score for guess in unsure) < 0.5
 
 
-def test_chances_of_a_step_and_none_of_them_add_up_to_one(weights):
+def test_chances_of_a_step_and_none_of_them_add_up_to_one(scorer):
     found = candidates(
         [Sure("left").guess(["a left", "b"], DEPTH), Sure("right").guess(["a left", "b"], DEPTH)], [2, 1]
     )
-    chances = weights.chances(found)
+    chances = scorer.chances(found.rows, found.step)
     sums = np.bincount(found.step, chances)
     assert (0 < chances).all() and (sums < 1).all()
-    hidden = {**weights.tensors, "output.weight": 0 * weights.tensors["output.weight"]}
-    equal = Weights(hidden, 2).chances(found)
+    hidden = {**scorer.tensors, "output.weight": 0 * scorer.tensors["output.weight"]}
+    equal = Scorer(hidden, width(2)).chances(found.rows, found.step)
     assert equal == pytest.approx(1 / 4)  # three pages and none of them
 
 
@@ -212,14 +214,14 @@ def test_what_is_wrong_in_a_list_of_guessers_is_named():
     refused(ConfigError, "constant: must be >= 0", FusionConfig, constant=-1.0)
 
 
-def test_a_damaged_folder_is_refused_by_name(weights, tmp_path):
-    fusion(LEFT, RIGHT, weights=weights).save(tmp_path)
+def test_a_damaged_folder_is_refused_by_name(scorer, tmp_path):
+    fusion(LEFT, RIGHT, scorer=scorer).save(tmp_path)
     config = tmp_path / "config.json"
     whole = config.read_text("utf-8")
     config.write_text(whole.replace('"bm25"', '"bm52"'), "utf-8")
     refused(DataError, "bm52", build, FusionConfig(model=str(tmp_path)))
     shorter = Path(tmp_path / "shorter")
-    FusionGuesser([(BM25, LEFT)], weights).save(shorter)
+    FusionGuesser([(BM25, LEFT)], scorer).save(shorter)
     refused(DataError, "not a fusion", FusionGuesser.load, shorter)
     refused(ConfigError, "nothing to save", fusion(LEFT, RIGHT).save, tmp_path)
 

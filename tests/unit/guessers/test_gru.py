@@ -133,26 +133,26 @@ def test_words_are_read_as_they_stand_if_the_config_says_so(config, tmp_path):
 
 
 def test_what_is_drawn_for_a_tossup_does_not_depend_on_the_others(config, material):
-    drawing = dataclasses.replace(config, word_swaps=0.3).drawing()
+    chosen = dataclasses.replace(config, word_swaps=0.3)
     for epoch in (0, 1):
-        alone, again = (draw(material.train[4], None, drawing, epoch)[0] for _ in range(2))
+        alone, again = (draw(material.train[4], None, chosen, epoch)[0] for _ in range(2))
         assert alone.points == again.points and np.array_equal(alone.ids, again.ids)
-    drawn = [draw(material.train[4], None, drawing, epoch)[0].ids.tolist() for epoch in range(12)]
+    drawn = [draw(material.train[4], None, chosen, epoch)[0].ids.tolist() for epoch in range(12)]
     assert len(set(map(tuple, drawn))) > 2
 
 
 def test_a_sentence_example_is_a_sentence(published, material):
-    drawing = dataclasses.replace(published, word_dropout=0.0).drawing()
+    chosen = dataclasses.replace(published, word_dropout=0.0)
     example = material.train[0]
-    readings = draw(example, None, drawing, 0)
+    readings = draw(example, None, chosen, 0)
     assert np.array_equal(np.concatenate([reading.ids for reading in readings]), example.ids)
     assert [reading.points for reading in readings] == [[len(reading.ids) - 1] for reading in readings]
     assert {reading.page for reading in readings} == {example.page}
 
 
 def test_no_batch_has_a_single_row(config, material):
-    drawing = dataclasses.replace(config, batch=5).drawing()
-    sizes = [len(ids) for ids, *_ in batches(material, drawing, 0)]
+    chosen = dataclasses.replace(config, batch=5)
+    sizes = [len(ids) for ids, *_ in batches(material, chosen, 0)]
     assert sum(sizes) == len(material.train) and min(sizes) >= 5 and max(sizes) < 10
 
 
@@ -163,8 +163,8 @@ def test_a_noisy_text_stands_in_for_its_tossup_as_often_as_the_config_says(confi
     clean, noisy = material.train[0], material.noisy[TOSSUPS[0].id]
     assert noisy.page == clean.page
     for share, expected in ((0.0, clean.ids), (1.0, noisy.ids)):
-        drawing = dataclasses.replace(config, noisy_share=share, whole=0.99, word_dropout=0.0).drawing()
-        drawn = draw(clean, noisy, drawing, 0)[0].ids
+        chosen = dataclasses.replace(config, noisy_share=share, whole=0.99, word_dropout=0.0)
+        drawn = draw(clean, noisy, chosen, 0)[0].ids
         assert np.array_equal(drawn, expected[-len(drawn) :])
 
 

@@ -39,3 +39,20 @@ def test_boilerplate_carries_nothing():
 def test_tokens_are_lower_case_ascii_and_stable(word):
     for token in text.tokens(word):
         assert token and token.isascii() and token == token.lower() and text.tokens(token) == (token,)
+
+
+@given(
+    words=st.lists(st.sampled_from(["word", "end.", "“why?”", "J.", "x"]), max_size=300),
+    cut=st.integers(0, 300),
+    sizes=st.sampled_from([(8, 48), (12, 64), (1, 3)]),
+)
+def test_passages_of_a_prefix_are_those_of_the_text_except_the_last(words, cut, sizes):
+    whole, prefix = text.spans(words, *sizes), text.spans(words[:cut], *sizes)
+    assert prefix[:-1] == whole[: max(0, len(prefix) - 1)]
+    assert [word for start, end in whole for word in words[start:end]] == words
+    assert all(0 < end - start <= sizes[1] for start, end in whole)
+
+
+def test_a_passage_ends_with_a_sentence_or_at_its_longest():
+    words = ("a b c d e f g h. " + "i " * 100 + 'j k."').split()
+    assert text.spans(words, 8, 48) == [(0, 8), (8, 56), (56, 104), (104, 110)] and text.spans([], 8, 48) == []

@@ -11,7 +11,7 @@ import pytest
 from refusals import refused
 
 import sqa
-from guessers.open_qa.listener import ListenerConfig, build, heard_answer
+from guessers.open_qa.listener import ListenerConfig, build, rule_answer
 from sqa.core.answers import takes
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
@@ -66,7 +66,7 @@ def test_a_guesser_of_pages_is_not_asked(tmp_path: Path) -> None:
     ],
 )
 def test_the_rules(question: str, text: str, answer: str) -> None:
-    assert heard_answer(question, text) == answer
+    assert rule_answer(question, text) == answer
 
 
 def test_the_contract() -> None:

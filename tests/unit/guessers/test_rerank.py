@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from refusals import refused
 
 import guessers.rerank.train as training
-from guessers.fusion.judge import Judge
 from guessers.rerank.evidence import EVIDENCE, Knowledge, Reading
-from guessers.rerank.guesser import VERSION, RerankConfig, Reranker, RerankGuesser, build
+from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
 from guessers.rerank.kinds import CERTAIN, SMOOTHING, KindReader, Kinds
 from guessers.rerank.numbers import LIKELY, NUMBERS, RELATIVE, numbers
 from guessers.retrieval.bm25 import Bm25Guesser
@@ -120,6 +119,18 @@ def test_kinds_are_packed_without_loss():
 
 
 # --- evidence
+
+
+def test_the_weight_of_a_title_is_one_sum_whatever_the_order_of_its_stems(monkeypatch):
+    stems = ["long", "north", "norway", "river", "vera"]
+    monkeypatch.setattr(
+        Knowledge, "idf", lambda self, stem: 1e16 if stem == "long" else 1.0
+    )  # sums depend on the order
+    weights = []
+    for ordered in (stems, stems[::-1]):
+        monkeypatch.setattr("guessers.text.line_stems", lambda line, ordered=ordered: ordered if line else [])
+        weights.append(known([Doc("Long river", "x")]).title_weight.tolist())
+    assert weights[0] == weights[1]
 
 
 def test_scores_are_those_of_retrieval():
@@ -274,10 +285,10 @@ def lesson_texts(n: int) -> list[Tossup]:
 
 @pytest.fixture(scope="module")
 def learnt(config) -> RerankGuesser:
-    reranker = Reranker(known())
-    read = [training.lesson_of(reranker, text, i, config) for i, text in enumerate(lesson_texts(90))]
+    knowledge = known()
+    read = [training.lesson_of_text(knowledge, text, i, config) for i, text in enumerate(lesson_texts(90))]
     read = [lesson for lesson in read if len(lesson.target)]
-    return RerankGuesser(reranker, Judge(training.fitted(config, read[20:], read[:20]), len(NUMBERS)), "bm25")
+    return RerankGuesser(knowledge, training.fitted(config, read), "bm25")
 
 
 def test_the_weights_learn_what_kind_is_asked_for(learnt):
@@ -292,8 +303,7 @@ def test_texts_as_they_are_teach_once_more_at_their_last_word(config, monkeypatc
     made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer" and half_of(text.id) == "first"][:20]
     monkeypatch.setattr("guessers.fusion.train.load_tossups", lambda: made)
     given = replace(config, limit=12, noise=0.5, translated=())
-    reranker = Reranker(known())
-    taught = training.read(reranker, given, "first")
+    taught = training.read(known(), given, "first")
     assert len(taught) == 12 + 12 + 12  # as they are, corrupted, and the last words of the first
     for whole, again in zip(taught[:12], taught[24:], strict=True):
         last = whole.step == len(whole.target) - 1
@@ -338,7 +348,7 @@ def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, 
     assert again.guess(["this novel"], 3) != [[]] and again.fingerprint() != first.fingerprint()
     Bm25Guesser.fit(docs[:2], 1).save(tmp_path / "published")
     refused(DataError, "has other pages", build, RerankConfig(model=str(tmp_path / "out")))
-    refused(DataError, "lacks 2 pages of its folds", training.reranker_of, counts["published"], 1)
+    refused(DataError, "lacks 2 pages of its folds", training.knowledge_of, counts["published"], 1)
 
 
 def test_a_damaged_folder_is_refused_by_name(learnt, tmp_path):

@@ -20,6 +20,7 @@ from guessers.llm.guesser import SOLVED, LlmConfig, LlmGuesser, build
 from guessers.llm.reply import Titles, parse_title
 from guessers.retrieval.bm25 import Bm25Guesser
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import guesses_per_word
 from sqa.core.types import Guess, Question
 
 pytest.importorskip("tokenizers")
@@ -125,18 +126,18 @@ def test_what_a_prompt_shares_with_the_one_before_is_not_read_again(guesser_of):
 
 def test_prefixes_are_guessed_as_texts_are_and_replies_are_kept(guesser_of):
     guesser = guesser_of()
-    steps = guesser.guess_prefixes(TEXT, 50)
+    steps = guesses_per_word(guesser, TEXT, 50)
     assert guesser.chat.chat.budget.spent == 5 and steps[0] == [] and steps[1] == steps[2] != steps[3]
     assert steps == guesser_of(kept="other").guess([" ".join(TEXT[: n + 1]) for n in range(len(TEXT))], 50)
     assert {guess.page for guesses in steps for guess in guesses} <= {page for page, _ in LESSONS}
     assert all(0 < sum(guess.score for guess in guesses) < 1 for guesses in steps[1:])
     resumed = guesser_of(max_requests=1)
-    assert resumed.guess_prefixes(TEXT, 50) == steps and resumed.chat.chat.budget.spent == 0
+    assert guesses_per_word(resumed, TEXT, 50) == steps and resumed.chat.chat.budget.spent == 0
     assert resumed.estimate([[" ".join(TEXT)]]).requests == 0
 
 
 def test_a_run_that_needs_more_than_it_may_ask_does_not_start(guesser_of):
-    refused(ConfigError, "max_requests: 5 more are needed here", guesser_of(max_requests=4).guess_prefixes, TEXT, 5)
+    refused(ConfigError, "max_requests: 5 more are needed here", guesses_per_word, guesser_of(max_requests=4), TEXT, 5)
 
 
 def test_weights_change_guesses_without_asking_again(guesser_of):

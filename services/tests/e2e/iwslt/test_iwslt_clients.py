@@ -13,7 +13,7 @@ import requests
 from stand_ins.iwslt_loopback import serving
 
 from sqa.core.errors import DataError
-from sqa.core.interfaces import Buzzer, Guesser
+from sqa.core.interfaces import Buzzer, Guesser, guesses_per_word
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import load_questions
@@ -47,7 +47,7 @@ def expected(
                 source = question.sentences[sentence]
                 pairs = zip(client.words(source), client.delays(source), strict=True)
                 emissions += [Emission(sentence, w, min(d, len(source)), d > len(source)) for w, d in pairs]
-        history = guesser.guess_prefixes([e.token for e in emissions], 50)
+        history = guesses_per_word(guesser, [e.token for e in emissions], 50)
         traces.append(QuestionTrace(question, tuple(emissions), tuple(map(tuple, history)), buzzer.decide(history)))
     scores = {KEYS[metric.name]: metric.score(collect(traces, metric).sum(axis=0)) for metric in build(tuple(KEYS))}
     sources = [questions[places[number][0]].sentences[places[number][1]] for number in client.sentences]

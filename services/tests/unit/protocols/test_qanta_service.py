@@ -18,7 +18,7 @@ from starlette.responses import Response
 from buzzers.qanta_service import QantaServiceBuzzer
 from guessers.qanta_service import QantaServiceConfig, build
 from sqa.core.errors import ConfigError, RemoteProtocolError
-from sqa.core.interfaces import IncrementalGuesser
+from sqa.core.interfaces import guesses_per_word
 from sqa.core.types import Buzz, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
@@ -56,7 +56,7 @@ def offline(contestant) -> list[Act]:
     guesser, buzzer = contestant
     acts = []
     for question in load_questions("mini-en", limit=2):
-        history = guesser.guess_prefixes(question.reference_text.split(), 50)
+        history = guesses_per_word(guesser, question.reference_text.split(), 50)
         pairs = zip(history, buzzer.decide(history), strict=True)
         acts += [Act(guesses[0].page if guesses else "", buzz.buzz) for guesses, buzz in pairs]
     return acts
@@ -216,8 +216,7 @@ def test_what_a_system_is_sent() -> None:
     app = system({"status": {"ready": True, "batch": False}, "act": {"guess": "A_B", "buzz": False}})
     with serving_app(app) as url:
         guesser = build(QantaServiceConfig(url=url))
-        assert isinstance(guesser, IncrementalGuesser)
-        assert guesser.guess_prefixes(["One.", "Two"], 50) == [[Guess("A_B", 0.0)]] * 2
+        assert guesses_per_word(guesser, ["One.", "Two"], 50) == [[Guess("A_B", 0.0)]] * 2
         assert guesser.guess(["Other", "  "], 50) == [[Guess("A_B", 0.0)], []]
         assert guesser.guess(["Other"], 0) == [[]]
     assert app.state.seen == [

@@ -28,7 +28,7 @@ from guessers.llm.guesser import LlmConfig, build
 from guessers.llm.local import LocalConfig
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import Guesser, IncrementalGuesser
+from sqa.core.interfaces import guesses_per_word
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
 from sqa.files.yaml_reader import read_yaml
@@ -42,18 +42,17 @@ def test_prefixes_are_guessed_as_texts_are(guesser_of):
     with ChatServer() as server:
         for every in (1, 5):
             guesser = guesser_of(server, every=every)
-            assert isinstance(guesser, Guesser) and isinstance(guesser, IncrementalGuesser)
             texts = [" ".join(words) for words in itertools.accumulate([[word] for word in WORDS])]
-            steps = guesser.guess_prefixes(WORDS, 5)
+            steps = guesses_per_word(guesser, WORDS, 5)
             assert steps == guesser.guess(texts, 5) == [guesser.guess([text], 5)[0] for text in texts]
             assert guesser.guess(texts, 1) == [step[:1] for step in steps]
             assert guesser.guess([], 5) == [] and guesser.guess(texts, 0) == [[] for _ in texts]
-            assert guesser.guess_prefixes(WORDS[:9] + ["other"] * 8, 5)[:9] == steps[:9]  # it cannot look ahead
+            assert guesses_per_word(guesser, WORDS[:9] + ["other"] * 8, 5)[:9] == steps[:9]  # it cannot look ahead
 
 
 def test_every_fifth_word_is_asked_and_shared_forwards_only(guesser_of):
     with ChatServer() as server:
-        steps = guesser_of(server, every=5).guess_prefixes(WORDS, 5)
+        steps = guesses_per_word(guesser_of(server, every=5), WORDS, 5)
     shown = sorted(len(prompt.rpartition("far: ")[2].split()) for prompt in server.prompts)
     assert shown == [5, 10, 15]
     assert steps[:4] == [[], [], [], []] and pages(steps[4]) == ["Potosí"]
@@ -114,9 +113,9 @@ def test_lists_of_pages(guesser_of, tmp_path):
 
 def test_nothing_is_asked_twice(guesser_of, tmp_path):
     with ChatServer() as server:
-        first = guesser_of(server).guess_prefixes(WORDS, 5)
+        first = guesses_per_word(guesser_of(server), WORDS, 5)
         again = guesser_of(server)
-        assert again.guess_prefixes(WORDS, 5) == first
+        assert guesses_per_word(again, WORDS, 5) == first
         assert again.chat.from_cache == len(WORDS) == len(server.prompts)
         assert guesser_of(server, endpoint={"seed": 7}).guess(["Spain"], 5) != [[]]
         assert len(server.prompts) == len(WORDS) + 1  # another seed is another question
@@ -246,11 +245,11 @@ def test_requests_are_spaced_evenly_and_bounded_in_number_at_a_time(guesser_of):
         return Answer(normal(prompt, number).body, wait=0.2)
 
     with ChatServer(behaviour) as server:
-        guesser_of(server, endpoint={"concurrency": 3}).guess_prefixes(WORDS[:6], 5)
+        guesses_per_word(guesser_of(server, endpoint={"concurrency": 3}), WORDS[:6], 5)
         assert 2 <= server.most_at_a_time <= 3
         server.behaviour = normal
         start = time.monotonic()
-        guesser_of(server, endpoint={"requests_per_minute": 1200.0, "seed": 1}).guess_prefixes(WORDS[:6], 5)
+        guesses_per_word(guesser_of(server, endpoint={"requests_per_minute": 1200.0, "seed": 1}), WORDS[:6], 5)
         assert time.monotonic() - start >= 0.25  # five gaps of a twentieth of a second
 
 
@@ -266,12 +265,12 @@ def test_a_budget_refuses_before_anything_is_sent(guesser_of):
     with ChatServer() as server:
         guesser = guesser_of(server, max_requests=10)
         with pytest.raises(ConfigError, match="max_requests: 17 more are needed here, 0 of 10 are spent"):
-            guesser.guess_prefixes(WORDS, 5)
+            guesses_per_word(guesser, WORDS, 5)
         assert server.prompts == []
-        guesser.guess_prefixes(WORDS[:10], 5)
+        guesses_per_word(guesser, WORDS[:10], 5)
         with pytest.raises(ConfigError, match="max_requests: 7 more are needed here, 10 of 10 are spent"):
-            guesser.guess_prefixes(WORDS, 5)
-        assert len(guesser_of(server, max_requests=10).guess_prefixes(WORDS, 5)) == 17  # the first ten are kept
+            guesses_per_word(guesser, WORDS, 5)
+        assert len(guesses_per_word(guesser_of(server, max_requests=10), WORDS, 5)) == 17  # the first ten are kept
 
 
 def test_a_run_is_refused_as_a_whole_with_the_number_it_needs(guesser_of):
@@ -306,7 +305,7 @@ def test_the_estimate_is_exact_where_it_can_be_and_says_so_where_not(guesser_of)
         asked = len(server.prompts[0])
         assert after.prompt_tokens == -(-after.prompt_characters * (asked // 4) // asked)
         assert after.cost == pytest.approx((after.prompt_tokens + 2 * after.reply_tokens) / 1e6)
-        guesser.guess_prefixes(WORDS, 1)
+        guesses_per_word(guesser, WORDS, 1)
         assert sum(map(len, set(server.prompts) - {server.prompts[0]})) == after.prompt_characters
         assert len(server.prompts) == 3 and guesser.estimate(texts).requests == 0
 

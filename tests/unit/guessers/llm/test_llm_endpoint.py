@@ -13,6 +13,7 @@ from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completi
 from guessers.llm.client import EndpointConfig, EndpointError
 from guessers.llm.guesser import LlmConfig, build
 from sqa.core.errors import ConfigError
+from sqa.core.interfaces import guesses_per_word
 from sqa.core.types import Guess
 
 KEY = "sk-secret-0123456789"
@@ -50,7 +51,7 @@ def test_fenced_json_is_read_as_well(guesser_of):
 def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
     with ChatServer(chat.nonsense) as server:
         guesser = guesser_of(server)
-        assert guesser.guess_prefixes(WORDS[:4], 5) == [[], [], [], []]
+        assert guesses_per_word(guesser, WORDS[:4], 5) == [[], [], [], []]
     assert guesser.unusable == 4 and "4 requests" in guesser.summary() and "4 unusable" in guesser.summary()
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
@@ -133,7 +134,12 @@ LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # what it doe
     "dripping": (chat.dripping, "no complete answer in 0.3 seconds; asked once", 1, {"timeout": 0.3, "retries": 0}),
     "huge": (chat.huge, "an answer of more than 1048576 bytes, refused", 1, {}),
     "refused": (error(400, "no temperature"), r"HTTP 400 \(no temperature\)", 1, {}),
-    "a wrong model": (error(404, "no `tiny` here"), r"HTTP 404 \(no `tiny` here\); is the model 'tiny'", 1, {}),
+    "a wrong model": (
+        error(404, "no `tiny` here"),
+        r"HTTP 404 \(no `tiny` here\); does it have the model 'tiny'",
+        1,
+        {},
+    ),
     "moved, not followed": (MOVED, "HTTP 307, it has moved", 1, {}),
 }
 
@@ -156,7 +162,7 @@ def test_a_wrong_path(guesser_of):
 def test_nobody_listens(guesser_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(EndpointError, match="nobody answers there; start the server, or mend base_url"):
+    with pytest.raises(EndpointError, match="unreachable; start the server, or correct base_url"):
         guesser_of(f"http://127.0.0.1:{port}/v1", endpoint={"backoff": 60.0}).guess(["Spain"], 1)
 
 
@@ -174,7 +180,7 @@ def test_a_missing_key_is_asked_for_before_anything_is_sent(guesser_of, monkeypa
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "clé"])
 def test_what_cannot_be_a_key_is_not_shown(guesser_of, monkeypatch, key):
     monkeypatch.setenv("SOME_KEY", key)
-    with ChatServer() as server, pytest.raises(ConfigError, match="holds something that is no key") as caught:
+    with ChatServer() as server, pytest.raises(ConfigError, match="does not hold a key") as caught:
         guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1)
     assert key not in str(caught.value)
 

@@ -12,6 +12,7 @@ from stand_ins.chat_server import pages
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from guessers.llm.local import LocalConfig
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import guesses_per_word
 
 # -------------------------------------------------------------------------------------------------- a model in a folder
 
@@ -86,7 +87,7 @@ def test_a_real_causal_model_guesses(taught, tmp_path):
 
 def test_a_real_causal_model_guesses_prefixes_alike(taught, tmp_path):
     words = "the town of Potosí".split()
-    steps = local(taught, tmp_path / "a").guess_prefixes(words, 5)
+    steps = guesses_per_word(local(taught, tmp_path / "a"), words, 5)
     alone = local(taught, tmp_path / "b")
     assert steps == [alone.guess([" ".join(words[: end + 1])], 5)[0] for end in range(4)]
     assert pages(steps[3]) == ["Bolivia", "Peru"]

@@ -16,17 +16,17 @@ CLIP = 8.0  # standardised numbers are kept within so many deviations
 Tensors = Mapping[str, np.ndarray]
 
 
-class Judge:
+class Scorer:
     """The weights, for D numbers a candidate."""
 
     def __init__(self, tensors: Tensors, numbers: int) -> None:
         """`tensors`: mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H),
         output.bias (1,).  ValueError for other names or shapes."""
         d, h = numbers, len(tensors.get("hidden.bias", ()))
-        wanted = {"mean": (d,), "deviation": (d,), "hidden.weight": (h, d), "hidden.bias": (h,)}
-        wanted |= {"output.weight": (1, h), "output.bias": (1,)}
-        if {name: array.shape for name, array in tensors.items()} != wanted:
-            raise ValueError(f"weights of {d} numbers have {wanted}")
+        expected = {"mean": (d,), "deviation": (d,), "hidden.weight": (h, d), "hidden.bias": (h,)}
+        expected |= {"output.weight": (1, h), "output.bias": (1,)}
+        if {name: array.shape for name, array in tensors.items()} != expected:
+            raise ValueError(f"weights of {d} numbers have {expected}")
         self.tensors = dict(tensors)
         self._double = {name: array.astype(np.float64) for name, array in tensors.items()}
 
@@ -53,9 +53,9 @@ def best(scores: np.ndarray, pages: Sequence[str], step: np.ndarray, steps: int,
     for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         near = scores[start:end]
         if 0 < n < end - start:  # all that tie with the last one wanted, so that titles decide
-            places = start + np.flatnonzero(near >= np.partition(near, end - start - n)[end - start - n])
+            indices = start + np.flatnonzero(near >= np.partition(near, end - start - n)[end - start - n])
         else:
-            places = np.arange(start, end)
-        pairs = sorted((-score, pages[i]) for i, score in zip(places.tolist(), scores[places].tolist(), strict=True))
+            indices = np.arange(start, end)
+        pairs = sorted((-score, pages[i]) for i, score in zip(indices.tolist(), scores[indices].tolist(), strict=True))
         listed.append([Guess(page, -score) for score, page in pairs[: max(n, 0)]])
     return listed
