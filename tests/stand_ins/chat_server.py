@@ -74,12 +74,6 @@ def normal(prompt: str, number: int) -> Answer:
     return completion(json.dumps({"guesses": guesses_in(prompt)}), prompt)
 
 
-def fenced(prompt: str, number: int) -> Answer:
-    """The same inside a code fence, with a word before and after."""
-    text = json.dumps({"guesses": guesses_in(prompt)}, indent=1)
-    return completion(f"Here are my guesses:\n```json\n{text}\n```\nGood luck!", prompt)
-
-
 def nonsense(prompt: str, number: int) -> Answer:
     """No JSON at all."""
     return completion("I think it is Spain, or perhaps not.", prompt)

@@ -16,7 +16,6 @@ from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, logits_of, loss, soft_wins
 from buzzers.histories import DataChoice, GuessHistory
 from buzzers.learnt import RECURRENT, WIDTHS
-from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 
 CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_rate=0.01, weight_decay=0.0, seed=0)
@@ -173,12 +172,6 @@ def test_a_tuned_threshold_is_the_best_one_of_the_best_signal():
     buzzer, column = train.tune(histories)
     assert (buzzer.signal, column) == (SIGNALS[1], 1)
     assert buzzer.threshold == wins.best_threshold(histories, [one.signals[:, 1] for one in histories])[0] > 5
-
-
-def test_numbers_of_the_fit_are_checked_together():
-    with pytest.raises(ConfigError) as caught:
-        FitConfig("all", "wins", label_weight=-1, batch=0, epochs=0, learning_rate=0.0, weight_decay=0.0, seed=0)
-    assert len(caught.value.problems) == 4
 
 
 # -------------------------------------------------------------------------------------------------- calibration

@@ -13,7 +13,7 @@ from refusals import refused
 
 from buzzers import calibration, learnt
 from buzzers.features import N_FEATURES, N_SHAPE, features, shape, share, signals
-from buzzers.learnt import GATES, LOGISTIC, MLP, RECURRENT, Card, LearntBuzzer, LearntConfig
+from buzzers.learnt import GATES, LOGISTIC, MLP, RECURRENT, Card, LearntBuzzer
 from buzzers.oracle import OracleBuzzer
 from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build
 from sqa.core.errors import ConfigError, DataError
@@ -33,15 +33,11 @@ def test_features_are_those_of_qanta():
 
 
 @pytest.mark.parametrize(("function", "width"), [(features, N_FEATURES), (shape, N_SHAPE)])
-def test_features_use_ten_guesses_and_stand_none(function, width):
+def test_features_use_ten_guesses_and_accept_none(function, width):
     many = [Guess(f"p{i}", 1.0 / (i + 1)) for i in range(50)]
     np.testing.assert_array_equal(function([many]), function([many[:10]]))
     assert function([]).shape == (0, width)
     assert function([[]]).shape == (1, width) and np.isfinite(function([[]])).all()
-
-
-def test_no_features_of_no_guess():
-    np.testing.assert_array_equal(features([[]]), np.zeros((1, N_FEATURES)))
 
 
 def test_shape_is_what_its_table_says():
@@ -94,11 +90,6 @@ def test_threshold_on_another_signal(signal, value):
     assert not ThresholdBuzzer(value + 0.1, signal).decide([TEN])[0].buzz
 
 
-@pytest.mark.parametrize("threshold", [0, -0.1, 1.1, math.nan])
-def test_threshold_must_be_a_share(threshold):
-    refused(ConfigError, "threshold: must be", ThresholdConfig, threshold=threshold)
-
-
 def test_threshold_of_a_score_may_be_above_one():
     assert build(ThresholdConfig(threshold=40.0, signal="score")).signal == "score"
     assert (build(ThresholdConfig()).threshold, build(ThresholdConfig()).signal) == (0.17, "share")
@@ -110,7 +101,6 @@ def test_a_tuned_threshold_comes_back(tmp_path):
     assert (buzzer.threshold, buzzer.signal) == (7.5, "margin")
     assert buzzer.fingerprint() == ThresholdBuzzer(7.5, "margin").fingerprint()
     assert build(ThresholdConfig(model=str(tmp_path), threshold=9.0)).threshold == 9.0
-    refused(ConfigError, "signal: a model has its own", ThresholdConfig, model=str(tmp_path), signal="share")
 
 
 def test_oracle_buzzes_where_the_top_guess_is_right():
@@ -226,13 +216,3 @@ def test_the_threshold_is_that_of_the_rule_at_the_end_and_the_papers_unless_aske
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"end": "perhaps"}))
     refused(DataError, "end, thresholds: not what", learnt.load, MLP, tmp_path)
-
-
-def test_a_chance_is_from_zero_to_one():
-    refused(ConfigError, r"threshold: must be in \[0, 1\] or null", LearntConfig, threshold=1.5)
-
-
-@pytest.mark.parametrize("signal", ["share", "score", "margin", None])
-def test_any_threshold_above_zero_is_taken(signal):
-    assert ThresholdConfig(0.001, signal).threshold == 0.001
-    refused(ConfigError, "threshold: must be above 0, got 0", ThresholdConfig, 0.0, signal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,11 @@ from refusals import refused
 from safetensors.torch import load_file, save_file
 
 from guessers.bert import encoder as bert_encoder
-from guessers.bert.encoder import MINILM, buckets, find_encoder, load_encoder, rarity
+from guessers.bert.encoder import buckets, find_encoder, load_encoder, rarity
 from guessers.bert.guesser import BertConfig, BertGuesser, build
 from guessers.bert.train import CHECKPOINT, BertTraining, last_layers, train
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA, ROOT
+from sqa.core.paths import ROOT
 from sqa.data.texts import Tossup
 from sqa.run import config as configs
 
@@ -355,22 +354,3 @@ def test_a_gpu_that_is_not_there_is_named(trained, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     refused(ConfigError, "device: no GPU", build, BertConfig(model=str(trained), device="cuda"))
     assert build(BertConfig(model=str(trained), device="auto")).encoder.device == "cpu"
-
-
-@pytest.mark.parametrize(("change", "message"), [({"temperature": 0}, "temperature"), ({"batch_tokens": 0}, "batch")])
-def test_wrong_configs_are_named(change, message):
-    refused(ConfigError, f"{message}.*: must be", BertConfig, **change)
-
-
-# --- the bundled model -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(find_spec(MINILM.replace("-", "_")) is None, reason=f"needs the package {MINILM}")
-@pytest.mark.skipif(not (DATA / "models" / "bert" / "config.json").is_file(), reason="no BERT guesser is bundled")
-def test_the_bundled_model_answers_and_its_fast_path_is_the_plain_one():
-    guesser = build(BertConfig())
-    words = "This capital of Peru was founded by Francisco Pizarro. For 10 points, name this city.".split()
-    alone = [guesser.guess([" ".join(words[:end])], 10)[0] for end in range(1, len(words) + 1)]
-    steps = guesser.guess_prefixes(words, 10)
-    assert [guess.score for guess in steps[-1]] == pytest.approx([guess.score for guess in alone[-1]], abs=1e-5)
-    assert steps[0] == alone[0] == [] and "Lima" in {guess.page for guess in steps[-1]}

@@ -12,7 +12,7 @@ from guessers.elastic import guesser as elastic
 from guessers.elastic import index as elastic_index
 from guessers.elastic.guesser import ElasticConfig
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.core.interfaces import guesses_per_word
 from sqa.core.paths import ROOT
 
@@ -226,17 +226,3 @@ def test_another_product_is_refused(server, twin):
 def test_a_twin_with_pairs_cannot_be_indexed(server, tmp_path, capsys):
     assert elastic_index.main([str(ROOT / "configs" / "train_guessers.yaml:bm25"), "--url", server.url]) == 2
     assert "pair_min_count: null" in capsys.readouterr().err
-
-
-def test_wrong_numbers_are_named_together():
-    with pytest.raises(ConfigError) as caught:
-        ElasticConfig(k1=0, b=2, batch=0, timeout=0, retries=-1)
-    assert len(caught.value.problems) == 5
-
-
-def test_the_fingerprint_is_of_server_texts_and_settings(server, twin):
-    index(twin, server)
-    first = elastic.build(options(twin, server)).fingerprint()
-    assert elastic.build(options(twin, server, batch=3)).fingerprint() == first
-    index(twin, server, "--k1", "1.2")
-    assert elastic.build(options(twin, server, k1=1.2)).fingerprint() != first

@@ -211,7 +211,6 @@ def test_what_is_wrong_in_a_list_of_guessers_is_named():
     said = "\n".join(caught.value.problems)
     assert "guesser.guessers[0].name" in said and "guesser.guessers[1].k2" in said
     refused(ConfigError, "leave out one of the two", FusionConfig, model="fusion", guessers=(BM25,))
-    refused(ConfigError, "constant: must be >= 0", FusionConfig, constant=-1.0)
 
 
 def test_a_damaged_folder_is_refused_by_name(scorer, tmp_path):
@@ -224,13 +223,3 @@ def test_a_damaged_folder_is_refused_by_name(scorer, tmp_path):
     FusionGuesser([(BM25, LEFT)], scorer).save(shorter)
     refused(DataError, "not a fusion", FusionGuesser.load, shorter)
     refused(ConfigError, "nothing to save", fusion(LEFT, RIGHT).save, tmp_path)
-
-
-def test_the_fingerprint_names_the_parts_the_weights_and_the_constant():
-    one, two = (ComponentConfig("bm25", Bm25Config(k1=k1)) for k1 in (1.0, 2.0))
-    prints = {
-        FusionGuesser([(part, Fixed(("a", part.options.k1))) for part in parts], None, constant).fingerprint()
-        for parts in ((one, two), (two, one), (one, one))
-        for constant in (5.0, 6.0)
-    }
-    assert len(prints) == 6

@@ -16,7 +16,7 @@ import guessers.gru.train
 import guessers.train
 from guessers.gru import vectors
 from guessers.gru.examples import Material, batches, draw
-from guessers.gru.guesser import GruConfig, GruGuesser
+from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
 from guessers.gru.train import CHECKPOINT, GruTraining, set_start, start_from_svd, train
 from sqa.core.errors import ConfigError, DataError
@@ -238,10 +238,6 @@ def test_the_svd_start_already_knows_pages_by_their_words(material):
 def test_an_svd_wider_than_the_pages_is_refused(config, material):
     with pytest.raises(ConfigError, match="embedding: must be <= 2 with start: svd"):
         train(dataclasses.replace(config, embedding=3, bottleneck=3), material)
-
-
-def test_a_temperature_must_be_positive():
-    refused(ConfigError, "temperature: must be > 0", GruConfig, temperature=0)
 
 
 # --- models that are no models

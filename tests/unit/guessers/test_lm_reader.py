@@ -83,7 +83,3 @@ def test_the_fingerprint_tells_what_decides_an_answer(folder, tmp_path):
 
 def test_what_is_not_there_or_out_of_range_is_refused(tmp_path):
     refused(ConfigError, "not found", LmReader, LmReaderConfig(base=str(tmp_path / "nowhere.gguf")))
-    with pytest.raises(ConfigError) as caught:
-        LmReaderConfig(passages=51, max_tokens=0)
-    assert "passages: must be in [0, 50], got 51" in str(caught.value)
-    assert "max_tokens: must be in [1, 100], got 0" in str(caught.value)

@@ -14,7 +14,7 @@ import buzzers.train
 import guessers.lessons
 import guessers.train
 from buzzers import learnt
-from buzzers.histories import DataChoice, histories_of
+from buzzers.histories import histories_of
 from buzzers.learnt import LOGISTIC, MLP, RECURRENT
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate, paired
@@ -243,16 +243,6 @@ def test_too_few_tossups_is_said(guesser, tmp_path, monkeypatch):
     refused(DataError, "too few tossups", buzzers.train.main, buzzer_config(tmp_path, guesser, "threshold", ""))
 
 
-def test_the_limit_is_checked(tmp_path):
-    with pytest.raises(ConfigError) as caught:
-        DataChoice("bm25", "bm25", 0, 1.5, tmp_path, noise_least=1.6)
-    assert list(caught.value.problems) == [
-        "limit: must be >= 1 or null, got 0",
-        "noise: must be in [0, 1], got 1.5",
-        "noise_least: must be in [0, noise], got 1.6",
-    ]
-
-
 def test_corrupted_tossups_keep_their_length_and_are_corrupted_alike_every_time():
     tossups = world(60)
     corrupted = corrupt(tossups, 0.6)
@@ -284,13 +274,6 @@ def test_a_mistyped_key_gets_the_nearest(tmp_path):
     text = yaml.safe_dump({"dropuot" if key == "dropout" else key: value for key, value in mapping.items()})
     with pytest.raises(ConfigError, match="dropuot: unknown, did you mean 'dropout'"):
         guessers.train.main(write(tmp_path / "g.yaml", text))
-
-
-def test_sizes_are_checked():
-    refused(ConfigError, "hidden: must be >= 1 or null, got 0", buzzers.train.NetworkShape, hidden=0)
-    with pytest.raises(ConfigError) as caught:
-        buzzers.train.NetworkShape(cell="gru", hidden=0, dropout=1.0, skip=False)
-    assert len(caught.value.problems) == 2
 
 
 @pytest.mark.parametrize(

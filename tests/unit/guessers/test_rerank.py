@@ -311,18 +311,6 @@ def test_texts_as_they_are_teach_once_more_at_their_last_word(config, monkeypatc
         assert again.target.tolist() == [np.flatnonzero(last).tolist().index(whole.target[-1])]
 
 
-WORDS = "this author novel Ivan Vera quarrel its river Norway, the qzx —".split()
-
-
-@given(words=st.lists(st.sampled_from(WORDS), max_size=12), n=st.integers(0, 4))
-def test_word_by_word_is_as_from_the_start(learnt, words, n):
-    steps = learnt.guess_prefixes(words, n)
-    whole = learnt.guess([" ".join(words[: end + 1]) for end in range(len(words))], n)
-    assert [[g.page for g in step] for step in steps] == [[g.page for g in step] for step in whole]
-    for left, right in zip(steps, whole, strict=True):
-        assert [g.score for g in left] == pytest.approx([g.score for g in right], abs=1e-9)
-
-
 def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, tmp_path):
     docs = [Tossup(f"d{i}", doc.text, doc.page, "", "", "made", None) for i, doc in enumerate(DOCS) if doc.page]
     for name in ("learnt", "published"):

@@ -25,13 +25,11 @@ from guessers.llm import guesser as llm
 from guessers.llm.cache import Cache
 from guessers.llm.client import Budget, EndpointConfig, EndpointError, Pace, Reply
 from guessers.llm.guesser import LlmConfig, build
-from guessers.llm.local import LocalConfig
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import guesses_per_word
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
-from sqa.files.yaml_reader import read_yaml
 from sqa.run.config import load_run, run_from_mapping
 from sqa.run.pipeline import run
 
@@ -74,23 +72,6 @@ def test_odd_words(guesser_of, monkeypatch):
         assert pages(guesser_of(server).guess(["\ud800 {guesses} {text} Łódź " + "x" * 500], 5)[0]) == ["Łódź"]
     assert "? {guesses} {text} Łódź xxx" in server.prompts[0]
     assert len(server.prompts[0].rpartition("far: ")[2]) == 100
-
-
-def test_the_fingerprint_is_of_model_prompt_and_parameters_only(tmp_path):
-    endpoint = {"base_url": "http://h/v1", "model": "m"}
-
-    def fingerprint(extra: dict | None = None, **keys) -> str:
-        return build(LlmConfig(endpoint=EndpointConfig(**{**endpoint, **(extra or {})}), **keys)).fingerprint()
-
-    (tmp_path / "a.txt").write_text("Spain\n")
-    asked = {"model": "n", "base_url": "http://g/v1", "seed": 1, "temperature": 1.0, "max_tokens": 5, "label": "v2"}
-    others = [fingerprint({key: value}) for key, value in (asked | {"json_mode": True}).items()]
-    keys = {"prompt": "{text}?", "every": 2, "guesses": 3, "pages": str(tmp_path / "a.txt")}
-    others += [fingerprint(**{key: value}) for key, value in keys.items()]
-    assert len({fingerprint(), *others}) == len(others) + 1
-    quick = {"api_key_env": "K", "retries": 0, "timeout": 1.0, "concurrency": 9, "requests_per_minute": 5.0}
-    assert fingerprint(quick, max_requests=3, prices=(1.0, 2.0), cache=tmp_path / "c") == fingerprint()
-    assert fingerprint({"base_url": "http://h/v1/"}) == fingerprint()
 
 
 def test_lists_of_pages(guesser_of, tmp_path):
@@ -343,27 +324,13 @@ def test_urls_that_are_none(url):
     assert "u:p" not in str(caught.value) and "key=s" not in str(caught.value)
 
 
-def test_all_problems_of_a_config_at_once():
-    with pytest.raises(ConfigError) as caught:
-        numbers = {"max_tokens": 0, "concurrency": 0, "retries": -1, "timeout": 0.0, "temperature": 3.0}
-        EndpointConfig(base_url="x", model="", api_key_env="sk-1", requests_per_minute=float("inf"), **numbers)
-    assert len(caught.value.problems) == 9 and "sk-1" not in str(caught.value)
-    with pytest.raises(ConfigError) as caught:
-        LlmConfig(every=0, guesses=51, prompt="?", max_requests=0, cache_mb=0, prices=(-1.0, 1.0))
-    assert len(caught.value.problems) == 7
-    refused(ConfigError, "max_tokens", LocalConfig, folder=Path("x"), max_tokens=0)
-
-
-def test_the_projects_config_is_read_with_all_its_keys():
-    mapping = read_yaml(ROOT / "configs" / "xqb.yaml:es_wait6_llm")
-    assert mapping["guesser"]["name"] == "llm"
-    mapping["guesser"]["name"] = "guessers.llm.guesser:build"
-    config = run_from_mapping({"name": "t", **mapping}).guesser.options
-    assert config.endpoint.base_url == "http://localhost:8000/v1" and config.every == 5 and config.pages == "bm25"
-
-
 def test_a_budget_is_counted_over_threads():
     budget = Budget(5)
     with ThreadPoolExecutor(12) as pool:
         errors = [spent.exception() for spent in [pool.submit(budget.spend) for _ in range(12)]]
     assert budget.spent == 5 and sum(isinstance(error, ConfigError) for error in errors) == 7
+
+
+def test_a_slash_after_the_address_is_no_other_endpoint():
+    plain, slash = (EndpointConfig(base_url=f"http://h/v1{end}", model="m") for end in ("", "/"))
+    assert build(LlmConfig(endpoint=plain)).fingerprint() == build(LlmConfig(endpoint=slash)).fingerprint()

@@ -43,11 +43,6 @@ def test_optional_parameters_are_sent_or_not(guesser_of):
     assert set(request) == {"model", "messages", "max_completion_tokens", "response_format"}
 
 
-def test_fenced_json_is_read_as_well(guesser_of):
-    with ChatServer(chat.fenced) as server:
-        assert pages(guesser_of(server).guess(["of Peru and Bolivia"], 5)[0]) == ["Bolivia", "Peru"]
-
-
 def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
     with ChatServer(chat.nonsense) as server:
         guesser = guesser_of(server)

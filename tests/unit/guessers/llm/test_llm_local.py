@@ -12,7 +12,6 @@ from stand_ins.chat_server import pages
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from guessers.llm.local import LocalConfig
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import guesses_per_word
 
 # -------------------------------------------------------------------------------------------------- a model in a folder
 
@@ -83,16 +82,6 @@ def test_a_real_causal_model_guesses(taught, tmp_path):
     again = local(taught, tmp_path)
     assert again.guess(list(TAUGHT), 5) == got and again.chat.chat.budget.spent == 0  # kept, the model is not loaded
     assert "_loaded" not in vars(again.chat.chat)
-
-
-def test_a_real_causal_model_guesses_prefixes_alike(taught, tmp_path):
-    words = "the town of Potosí".split()
-    steps = guesses_per_word(local(taught, tmp_path / "a"), words, 5)
-    alone = local(taught, tmp_path / "b")
-    assert steps == [alone.guess([" ".join(words[: end + 1])], 5)[0] for end in range(4)]
-    assert pages(steps[3]) == ["Bolivia", "Peru"]
-    known = local(taught, tmp_path / "a").estimate([["the river Ebro"]])
-    assert known.requests == 1 and known.prompt_tokens > 0 and known.reply_tokens <= 80
 
 
 def test_a_model_without_a_chat_template_goes_on_from_the_prompt(taught, tmp_path):
