@@ -53,9 +53,6 @@ class Bonus:
     page: str | None  # as the tossups spell it; None where the answer has no known page
     answer: str
     opening: str  # what is read before all three parts; it may be about any of them
-    category: str
-    tournament: str
-    year: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +87,6 @@ def load_bonus() -> list[Bonus]:
                 page=None if title is None else spelling.get(answers.key(title), title),
                 answer=answer,
                 opening=" ".join(opening.split()),
-                category=record.get("category") or "",
-                tournament=record.get("set") or "",
-                year=record.get("year"),
             )
         )
     return parts

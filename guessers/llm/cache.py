@@ -162,7 +162,6 @@ class CachedChat:
 
     def __init__(self, chat: Chat, cache: Cache) -> None:
         self.chat, self.cache = chat, cache
-        self.from_cache = 0  # replies that needed no request
 
     def key(self, prompt: str) -> str:
         """Under which the reply to a prompt is kept."""
@@ -182,7 +181,6 @@ class CachedChat:
         """
         keys = {prompt: self.key(prompt) for prompt in prompts}
         replies = self.cache.get(list(keys.values()))
-        self.from_cache += len(replies)
         missing = {prompt: key for prompt, key in keys.items() if key not in replies}
         if missing:
             budget = self.chat.budget

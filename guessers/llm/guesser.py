@@ -182,13 +182,6 @@ class LlmGuesser:
                 tqdm.write(f"sqa: llm: unusable reply, no guesses ({self.unusable} so far): {reason}", file=sys.stderr)
         return parsed
 
-    def summary(self) -> str:
-        """One line on what was asked and what came of it."""
-        return (
-            f"llm: {self.chat.chat.budget.spent} requests, {self.chat.from_cache} kept replies used, "
-            f"{self.unusable} unusable replies, {self.left_out} guesses left out"
-        )
-
     def estimate(self, texts: Iterable[Sequence[str]]) -> Estimate:
         """What guessing these texts (one sequence per question) would take.  Asks nothing."""
         steps = 0

@@ -18,7 +18,7 @@ HELD_OUT = [HeldOut(QUESTION, "Peru"), HeldOut("Name this river of Cracow and Wa
 
 
 def clue(text, page="Peru", opening=""):
-    return Bonus("b", text, page, "", opening, "", "", None)
+    return Bonus("b", text, page, "", opening)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_nothing_is_asked_twice(guesser_of, tmp_path):
         first = guesses_per_word(guesser_of(server), WORDS, 5)
         again = guesser_of(server)
         assert guesses_per_word(again, WORDS, 5) == first
-        assert again.chat.from_cache == len(WORDS) == len(server.prompts)
+        assert len(server.prompts) == len(WORDS)
         assert guesser_of(server, endpoint={"seed": 7}).guess(["Spain"], 5) != [[]]
         assert len(server.prompts) == len(WORDS) + 1  # another seed is another question
     assert [path.name for path in tmp_path.iterdir()] == ["replies.sqlite"]

@@ -47,7 +47,7 @@ def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
     with ChatServer(chat.nonsense) as server:
         guesser = guesser_of(server)
         assert guesses_per_word(guesser, WORDS[:4], 5) == [[], [], [], []]
-    assert guesser.unusable == 4 and "4 requests" in guesser.summary() and "4 unusable" in guesser.summary()
+    assert guesser.unusable == 4
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "sqa: llm: unusable reply, no guesses (1 so far): not JSON; it begins 'I think it is Spain, or perhaps not.'"
