@@ -25,15 +25,15 @@ SCALE = (np.zeros(WIDTHS["all"], np.float32), np.ones(WIDTHS["all"], np.float32)
 def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
     """Questions whose first feature says, with noise, whether the top guess is right."""
     rng = np.random.default_rng(seed)
-    found = []
+    actual = []
     for _ in range(n_questions):
         n = int(rng.integers(3, 9))
         right = np.arange(n) >= rng.integers(0, n + 2)
         rows = rng.normal(size=(n, WIDTHS["all"])).astype(np.float32)
         rows[:, 0] += 3 * right
         guessed = np.arange(n) > 0
-        found.append(GuessHistory(rows, np.zeros((n, 3)), right & guessed, guessed, np.arange(1, n + 1) / n))
-    return found
+        actual.append(GuessHistory(rows, np.zeros((n, 3)), right & guessed, guessed, np.arange(1, n + 1) / n))
+    return actual
 
 
 def test_wins_of_thresholds_are_those_of_the_metric():
@@ -183,15 +183,15 @@ def test_what_was_bent_is_straightened():
     chance = 1 / (1 + np.exp(-true))
     right = rng.random(len(true)) < chance
     bent = np.where(true > 0, 5 * true, true / 5)  # grows, but by no straight line
-    found = calibration.apply(calibration.fit(bent, right), bent)
-    assert np.abs(found - chance).mean() < 0.01
-    assert calibration.expected_calibration_error(found, right) < 0.01
+    actual = calibration.apply(calibration.fit(bent, right), bent)
+    assert np.abs(actual - chance).mean() < 0.01
+    assert calibration.expected_calibration_error(actual, right) < 0.01
 
 
 def test_the_order_is_kept_even_where_the_shares_fall():
     logits = np.linspace(-3, 3, 200)
-    found = calibration.apply(calibration.fit(logits, logits < 0), np.linspace(-9, 9, 50))
-    assert (np.diff(found) > 0).all()
+    actual = calibration.apply(calibration.fit(logits, logits < 0), np.linspace(-9, 9, 50))
+    assert (np.diff(actual) > 0).all()
 
 
 @pytest.mark.parametrize("n", [1, 3, 50])

@@ -22,15 +22,15 @@ WIDTH = learnt.WIDTHS["all"]
 def histories() -> list[GuessHistory]:
     """Sixty questions whose first feature is the chance's logit, and whose signals are noise."""
     rng = np.random.default_rng(0)
-    found = []
+    actual = []
     for _ in range(60):
         n = int(rng.integers(2, 12))
         rows = np.zeros((n, WIDTH), np.float32)
         rows[:, 0] = np.sort(rng.normal(0, 3, n))
         right = rng.random(n) < 1 / (1 + np.exp(-rows[:, 0]))
         signals = rng.random((n, len(SIGNALS)))
-        found.append(GuessHistory(rows, signals, right, np.ones(n, bool), np.arange(1, n + 1) / n))
-    return found
+        actual.append(GuessHistory(rows, signals, right, np.ones(n, bool), np.arange(1, n + 1) / n))
+    return actual
 
 
 @pytest.fixture
@@ -51,30 +51,30 @@ def models(tmp_path):
     return tmp_path
 
 
-def numbers(found, histories):
+def numbers(actual, histories):
     """Buzzer -> metric -> row."""
     lines = {}
-    for row in report.rows(("made", "made"), found, histories, resamples=50):
+    for row in report.rows(("made", "made"), actual, histories, resamples=50):
         lines.setdefault(row.cell[2], {})[row.metric] = row
     return lines
 
 
 def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
-    found = report.outcomes("made", histories, models)
-    names = [outcome.name for outcome in found]
+    actual = report.outcomes("made", histories, models)
+    names = [outcome.name for outcome in actual]
     assert names[:2] == ["logistic", "threshold (margin)"]
     assert names[2:] == [*(f"best {signal} threshold here" for signal in SIGNALS), "stable oracle", "oracle"]
     buzz = [one.signals[:, 2] >= 0.5 for one in histories]
     direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
-    np.testing.assert_allclose(found[1].won, direct, rtol=1e-12)
-    line = numbers(found, histories)["threshold (margin)"]
+    np.testing.assert_allclose(actual[1].won, direct, rtol=1e-12)
+    line = numbers(actual, histories)["threshold (margin)"]
     answered = [(o.right[b][0], o.fraction[b][0]) for o, b in zip(histories, buzz, strict=True) if b.any()]
     assert line["right at answer"].value == pytest.approx(np.mean([hit for hit, _ in answered]))
     assert line["position"].value == pytest.approx(np.mean([place for _, place in answered]))
     assert line["never"].value == pytest.approx(1 - len(answered) / len(histories))
     assert line["ew"].low <= np.mean(direct) <= line["ew"].high
     assert line["ew"].value == pytest.approx(np.mean(direct))
-    assert line["of oracle"].value == pytest.approx(np.mean(direct) / found[-1].won.mean())
+    assert line["of oracle"].value == pytest.approx(np.mean(direct) / actual[-1].won.mean())
     assert not {"ece", "brier"} & line.keys()
 
 
@@ -82,26 +82,26 @@ def test_a_buzzer_that_learnt_to_answer_at_the_end_has_a_line_by_the_papers_rule
     plain = learnt.load(LOGISTIC, models / "buzzer-logistic-made")
     card = Card("made", "all", 0.9, {}, "answer", {"answer": 0.9, "silent": 0.6})
     LearntBuzzer(plain.network, plain.tensors, card).save(models / "buzzer-logistic-made-translated")
-    found = {outcome.name: outcome for outcome in report.outcomes("made", histories, models)}
+    actual = {outcome.name: outcome for outcome in report.outcomes("made", histories, models)}
     names = ("", "-translated", "-translated, silent")
-    old, answer, silent = (found[f"logistic{name}"] for name in names)
+    old, answer, silent = (actual[f"logistic{name}"] for name in names)
     np.testing.assert_array_equal(silent.won, old.won)
     buzz = [plain.chances(one.rows) >= 0.9 for one in histories]
     for at_once in buzz:
         at_once[-1] = True
     direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
     np.testing.assert_allclose(answer.won, direct, rtol=1e-12)
-    lines = numbers(list(found.values()), histories)
+    lines = numbers(list(actual.values()), histories)
     assert lines["logistic-translated"]["never"].value == 0 < lines["logistic-translated, silent"]["never"].value
     assert "ece" in lines["logistic-translated"]
 
 
 def test_differences_are_to_the_best_threshold_on_these_questions(histories, models):
-    found = report.outcomes("made", histories, models)
-    best = max(found[2:5], key=lambda outcome: outcome.won.mean())
-    lines = numbers(found, histories)
+    actual = report.outcomes("made", histories, models)
+    best = max(actual[2:5], key=lambda outcome: outcome.won.mean())
+    lines = numbers(actual, histories)
     assert report.AGAINST not in lines[best.name]
-    for outcome in (outcome for outcome in found if outcome is not best):
+    for outcome in (outcome for outcome in actual if outcome is not best):
         assert lines[outcome.name][report.AGAINST].value == pytest.approx(outcome.won.mean() - best.won.mean())
 
 

@@ -135,11 +135,11 @@ def make(name: str, features: str = "all", threshold: float = 0.5) -> LearntBuzz
 
 def history(steps: int = 40) -> list[list[Guess]]:
     rng = np.random.default_rng(1)
-    found = []
+    actual = []
     for step in range(steps):
         scores = np.sort(rng.random(int(rng.integers(0, 13))))[::-1] * (step + 1)
-        found.append([Guess(f"p{page}", float(s)) for page, s in zip(rng.permutation(20), scores, strict=False)])
-    return found
+        actual.append([Guess(f"p{page}", float(s)) for page, s in zip(rng.permutation(20), scores, strict=False)])
+    return actual
 
 
 @pytest.mark.parametrize("features", learnt.WIDTHS)

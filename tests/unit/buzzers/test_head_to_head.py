@@ -72,12 +72,12 @@ def test_points_are_the_published_ones_everywhere() -> None:
 def test_measures_of_a_question() -> None:
     play = h2h.Play(buzz=4, right=True, right_at_end=True, first_right=3)
     them = opponents((5, True), (9, False), (4, True), (2, False), (3, True))
-    found = {name: total / weight for name, (total, weight) in h2h.measures(play, them).items()}
+    actual = {name: total / weight for name, (total, weight) in h2h.measures(play, them).items()}
     # +10, +10, -10 (tie), +15, -10; the perfect buzzer answers at 3: loses only to the tie there
-    assert found["points"] == pytest.approx(15 / 5)
-    assert (found["beaten"], found["lost-to"], found["neither"]) == pytest.approx((0.6, 0.4, 0.0))
-    assert (found["buzzes-first"], found["right-when-first"], found["beatable"]) == pytest.approx((0.4, 1.0, 0.8))
-    assert sum(found[f"{value:+d}"] for value in h2h.POINTS) == pytest.approx(1)
+    assert actual["points"] == pytest.approx(15 / 5)
+    assert (actual["beaten"], actual["lost-to"], actual["neither"]) == pytest.approx((0.6, 0.4, 0.0))
+    assert (actual["buzzes-first"], actual["right-when-first"], actual["beatable"]) == pytest.approx((0.4, 1.0, 0.8))
+    assert sum(actual[f"{value:+d}"] for value in h2h.POINTS) == pytest.approx(1)
 
 
 def trace(page: str, guesses: list[str], buzz_at: int | None) -> QuestionTrace:
@@ -110,9 +110,9 @@ def buzz_file(path: Path, *rows: tuple[str, int, int, bool]) -> str:
 def test_opponents_hear_the_word_they_buzz_on(tmp_path: Path) -> None:
     source = buzz_file(tmp_path / "b.jsonl", ("q", 2, 5, True), ("q", 5, 5, False), ("other", 0, 9, True))
     loaded = human_buzzes.load_buzzes(source)
-    found = h2h.opponents_of(loaded, [question("q")], first_word=0)
-    assert list(found) == ["q"]
-    assert (found["q"].heard.tolist(), found["q"].right.tolist()) == ([3, 5], [True, False])
+    actual = h2h.opponents_of(loaded, [question("q")], first_word=0)
+    assert list(actual) == ["q"]
+    assert (actual["q"].heard.tolist(), actual["q"].right.tolist()) == ([3, 5], [True, False])
     assert h2h.opponents_of(loaded, [question("q")], first_word=1)["q"].heard.tolist() == [2, 5]
     with pytest.raises(DataError, match="buzzes on other count 9 words, the question has 5"):
         h2h.opponents_of(loaded, [question("other")], first_word=0)
@@ -134,11 +134,11 @@ def test_a_repeated_question_is_found(tmp_path: Path) -> None:
     asked = [question("a", [TEXT]), question("b", ["an entirely other text about some mountains of the far south"])]
     changed = TEXT.upper().replace(" AND ", ", and ") + " for ten points name this river"
     source = training(tmp_path / "t.jsonl", "nothing in common with any of them at all", changed)
-    [found] = overlap.nearest(asked, [source]).values()
-    assert (found.question, found.text, found.excluded) == ("a", f"{source}:1", True) and found.share == 1.0
+    [actual] = overlap.nearest(asked, [source]).values()
+    assert (actual.question, actual.text, actual.excluded) == ("a", f"{source}:1", True) and actual.share == 1.0
     quoted = training(tmp_path / "q.jsonl", "it reaches the baltic sea near gdansk " + " ".join(map(str, range(40))))
-    [found] = overlap.nearest(asked, [quoted]).values()
-    assert not found.excluded and found.runs == 2
+    [actual] = overlap.nearest(asked, [quoted]).values()
+    assert not actual.excluded and actual.runs == 2
     (tmp_path / "bad.jsonl").write_text('{"title": "x"}\n')
     refused(DataError, "record 0: has no text", overlap.nearest, asked, [str(tmp_path / "bad.jsonl")])
 
@@ -211,5 +211,5 @@ def test_bad_configs(tmp_path: Path) -> None:
 def test_real_questions_and_buzzes_fit() -> None:
     questions = datasets.load_questions("human-buzzes")
     assert len(questions) == 2569 and questions[0].language == "en"
-    found = h2h.opponents_of(human_buzzes.load_buzzes("human-buzzes", "clip"), questions, first_word=0)
-    assert len(found) == 2569
+    actual = h2h.opponents_of(human_buzzes.load_buzzes("human-buzzes", "clip"), questions, first_word=0)
+    assert len(actual) == 2569

@@ -123,9 +123,9 @@ def test_a_rare_piece_weighs_more_and_a_mark_nothing():
 
 def test_it_learns_the_clues(trained):
     guesser = build(BertConfig(model=str(trained)))
-    found = guesser.guess([clues[0] for clues in CLUES.values()], 3)
-    assert [guesses[0].page for guesses in found] == ["Lima", "Oslo", "Cairo"]
-    assert sum(guess.score for guess in found[0]) == pytest.approx(1.0, abs=1e-9)
+    actual = guesser.guess([clues[0] for clues in CLUES.values()], 3)
+    assert [guesses[0].page for guesses in actual] == ["Lima", "Oslo", "Cairo"]
+    assert sum(guess.score for guess in actual[0]) == pytest.approx(1.0, abs=1e-9)
     assert guesser.pages == set(CLUES)
 
 

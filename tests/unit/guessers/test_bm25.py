@@ -75,8 +75,8 @@ WEIGHTINGS = [*CONFIGS, *(Bm25Config(similarity=name) for name in ("lucene", "el
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_scores_are_the_formula(config, query, min_count):
     guesser = Bm25Guesser.fit(DOCS, min_count, config)
-    found = {guess.page: guess.score for guess in guesser.guess([query], 10)[0]}
-    assert found == pytest.approx(by_hand(query, config, min_count))
+    actual = {guess.page: guess.score for guess in guesser.guess([query], 10)[0]}
+    assert actual == pytest.approx(by_hand(query, config, min_count))
 
 
 def test_a_tossup_without_a_page_teaches_nothing():
@@ -175,8 +175,8 @@ def test_the_last_word_of_a_text_makes_no_pair_with_the_next_text():
 def test_an_index_without_pairs_has_only_words():
     index = Index.of(DOCS, None)
     assert len(index.pair_keys) == 0 and index.words == Index.of(DOCS, 1).words
-    found = Bm25Guesser(index, Bm25Config()).guess(["capital peru"], 5)
-    assert found == Bm25Guesser.fit(DOCS, 1, Bm25Config(pair_boost=0)).guess(["capital peru"], 5)
+    actual = Bm25Guesser(index, Bm25Config()).guess(["capital peru"], 5)
+    assert actual == Bm25Guesser.fit(DOCS, 1, Bm25Config(pair_boost=0)).guess(["capital peru"], 5)
 
 
 @pytest.mark.parametrize(("analyzer", "known"), [("stems", "found"), ("standard", "founded"), ("english", "found")])

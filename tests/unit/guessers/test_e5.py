@@ -55,8 +55,8 @@ def guesser(every: int = 2, **keys) -> E5Guesser:
 
 
 def test_the_nearest_pages_by_a_softmax_of_their_cosines():
-    found = guesser(temperature=0.1)
-    [guesses] = found.guess(["the silver town of"], 3)
+    actual = guesser(temperature=0.1)
+    [guesses] = actual.guess(["the silver town of"], 3)
     vectors = Bags().passages([*TEXTS.values(), "the silver town of"]).astype(float)
     odds = np.exp(vectors[:3] @ vectors[3] / 0.1)
     expected = dict(zip(TEXTS, odds / odds.sum(), strict=True))
@@ -64,7 +64,7 @@ def test_the_nearest_pages_by_a_softmax_of_their_cosines():
     assert {guess.page: guess.score for guess in guesses} == pytest.approx(
         expected, abs=2e-3
     )  # pages are kept in 16 bits
-    assert found.guess(["the silver town of"], 1)[0] == guesses[:1] and found.pages == set(TEXTS)
+    assert actual.guess(["the silver town of"], 1)[0] == guesses[:1] and actual.pages == set(TEXTS)
 
 
 def test_prefixes_are_guessed_as_texts_are():
@@ -126,11 +126,11 @@ def test_the_real_encoder_reads_spanish_and_polish():
         "Gabriel García Márquez": "Gabriel García Márquez. Name this author of One Hundred Years of Solitude.",
         "Copper": "Copper. Name this reddish metal with symbol Cu.",
     }
-    found = E5Guesser(E5Config(every=1), E5Encoder(), texts)
+    actual = E5Guesser(E5Config(every=1), E5Encoder(), texts)
     asked = {
         "Este proceso permite a las plantas obtener energía de la luz del sol": "Photosynthesis",
         "Ten kolumbijski pisarz napisał Sto lat samotności": "Gabriel García Márquez",
         "Este metal rojizo conduce bien la electricidad": "Copper",
     }
     for text, page in asked.items():
-        assert found.guess([text], 3)[0][0].page == page
+        assert actual.guess([text], 3)[0][0].page == page

@@ -68,10 +68,10 @@ def test_guesses_are_lucenes_and_the_embedded_twins(server, twin, capsys, analyz
     assert [[(TITLES.index(g.page), g.score) for g in row] for row in guesses] == [
         list(map(tuple, r)) for r in recorded
     ]
-    for found, wanted in zip(guesses, embedded.guess(QUERIES, 10), strict=True):
-        assert [guess.page for guess in found] == [guess.page for guess in wanted]
+    for actual, wanted in zip(guesses, embedded.guess(QUERIES, 10), strict=True):
+        assert [guess.page for guess in actual] == [guess.page for guess in wanted]
         scores = [guess.score for guess in wanted]
-        assert [guess.score for guess in found] == pytest.approx(scores, abs=1e-5, rel=1.2e-7)
+        assert [guess.score for guess in actual] == pytest.approx(scores, abs=1e-5, rel=1.2e-7)
 
 
 def test_prefixes_are_sent_together(server, twin):
@@ -186,8 +186,8 @@ def corrupt(server, what):
 def test_an_index_that_is_not_the_wanted_one_is_refused(server, twin, what, message):
     index(twin, server)
     corrupt(server, what)
-    found = failing(twin, server)
-    assert message in found and EMBEDDED in found
+    actual = failing(twin, server)
+    assert message in actual and EMBEDDED in actual
 
 
 def test_a_page_that_the_index_refuses_is_named(server, twin, capsys):

@@ -53,11 +53,11 @@ LEFT, RIGHT = Fixed(("a", 9.0), ("b", 3.0)), Fixed(("b", 0.5), ("c", 0.25), ("a"
 
 
 def test_reciprocal_rank_is_the_sum_over_the_guessers():
-    [found] = fusion(LEFT, RIGHT).guess(["word"], 5)
-    assert [guess.page for guess in found] == ["b", "a", "c"]
-    assert [guess.score for guess in found] == pytest.approx([1 / 7 + 1 / 6, 1 / 6 + 1 / 8, 1 / 7])
-    [found] = fusion(LEFT, RIGHT, constant=0.0).guess(["word"], 2)
-    assert [guess.score for guess in found] == pytest.approx([1 / 2 + 1, 1 + 1 / 3])
+    [actual] = fusion(LEFT, RIGHT).guess(["word"], 5)
+    assert [guess.page for guess in actual] == ["b", "a", "c"]
+    assert [guess.score for guess in actual] == pytest.approx([1 / 7 + 1 / 6, 1 / 6 + 1 / 8, 1 / 7])
+    [actual] = fusion(LEFT, RIGHT, constant=0.0).guess(["word"], 2)
+    assert [guess.score for guess in actual] == pytest.approx([1 / 2 + 1, 1 + 1 / 3])
 
 
 def test_equal_scores_are_ordered_by_title_wherever_the_list_is_cut():
@@ -81,19 +81,19 @@ def test_it_knows_no_pages_if_a_part_cannot_say_and_shows_texts_to_the_parts_tha
 
 
 def test_candidates_are_described_by_place_score_and_step():
-    found = candidates([[LEFT.guesses, []], [RIGHT.guesses, RIGHT.guesses]], [1, 7])
-    assert found.rows.shape == (len(found.pages) + 2, width(2)) and np.isfinite(found.rows).all()
-    assert [sorted(np.array(found.pages)[found.step == step]) for step in (0, 1)] == [["a", "b", "c"]] * 2
-    a = found.pages.index("a")
-    assert found.step[a] == 0 and found.ranks[a].tolist() == [0, 2]
-    of_page = found.rows[a, : 2 * OF_PAGE].reshape(2, OF_PAGE)
+    actual = candidates([[LEFT.guesses, []], [RIGHT.guesses, RIGHT.guesses]], [1, 7])
+    assert actual.rows.shape == (len(actual.pages) + 2, width(2)) and np.isfinite(actual.rows).all()
+    assert [sorted(np.array(actual.pages)[actual.step == step]) for step in (0, 1)] == [["a", "b", "c"]] * 2
+    a = actual.pages.index("a")
+    assert actual.step[a] == 0 and actual.ranks[a].tolist() == [0, 2]
+    of_page = actual.rows[a, : 2 * OF_PAGE].reshape(2, OF_PAGE)
     assert of_page[:, 0].tolist() == [1, 1] and of_page[:, 1] == pytest.approx([1, 6 / 8])
     assert of_page[:, 2] == pytest.approx([0, np.log(0.25)]) and of_page[0, 3] == pytest.approx(1.0)
-    of_step = found.rows[a, 2 * OF_PAGE : -BESIDE].reshape(2, OF_STEP)
+    of_step = actual.rows[a, 2 * OF_PAGE : -BESIDE].reshape(2, OF_STEP)
     assert of_step[:, 0] == pytest.approx(np.log([9, 0.5]), abs=1e-4)
     assert of_step[:, 1] == pytest.approx(np.log([3, 2]), abs=1e-4)
-    assert found.rows[a, -BESIDE:] == pytest.approx([np.log(2), 1, 2, 0])  # a is on top of one; there are two tops
-    nobody = found.rows[len(found.pages) + 1]
+    assert actual.rows[a, -BESIDE:] == pytest.approx([np.log(2), 1, 2, 0])  # a is on top of one; there are two tops
+    nobody = actual.rows[len(actual.pages) + 1]
     assert nobody[-BESIDE:] == pytest.approx([np.log(8), 0, 1, 1]) and nobody[: 2 * OF_PAGE : OF_PAGE].tolist() == [
         0,
         0,
@@ -111,13 +111,13 @@ class Sure:
         self.name = name
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        found = []
+        actual = []
         for text in texts:
             words = text.split()
             answer, wrong = f"page {words[0]}", f"wrong {self.name} {words[0]}"
             said = self.name in words
-            found.append([Guess(answer, 9.0), Guess(wrong, 1.0)] if said else [Guess(wrong, 9.0), Guess(answer, 8.0)])
-        return found
+            actual.append([Guess(answer, 9.0), Guess(wrong, 1.0)] if said else [Guess(wrong, 9.0), Guess(answer, 8.0)])
+        return actual
 
 
 def lessons(n: int) -> list[Tossup]:
@@ -153,14 +153,14 @@ def test_the_weights_learn_whom_to_believe_when_and_when_nobody(scorer):
 
 
 def test_chances_of_a_step_and_none_of_them_add_up_to_one(scorer):
-    found = candidates(
+    actual = candidates(
         [Sure("left").guess(["a left", "b"], DEPTH), Sure("right").guess(["a left", "b"], DEPTH)], [2, 1]
     )
-    chances = scorer.chances(found.rows, found.step)
-    sums = np.bincount(found.step, chances)
+    chances = scorer.chances(actual.rows, actual.step)
+    sums = np.bincount(actual.step, chances)
     assert (0 < chances).all() and (sums < 1).all()
     hidden = {**scorer.tensors, "output.weight": 0 * scorer.tensors["output.weight"]}
-    equal = Scorer(hidden, width(2)).chances(found.rows, found.step)
+    equal = Scorer(hidden, width(2)).chances(actual.rows, actual.step)
     assert equal == pytest.approx(1 / 4)  # three pages and none of them
 
 

@@ -91,8 +91,8 @@ def test_features_of_a_prefix_do_not_see_the_rest():
 def test_both_networks_learn_the_clues(learnt, published, material):
     both = train(dataclasses.replace(published, start="random", embedding=8, epochs=40, stop_after=40), material)
     for guesser in (learnt, both):
-        found = guesser.guess(["Pizarro Pacific", "Norway skiing", "Egypt Nile dunes"], 3)
-        assert [guesses[0].page for guesses in found] == ["Lima", "Oslo", "Cairo"]
+        actual = guesser.guess(["Pizarro Pacific", "Norway skiing", "Egypt Nile dunes"], 3)
+        assert [guesses[0].page for guesses in actual] == ["Lima", "Oslo", "Cairo"]
         assert sum(guess.score for guess in guesser.guess(["Peru"], 3)[0]) == pytest.approx(1.0, abs=1e-6)
 
 
@@ -102,11 +102,11 @@ def test_the_bidirectional_network_reads_each_prefix_and_nothing_else():
     ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]]).repeat(2, 40)  # 320 prefixes: several blocks
     columns = torch.arange(320)
     with torch.inference_mode():
-        found = both.features_at(ids, torch.ones_like(columns), columns)
+        actual = both.features_at(ids, torch.ones_like(columns), columns)
         for end in (1, 2, 128, 129, 320):
             states, _ = both.gru(both.embedding(ids[:1, :end]))  # (1, end, 2 H)
             expected = torch.cat([states[0, -1, :8], states[0, 0, 8:]])
-            torch.testing.assert_close(found[end - 1], expected, rtol=0, atol=1e-12)
+            torch.testing.assert_close(actual[end - 1], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
@@ -201,7 +201,7 @@ def test_the_command_reads_the_noisy_texts(config, monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr(guessers.gru.train, "train", lambda c, m: seen.append(m.noisy) or train(c, m))
     assert GruGuesser.load(guessers.train.main(path)).pages == set(CLUES)
-    assert [list(found) for found in seen] == [[TOSSUPS[0].id]]
+    assert [list(actual) for actual in seen] == [[TOSSUPS[0].id]]
 
 
 def test_a_checkpoint_of_another_config_is_refused(config, material):
@@ -231,8 +231,8 @@ def test_the_svd_start_already_knows_pages_by_their_words(material):
     start_from_svd(started, material.train)
     with torch.inference_mode():
         mean = torch.stack([started.embedding(torch.from_numpy(e.ids).long()).mean(0) for e in material.train])
-        found = (mean @ started.pages.weight.T).argmax(1).numpy()
-    assert np.mean(found == [example.page for example in material.train]) > 0.6
+        actual = (mean @ started.pages.weight.T).argmax(1).numpy()
+    assert np.mean(actual == [example.page for example in material.train]) > 0.6
 
 
 def test_an_svd_wider_than_the_pages_is_refused(config, material):
@@ -288,13 +288,13 @@ def write_vectors(path: Path, rows: dict[str, list[float]] = ROWS, header: str =
 @pytest.mark.parametrize(("name", "header"), [("v.txt", ""), ("v.vec", "5 2\n"), ("v.npz", "")])
 def test_vectors_are_found_by_word_and_the_rest_is_their_mean(tmp_path, name, header):
     path = write_vectors(tmp_path / name, header=header)
-    table, found = vectors.table(path, ["peru", "norway", "llama"], 2, stems=False)
-    assert found == 2 and table.tolist() == [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]
+    table, actual = vectors.table(path, ["peru", "norway", "llama"], 2, stems=False)
+    assert actual == 2 and table.tolist() == [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]
 
 
 def test_a_stem_gets_the_mean_of_its_words(tmp_path):
-    table, found = vectors.table(write_vectors(tmp_path / "v.txt"), ["vike", "peru"], 2, stems=True)
-    assert found == 2 and table[1:].tolist() == [[3, 1], [1, 0]]
+    table, actual = vectors.table(write_vectors(tmp_path / "v.txt"), ["vike", "peru"], 2, stems=True)
+    assert actual == 2 and table[1:].tolist() == [[3, 1], [1, 0]]
 
 
 def test_a_training_starts_from_the_vectors(config, material, tmp_path):

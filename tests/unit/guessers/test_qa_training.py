@@ -315,10 +315,10 @@ def test_two_guessers_are_compared_on_the_same_questions(capsys, monkeypatch):
     ]
     left = Bm25Guesser.fit([Tossup("a", "inca", "Peru", "", "", "", None)], 1)
     right = Bm25Guesser.fit([Tossup("a", "gold", "Peru", "", "", "", None)], 1)
-    found = [paired.stats(guesser, questions, complete=False) for guesser in (left, right)]
-    assert [list(one["accuracy"][:, 0]) for one in found] == [[1, 1, 0], [1, 1, 0]]
+    actual = [paired.stats(guesser, questions, complete=False) for guesser in (left, right)]
+    assert [list(one["accuracy"][:, 0]) for one in actual] == [[1, 1, 0], [1, 1, 0]]
     positions = [[8 / 13, 1.0], [1.0, 8 / 16]]
-    for one, at in zip(found, positions, strict=True):
+    for one, at in zip(actual, positions, strict=True):
         assert list(one["oracle-ew"][:, 0]) == pytest.approx([*(CURVES["qanta2018"](t) for t in at), 0.0])
     monkeypatch.setattr(paired, "load_questions", lambda name: questions)
     assert paired.main(["bm25", "tfidf", "--datasets", "made", "--complete"]) == 0

@@ -45,8 +45,8 @@ def test_the_search_is_the_bm25_guessers(index):
     )
     for query in ("French French island of Napoleon", "novel", "the characters of War"):
         [expected] = guesser.guess([query], 3)
-        found = index.search(query, 3)
-        assert [(hit.passage.id, hit.score) for hit in found] == [(g.page, pytest.approx(g.score)) for g in expected]
+        actual = index.search(query, 3)
+        assert [(hit.passage.id, hit.score) for hit in actual] == [(g.page, pytest.approx(g.score)) for g in expected]
 
 
 def test_no_known_word_finds_nothing(index):
@@ -86,9 +86,9 @@ def test_damaged_passages(tmp_path, lines, message):
 
 @pytest.mark.mirror
 def test_the_passages_without_a_file():
-    found = quiz_passages()
-    assert len(found) == len({passage.id for passage in found}) == 146_390
-    assert all(passage.title and passage.text for passage in found)
+    actual = quiz_passages()
+    assert len(actual) == len({passage.id for passage in actual}) == 146_390
+    assert all(passage.title and passage.text for passage in actual)
     assert fingerprint(None) == fingerprint(None) != ""
 
 
@@ -261,8 +261,8 @@ def test_the_best_span_is_the_best_of_all(seed, length, longest):
         for j in range(i, min(i + longest, length))
         if inside[i] and inside[j]
     ]
-    found = best_span(start, end, inside, longest)
-    assert found == ((lambda s: (s[0], -s[1], -s[2]))(max(spans)) if spans else None)
+    actual = best_span(start, end, inside, longest)
+    assert actual == ((lambda s: (s[0], -s[1], -s[2]))(max(spans)) if spans else None)
 
 
 def test_what_is_no_reader(folder, tmp_path):

@@ -137,25 +137,25 @@ def test_scores_are_those_of_retrieval():
     which = known()
     text = "this author made Ivan and Vera quarrel in Norway"
     for page in which.titles:
-        found = evidence(text, page, which)
+        actual = evidence(text, page, which)
         by_page = [{g.page: g.score for g in model.guess([text], 9)[0]} for model in (which.tfidf, which.bm25)]
-        assert found["words"] + found["pairs"] == pytest.approx(by_page[0].get(page, 0.0))
-        assert found["bm25"] == pytest.approx(by_page[1].get(page, 0.0))
+        assert actual["words"] + actual["pairs"] == pytest.approx(by_page[0].get(page, 0.0))
+        assert actual["bm25"] == pytest.approx(by_page[1].get(page, 0.0))
 
 
 def test_the_last_words_count_alone():
     which = known()
     early = "Norway " + "x " * 30
-    found = evidence(early + "Ivan", "Vera (river)", which)
-    assert found["last 12"] == found["last 25"] == 0 and found["last 50"] == found["words"] > 0
-    assert evidence(early + "Norway", "Vera (river)", which)["last 12"] == pytest.approx(found["words"])
+    actual = evidence(early + "Ivan", "Vera (river)", which)
+    assert actual["last 12"] == actual["last 25"] == 0 and actual["last 50"] == actual["words"] > 0
+    assert evidence(early + "Norway", "Vera (river)", which)["last 12"] == pytest.approx(actual["words"])
 
 
 def test_a_question_that_names_a_page_is_seen_to():
     which = known()
-    found = evidence("Vera met Anna", "Vera (river)", which)
-    assert (found["title"], found["whole title"], found["bracket"]) == (1, 1, 0)
-    assert found["title word"] == pytest.approx(which.idf("vera"))
+    actual = evidence("Vera met Anna", "Vera (river)", which)
+    assert (actual["title"], actual["whole title"], actual["bracket"]) == (1, 1, 0)
+    assert actual["title word"] == pytest.approx(which.idf("vera"))
     half = evidence("a quarrel with Vera on a river", "Anna Author", which)
     assert (half["title"], half["whole title"]) == (0, 0)
     part = evidence("Anna met Vera by a river", "Anna Author", which)
@@ -178,9 +178,9 @@ def test_what_the_answer_is_called_tells_the_author_from_the_novel():
 
 def test_the_kind_told_last_and_those_never_told_count_by_themselves():
     which = known()
-    found = evidence("this author of this novel", "The Quarrel (novel)", which)
+    actual = evidence("this author of this novel", "The Quarrel (novel)", which)
     kinds = {kind: which.kinds.evidence(kind)[which.number["The Quarrel (novel)"]] for kind in ("author", "novel")}
-    assert found["last kind"] == kinds["novel"] and found["last kinds"] == pytest.approx(sum(kinds.values()))
+    assert actual["last kind"] == kinds["novel"] and actual["last kinds"] == pytest.approx(sum(kinds.values()))
     place = which.number["Vera (river)"]
     silent, told = (evidence(text, "Vera (river)", which)["untold kinds"] for text in ("Vera", "this river of Vera"))
     assert silent == which.kinds.negatives()[place]
@@ -198,9 +198,9 @@ def test_the_kind_told_last_and_those_never_told_count_by_themselves():
 def test_the_last_three_kinds_are_counted_whichever_came_before(text, last):
     which = known([*DOCS, Doc("Vera (river)", "this quarrel"), Doc("Vera (river)", "it took his novel")])
     for page in which.titles:
-        found = evidence(text, page, which)
+        actual = evidence(text, page, which)
         columns = [which.kinds.evidence(kind)[which.number[page]] for kind in last]
-        assert found["last kinds"] == pytest.approx(sum(columns)) and found["last kind"] == columns[-1]
+        assert actual["last kinds"] == pytest.approx(sum(columns)) and actual["last kind"] == columns[-1]
 
 
 # --- numbers
@@ -210,9 +210,9 @@ def test_numbers_compare_the_candidates_of_a_step():
     rows = np.zeros((3, len(EVIDENCE)))
     rows[:, EVIDENCE.index("words")] = [4.0, 2.0, 3.0]
     rows[:, EVIDENCE.index("length")] = [1.0, 5.0, 7.0]
-    found = numbers(rows, np.array([0, 0, 1]), [10, 20])
-    assert found.shape == (5, len(NUMBERS)) and np.isfinite(found).all()
-    of = {name: found[:, place] for place, name in enumerate(NUMBERS)}
+    actual = numbers(rows, np.array([0, 0, 1]), [10, 20])
+    assert actual.shape == (5, len(NUMBERS)) and np.isfinite(actual).all()
+    of = {name: actual[:, place] for place, name in enumerate(NUMBERS)}
     assert of["score: share"] == pytest.approx([1, 0.5, 1, 0, 0])
     assert of["score: ln share"] == pytest.approx([0, np.log(0.5), 0, 0, 0])
     assert of["score: place"] == pytest.approx([1, 6 / 7, 1, 0, 0])
@@ -250,19 +250,19 @@ def test_a_candidate_is_held_against_the_others_of_its_step(data, sizes):
         )
     )
     step = np.repeat(np.arange(len(sizes)), sizes)
-    found = numbers(rows, step, [7] * len(sizes))
+    actual = numbers(rows, step, [7] * len(sizes))
     place = {name: at for at, name in enumerate(NUMBERS)}
     evidence_of = {name: rows[:, at] for at, name in enumerate(EVIDENCE)}
     score = evidence_of["words"] + evidence_of["pairs"]
     for how, names in RELATIVE.items():
         for name in names:
-            values = found[: len(rows), place[name]] if name in place else evidence_of[name]
+            values = actual[: len(rows), place[name]] if name in place else evidence_of[name]
             for row in range(len(rows)):
                 same = step == step[row]
                 mine = int(np.flatnonzero(same).tolist().index(row))
                 expected = one_by_one(how, values[same].tolist(), score[same].tolist(), mine)
-                assert found[row, place[f"{name}: {how}"]] == pytest.approx(expected, abs=1e-9), (how, name, row)
-            assert not found[len(rows) :, place[f"{name}: {how}"]].any()
+                assert actual[row, place[f"{name}: {how}"]] == pytest.approx(expected, abs=1e-9), (how, name, row)
+            assert not actual[len(rows) :, place[f"{name}: {how}"]].any()
 
 
 # --- the guesser
@@ -293,8 +293,8 @@ def learnt(config) -> RerankGuesser:
 
 def test_the_weights_learn_what_kind_is_asked_for(learnt):
     for kind, page in (("author", "Anna Author"), ("novel", "The Quarrel (novel)")):
-        [found] = learnt.guess([f"this {kind} has Vera and Ivan"], 3)
-        assert found[0].page == page and found[0].score > 0.6
+        [actual] = learnt.guess([f"this {kind} has Vera and Ivan"], 3)
+        assert actual[0].page == page and actual[0].score > 0.6
     [unsure] = learnt.guess(["this duke with Ivan and Vera"], 3)
     assert sum(guess.score for guess in unsure) < 0.5
 

@@ -299,8 +299,8 @@ def test_the_command_that_estimates(tmp_path, capsys):
         assert llm.main(arguments) == 0
         printed = capsys.readouterr()
         header, row = (line.split("\t") for line in printed.out.splitlines())
-        found = dict(zip(header, row, strict=True))
-        assert (found["requests"], found["prompt_tokens"], found["cost"]) == ("9", "n/a", "n/a")
+        actual = dict(zip(header, row, strict=True))
+        assert (actual["requests"], actual["prompt_tokens"], actual["cost"]) == ("9", "n/a", "n/a")
         assert "tokens are n/a until there are replies" in printed.err and server.prompts == []
         result = run(load_run(config), Store(tmp_path / "runs"), progress=False)
         assert len(set(server.prompts)) == len(server.prompts) and len(result.traces) == 6

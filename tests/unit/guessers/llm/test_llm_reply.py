@@ -83,17 +83,17 @@ MALFORMED = (
 
 @pytest.mark.parametrize("item", MALFORMED)
 def test_a_malformed_guess_is_left_out_and_counted(item):
-    found = parse(f'[{item}, {{"page": "Chile", "confidence": 0.5}}]', 10)
-    assert pages(found.guesses) == ["Chile"] and (found.left_out, found.problem) == (1, "")
+    actual = parse(f'[{item}, {{"page": "Chile", "confidence": 0.5}}]', 10)
+    assert pages(actual.guesses) == ["Chile"] and (actual.left_out, actual.problem) == (1, "")
 
 
 def test_guesses_are_sorted_distinct_and_limited():
     rows = [("Peru", 0.1), ("Bolivia", 0.3), ("Zaire", 0.3), ("Chad", 0.3), ("PERU", 0.9), ("Cuba", 0), ("Asia", 0)]
     text = json.dumps([{"page": page, "confidence": confidence} for page, confidence in rows])
-    found = parse(text, 10)
-    assert pages(found.guesses) == ["Bolivia", "Zaire", "Chad", "Peru", "Asia", "Cuba"]  # equals as the model has them
-    assert all(0 <= guess.score <= 1 for guess in found.guesses)
-    assert [guess.score for guess in found.guesses] == pytest.approx([0.3, 0.3, 0.3, 0.1, 0, 0], abs=1e-5)
+    actual = parse(text, 10)
+    assert pages(actual.guesses) == ["Bolivia", "Zaire", "Chad", "Peru", "Asia", "Cuba"]  # equals as the model has them
+    assert all(0 <= guess.score <= 1 for guess in actual.guesses)
+    assert [guess.score for guess in actual.guesses] == pytest.approx([0.3, 0.3, 0.3, 0.1, 0, 0], abs=1e-5)
     assert pages(parse(text, 2).guesses) == ["Bolivia", "Peru"]
 
 
@@ -105,8 +105,8 @@ def test_titles_are_those_of_the_list():
     assert titles.find("MÜLLER (A)") == "Müller (A)" and titles.find("Mûller (A)") is None  # which of the two?
     assert titles.find("C++") is None and titles.find("Chopin") is None
     text = json.dumps([{"page": page, "confidence": 0.2} for page in ("Chopin", "Frederic Chopin", "Lodz")])
-    found = parse(text, 10, titles)
-    assert pages(found.guesses) == ["Frédéric Chopin", "Łódź"] and (found.left_out, found.problem) == (1, "")
+    actual = parse(text, 10, titles)
+    assert pages(actual.guesses) == ["Frédéric Chopin", "Łódź"] and (actual.left_out, actual.problem) == (1, "")
 
 
 @given(st.data())
@@ -115,6 +115,6 @@ def test_damaged_replies_never_escape_as_anything_else(data):
     for _ in range(data.draw(st.integers(1, 5))):
         at = data.draw(st.integers(0, len(text)))
         text[at : at + data.draw(st.integers(0, 8))] = data.draw(st.text(max_size=4))
-    found = parse("".join(text), 10)
-    assert not (found.problem and found.guesses)
-    assert list(found.guesses) == sorted(found.guesses, key=lambda guess: (-guess.score, guess.page))
+    actual = parse("".join(text), 10)
+    assert not (actual.problem and actual.guesses)
+    assert list(actual.guesses) == sorted(actual.guesses, key=lambda guess: (-guess.score, guess.page))

@@ -55,14 +55,14 @@ def test_an_answer_is_the_likeliest_line_whatever_is_asked_along(folder):
     reader = LmReader(LmReaderConfig(base=str(folder), passages=2, max_tokens=4, precision="float32"))
     questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
     passages = [PASSAGES, PASSAGES, PASSAGES[2:], []]
-    found = reader.answers(questions, passages)
+    actual = reader.answers(questions, passages)
     expected = [
         likeliest(folder, prompt(question, read[:2]), 4) if question.strip() else ""
         for question, read in zip(questions, passages, strict=True)
     ]
-    assert found == expected
-    assert len({answer for answer in found if answer}) > 1
-    assert [reader.answers([q], [p])[0] for q, p in zip(questions, passages, strict=True)] == found
+    assert actual == expected
+    assert len({answer for answer in actual if answer}) > 1
+    assert [reader.answers([q], [p])[0] for q, p in zip(questions, passages, strict=True)] == actual
     assert reader.answers([], []) == []
 
 
