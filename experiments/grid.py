@@ -91,7 +91,7 @@ class AblationConfig:
     quality: tuple[QualityConfig, ...] = ()
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """What the declared bounds do not check."""
         wrong: list[str] = []
         wrong += [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
         wrong += [f"k: {k} is there twice" for k in dict.fromkeys(self.k) if self.k.count(k) > 1]

@@ -62,7 +62,7 @@ class ReaderEntry:
     sample: Count | None = None  # questions of each set and language, drawn by the config's seed; null = all
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """What the declared bounds do not check."""
         wrong = [
             f"{key}: needed for answer: {key}, and for nothing else"
             for key, value in (("model", self.model), ("lm", self.lm))
@@ -88,7 +88,7 @@ class Table4Config:
     limit: Count | None = None
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """What the declared bounds do not check."""
         files = [("readers", plain(entry.label), "") for entry in self.readers]
         files += [
             ("systems", plain(entry.label), f" for {language} of {name}")

@@ -88,7 +88,7 @@ class TableConfig:
     limit: Count | None = None
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """What the declared bounds do not check."""
         wrong: list[str] = []
         wrong += [f"{key}: at least one is needed" for key in ("sets", "translators") if not getattr(self, key)]
         for key, names in (
