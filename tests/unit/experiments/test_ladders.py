@@ -87,7 +87,7 @@ def test_ladders_are_alone_and_pooled_with_equal_weight() -> None:
 
 
 def test_the_summary_is_of_the_best_system() -> None:
-    several = [ladder(FLAT), ladder([0.1 + mean for mean in HUMP])._replace(translator="better"), ladder(RISING)]
+    several = [ladder(FLAT), ladder([0.2 + mean for mean in HUMP])._replace(translator="better"), ladder(RISING)]
     ledger = Ledger("over-k", "", "", "", {}, grid_rows.COLUMNS)
     rows = [SimpleNamespace(cell=SimpleNamespace(dataset="es"))]
     claims = {one[:3]: list(differences(one)) for one in several}
