@@ -202,10 +202,10 @@ def test_labels_of_one_kind_give_finite_knots(n, label):
 
 
 def test_calibration_errors_by_hand():
-    chances, right = np.array([0.05, 0.05, 0.95, 1.0]), np.array([False, True, True, True])
-    # first bin: chance .05, right .5; last bin: chance .975, right 1
-    assert calibration.expected_calibration_error(chances, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.025)
-    assert calibration.brier(chances, right) == pytest.approx((0.05**2 + 0.95**2 + 0.05**2) / 4)
+    chances, right = np.array([0.05, 0.05, 0.95, 1.0]), np.array([False, True, True, False])
+    # first bin: chance .05, right .5; last bin: chance .975, right .5: too low and too high do not cancel
+    assert calibration.expected_calibration_error(chances, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.475)
+    assert calibration.brier(chances, right) == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 1) / 4)
 
 
 def test_many_questions_are_scored_in_parts_that_fit_together(monkeypatch):
