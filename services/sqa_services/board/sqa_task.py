@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from sqa.core.answers import key
 from sqa.core.errors import ConfigError, DataError, TraceError
 from sqa.core.trace import QuestionTrace
@@ -29,26 +31,44 @@ from sqa_services.board.metrics import Answer, Job
 from sqa_services.board.running import session
 from sqa_services.board.standing import plausible
 from sqa_services.board.task import KINDS, Example, Response, Task, Unscorable, told
-from sqa_services.protocols.json_shape import Shape
-from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
+from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of, shape_problems
 
 SHOWN_OF_PROBLEM = 300  # characters
 INPUT_KEYS = ("id", "language", "source")
-_STEP = {"sentence": "integer", "token": "string", "g": "integer", "ended": "boolean", "erase": "integer"}
-_SPOKEN = {"guess": "string", "buzz": "boolean"}  # of a step of a system that answers
+STRICT = ConfigDict(strict=True, extra="forbid")
 
 
-def _exactly(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an object with these properties, all of them and no others."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+class Step(BaseModel):
+    """A target word of a response."""
+
+    model_config = STRICT
+    sentence: int
+    token: str
+    g: int
+    ended: bool
+    erase: int
 
 
-def _response_shape(step: Mapping[str, str]) -> Shape:
-    steps = {"type": "array", "items": _exactly({key: {"type": kind} for key, kind in step.items()})}
-    return Shape(_exactly({"id": {"type": "string"}, "answered": {"type": "boolean"}, "steps": steps}))
+class AnsweredStep(Step):
+    """A target word with the answer after it."""
+
+    guess: str
+    buzz: bool
 
 
-RESPONSES = {True: _response_shape(_STEP | _SPOKEN), False: _response_shape(_STEP)}  # by `answered`
+class Translated(BaseModel):
+    """A response of a model that does not answer."""
+
+    model_config = STRICT
+    id: str
+    answered: bool
+    steps: list[Step]
+
+
+class Answered(Translated):
+    """A response of a model that answers."""
+
+    steps: list[AnsweredStep]  # type: ignore[assignment]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,7 +151,7 @@ def verify_response(response: Response, example: Example) -> None:
     """DataError unless the response has the form of the module's text and its steps fit the question."""
     where = f"response to {example['id']!r}"
     answered = isinstance(response, Mapping) and response.get("answered") is not False
-    if problems := RESPONSES[answered].problems(response):
+    if problems := shape_problems(Answered if answered else Translated, response):
         raise DataError(f"{where}: {told(problems)}")
     if response["id"] != example["id"]:
         raise DataError(f"{where}: has the id {response['id']!r}")

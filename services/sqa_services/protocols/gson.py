@@ -1,9 +1,9 @@
 """JSON as Gson 2.10 reads it when lenient, for files written for programs that used it.
 
-Accepted beyond JSON: a BOM, the prefix `)]}'`, comments (#, // and /* */), names and strings in single quotes or in
-none, `=` or `=>` for `:`, `;` for `,`, missing array elements (null), and anything after the document.  A repeated
-name keeps its last value.  Numbers and booleans come as their text, since Gson turns them into text where text is
-asked for; null is None.
+Accepted beyond JSON: a byte order mark, the prefix `)]}'`, comments (#, // and /* */), single quotes or no quotes
+around names and strings, `=` or `=>` for `:`, `;` for `,`, missing array elements (null), and any text after the
+document.  The last value of a repeated name counts.  Numbers and booleans are returned as text, because Gson converts
+them to text where a string is requested; null is None.
 """
 
 from __future__ import annotations
@@ -23,163 +23,122 @@ _KEYWORDS: dict[str, str | None] = {"true": "true", "false": "false", "null": No
 
 
 class JsonSyntax(SqaError):
-    """Gson's JsonSyntaxException: not even lenient JSON."""
+    """Gson's JsonSyntaxException: invalid even as lenient JSON."""
 
 
 class NoDocument(SqaError):
-    """Only blanks and comments: Gson gives null for such a file."""
+    """A file of blanks and comments alone, for which Gson returns null."""
 
 
 class BadUnicodeEscape(SqaError):
-    """A \\u escape without four hexadecimal digits: in Gson 2.10 a NumberFormatException, which few catch."""
+    """A \\u escape without four hexadecimal digits: a NumberFormatException in Gson 2.10."""
 
 
 class _Reader:
-    """The text and a position in it."""
+    """A recursive-descent parser: the text and a position in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 1 if text.startswith("\ufeff") else 0
 
-    def wrong(self, message: str) -> JsonSyntax:
+    def error(self, message: str) -> JsonSyntax:
         line = self.text.count("\n", 0, self.at) + 1
         return JsonSyntax(f"{message} at line {line}")
 
-    def next(self) -> str:
-        """The next character that is neither blank nor in a comment, taken."""
+    def peek(self) -> str:
+        """The next character after blanks and comments, "" at the end of the text."""
         between = _BETWEEN.match(self.text, self.at)
         self.at = between.end() if between else self.at
         if self.text.startswith("/*", self.at):
-            raise self.wrong("unterminated comment")
-        if self.at == len(self.text):
-            raise self.wrong("end of input")
-        self.at += 1
-        return self.text[self.at - 1]
+            raise self.error("unterminated comment")
+        return self.text[self.at : self.at + 1]
 
-    def quoted(self, quote: str) -> str:
-        """The string up to its closing quote; the opening one is taken."""
-        found = _QUOTED[quote].match(self.text, self.at)
-        assert found is not None  # it matches nothing, too
-        self.at = found.end(1)
-        text = _ESCAPE.sub(self._unescaped, found[1])
-        if not found[2]:
-            raise self.wrong("unterminated string")
-        self.at = found.end()
+    def take(self, characters: str, expected: str) -> str:
+        """The next character, which must be one of these."""
+        c = self.peek()
+        if not c or c not in characters:
+            raise self.error(f"expected {expected}")
+        self.at += 1
+        return c
+
+    def value(self) -> Json:
+        """The next value."""
+        match self.peek():
+            case "[":
+                return self.array()
+            case "{":
+                return self.object()
+            case '"' | "'":
+                return self.quoted()
+        text = self.literal("value")
+        return _KEYWORDS.get(text.lower(), text)
+
+    def array(self) -> list[Json]:
+        """Elements between brackets; a missing element is null."""
+        self.at += 1
+        elements: list[Json] = []
+        if self.peek() == "]":
+            self.at += 1
+            return elements
+        while True:
+            elements.append(None if self.peek() in ("]", ",", ";") else self.value())
+            if self.take("],;", "',' or ']'") == "]":
+                return elements
+
+    def object(self) -> dict[str, Json]:
+        """Names and values between braces."""
+        self.at += 1
+        members: dict[str, Json] = {}
+        if self.peek() == "}":
+            self.at += 1
+            return members
+        while True:
+            name = self.quoted() if self.peek() in ("'", '"') else self.literal("name")
+            if self.take(":=", "':'") == "=" and self.text.startswith(">", self.at):
+                self.at += 1
+            members[name] = self.value()
+            if self.take("},;", "',' or '}'") == "}":
+                return members
+
+    def quoted(self) -> str:
+        """A string between quotes of either kind."""
+        match = _QUOTED[self.peek()].match(self.text, self.at + 1)
+        assert match is not None  # both groups may be empty
+        self.at = match.end(1)
+        text = _ESCAPE.sub(self._unescaped, match[1])
+        if not match[2]:
+            raise self.error("unterminated string")
+        self.at = match.end()
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
     def _unescaped(self, escape: re.Match[str]) -> str:
         if (digits := escape[2]) is None:
             if escape[1] not in _ESCAPES:
-                raise self.wrong("invalid escape sequence")
+                raise self.error("invalid escape sequence")
             return _ESCAPES[escape[1]]
         if re.fullmatch("[0-9a-fA-F]{4}", digits):
             return chr(int(digits, 16))
         if len(digits) < 4 and self.at + 4 - len(digits) > len(self.text):
-            raise self.wrong("unterminated escape sequence")
+            raise self.error("unterminated escape sequence")
         raise BadUnicodeEscape(f"\\u{digits}: four hexadecimal digits were expected")
 
-    def literal(self) -> str:
-        """An unquoted name or value, from here."""
-        found = _LITERAL.match(self.text, self.at)
-        assert found is not None
-        self.at = found.end()
-        return found[0]
-
-    def name(self, first: bool) -> str | None:
-        """The next name of an object and its colon, taken; None at the end of an empty object."""
-        c = self.next()
-        if c in "\"'":
-            name = self.quoted(c)
-        elif c == "}" and first:
-            return None
-        else:
-            self.at -= 1
-            name = self.literal()
-            if not name:
-                raise self.wrong("expected name")
-        c = self.next()
-        if c == "=":
-            self.at += self.text.startswith(">", self.at)
-        elif c != ":":
-            raise self.wrong("expected ':'")
-        return name
+    def literal(self, expected: str) -> str:
+        """An unquoted name or value."""
+        match = _LITERAL.match(self.text, self.at)
+        if match is None or not match[0]:
+            raise self.error(f"expected {expected}")
+        self.at = match.end()
+        return match[0]
 
 
 def parse(text: str) -> Json:
     """The first document of `text`.  JsonSyntax, NoDocument or BadUnicodeEscape where Gson gives none."""
     reader = _Reader(text)
-    try:
-        reader.next()
-    except JsonSyntax as error:
-        if "unterminated" in str(error):
-            raise
-        raise NoDocument("the file holds no JSON") from error
-    reader.at -= 1
+    if not reader.peek():
+        raise NoDocument("the file holds no JSON")
     if text.startswith(")]}'\n", reader.at):
         reader.at += 5
-    document: list[Json] = []
-    stack: list[list[Json] | dict[str, Json]] = [document]  # open containers, outermost first: no recursion
-    names: list[str] = []  # the name that waits for its value, one for each open object
-    _value(reader, stack, names)
-    while len(stack) > 1:
-        top, end = stack[-1], "]" if isinstance(stack[-1], list) else "}"
-        first = not top
-        c = "," if first else reader.next()
-        if c == end:
-            stack.pop()
-            if end == "}":
-                names.pop()
-        elif c not in ",;":
-            raise reader.wrong(f"unterminated {'array' if end == ']' else 'object'}")
-        elif isinstance(top, list):
-            _element(reader, stack, names, first)
-        else:
-            name = reader.name(first)
-            if name is None:
-                stack.pop()
-                names.pop()
-            else:
-                names[-1] = name
-                _value(reader, stack, names)
-    return document[0]
-
-
-def _element(reader: _Reader, stack: list[list[Json] | dict[str, Json]], names: list[str], first: bool) -> None:
-    """The next element of the innermost array; a missing one is null."""
-    c = reader.next()
-    if c == "]" and first:
-        stack.pop()
-        return
-    reader.at -= 1
-    if c in "],;":
-        _store(stack, names, None)
-    else:
-        _value(reader, stack, names)
-
-
-def _value(reader: _Reader, stack: list[list[Json] | dict[str, Json]], names: list[str]) -> None:
-    """Store the next value in the innermost container; a container is left open on the stack."""
-    c = reader.next()
-    if c in "[{":
-        container: list[Json] | dict[str, Json] = [] if c == "[" else {}
-        _store(stack, names, container)
-        stack.append(container)
-        if c == "{":
-            names.append("")
-        return
-    if c in "\"'":
-        _store(stack, names, reader.quoted(c))
-        return
-    reader.at -= 1
-    text = reader.literal()
-    if not text:
-        raise reader.wrong("expected value")
-    _store(stack, names, _KEYWORDS.get(text.lower(), text))
-
-
-def _store(stack: list[list[Json] | dict[str, Json]], names: list[str], value: Json) -> None:
-    top = stack[-1]
-    if isinstance(top, list):
-        top.append(value)
-    else:
-        top[names[-1]] = value
+    try:
+        return reader.value()
+    except RecursionError as error:
+        raise reader.error("nested too deeply") from error
