@@ -14,17 +14,15 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import sqlite3
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from sqa.core.errors import DataError
 from sqa.files.records import parse_json
+from sqa_services.net.database import Database
 
 FILE = "games.sqlite"
 VERSION = 1  # of the tables
@@ -78,112 +76,86 @@ class Journal:
     """The file, for any number of threads of one process."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file.  One of another program or version: DataError."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path, self._lock = path, threading.Lock()
-        try:
-            self._db = sqlite3.connect(path, timeout=30.0, check_same_thread=False, isolation_level=None)
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
-                self._db.execute(f"PRAGMA {pragma}")
-            with self._writing():
-                [found] = self._db.execute("PRAGMA user_version").fetchone()
-                if not found and not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    for statement in _TABLES.split(";\n")[:-1]:
-                        self._db.execute(statement)
-                    self._db.execute(f"PRAGMA user_version={VERSION}")
-                    found = VERSION
-        except sqlite3.DatabaseError as error:
-            raise DataError(f"{path}: not a journal of games ({error}); name another folder with --games") from error
-        if found != VERSION:
-            raise DataError(f"{path}: tables of version {found}, expected {VERSION}; name another folder with --games")
-
-    def close(self) -> None:
-        with self._lock:
-            self._db.close()
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, on the disk when the block ends."""
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-
-    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._db.execute(query, values).fetchall()
+        """Open or make the file.  One of another program or version: ConfigError or DataError."""
+        self.path = path
+        self._db = Database(path, "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON")
+        with self._db.writing() as db:
+            [version] = db.execute("PRAGMA user_version").fetchone()
+            if not version and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                for statement in _TABLES.split(";\n")[:-1]:
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version={VERSION}")
+                version = VERSION
+        if version != VERSION:
+            raise DataError(f"{path}: has tables of version {version}, not {VERSION}; name another folder with --games")
+        self.close = self._db.close
 
     # ------------------------------------------------------------------------------------------------ players
 
     def add_player(self, consent: str) -> tuple[str, str]:
         """(public id, secret key) of a new player who agreed to the text of this hash."""
         id, key = f"p-{secrets.token_hex(4)}", secrets.token_urlsafe(24)
-        with self._writing() as db:
+        with self._db.writing() as db:
             db.execute("INSERT INTO players VALUES (?, ?, ?, ?)", (id, _hash(key), consent, time.time()))
         return id, key
 
     def player(self, key: str) -> str | None:
         """The id of the player with this key."""
-        found = self._rows("SELECT id FROM players WHERE key = ?", _hash(key))
-        return found[0][0] if found else None
+        ids = self._db.rows("SELECT id FROM players WHERE key = ?", _hash(key))
+        return ids[0][0] if ids else None
 
     def players(self) -> list[tuple[str, int]]:
         """(id, finished questions) of everyone."""
-        return self._rows(
+        return self._db.rows(
             "SELECT id, (SELECT COUNT(*) FROM plays WHERE player = id AND state = 'done') FROM players"
             " ORDER BY since, id"
         )
 
     def forget(self, player: str) -> bool:
         """Delete a player and all their plays, overwriting them; False if there is no such player."""
-        with self._writing() as db:
-            there = db.execute("DELETE FROM players WHERE id = ?", (player,)).rowcount
+        with self._db.writing() as db:
+            deleted = db.execute("DELETE FROM players WHERE id = ?", (player,)).rowcount
             db.execute("DELETE FROM games WHERE id NOT IN (SELECT game FROM seats)")
-        with self._lock:
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return bool(there)
+        self._db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        return bool(deleted)
 
     # -------------------------------------------------------------------------------------------------- games
 
     def add_game(self, game: Game, player: str) -> None:
         """A new game with its first player."""
         row = (game.id, game.run, game.translation, game.system, game.mode, game.pace, json.dumps(game.questions))
-        with self._writing() as db:
+        with self._db.writing() as db:
             db.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, time.time()))
             db.execute("INSERT INTO seats VALUES (?, 0, ?)", (game.id, player))
 
     def sit_down(self, game: str, seat: int, player: str) -> None:
         """A further player of a game."""
-        with self._writing() as db:
+        with self._db.writing() as db:
             db.execute("INSERT INTO seats VALUES (?, ?, ?)", (game, seat, player))
 
     def game(self, id: str) -> Game | None:
         """A game by its id."""
-        found = self._rows(f"SELECT {_GAME} FROM games WHERE id = ?", id)
-        return _game(found[0]) if found else None
+        rows = self._db.rows(f"SELECT {_GAME} FROM games WHERE id = ?", id)
+        return _game(rows[0]) if rows else None
 
     def games(self) -> list[Game]:
         """All games, the oldest first."""
-        return [_game(row) for row in self._rows(f"SELECT {_GAME} FROM games ORDER BY since, id")]
+        return [_game(row) for row in self._db.rows(f"SELECT {_GAME} FROM games ORDER BY since, id")]
 
     def seats(self, game: str) -> list[str]:
         """The players of a game, by seat; up to the first seat whose player was deleted."""
-        rows = self._rows("SELECT seat, player FROM seats WHERE game = ? ORDER BY seat", game)
-        return [player for place, (seat, player) in enumerate(rows) if place == seat]
+        rows = self._db.rows("SELECT seat, player FROM seats WHERE game = ? ORDER BY seat", game)
+        return [player for index, (seat, player) in enumerate(rows) if index == seat]
 
     def seen(self, player: str) -> set[str]:
         """The questions that a player was ever shown."""
-        return {question for (question,) in self._rows("SELECT question FROM plays WHERE player = ?", player)}
+        return {question for (question,) in self._db.rows("SELECT question FROM plays WHERE player = ?", player)}
 
     # -------------------------------------------------------------------------------------------------- plays
 
     def begin(self, game: str, place: int, question: str, players: Sequence[str]) -> None:
         """The question of a game is about to be shown."""
-        with self._writing() as db:
+        with self._db.writing() as db:
             db.executemany(
                 "INSERT INTO plays (game, place, seat, player, question, state) VALUES (?, ?, ?, ?, ?, 'shown')",
                 [(game, place, seat, player, question) for seat, player in enumerate(players)],
@@ -191,7 +163,7 @@ class Journal:
 
     def finish(self, play: Play) -> None:
         """What came of it.  Without effect where the player was deleted meanwhile."""
-        with self._writing() as db:
+        with self._db.writing() as db:
             db.execute(
                 "UPDATE plays SET state = ?, step = ?, seconds = ?, answer = ?"
                 " WHERE game = ? AND place = ? AND seat = ?",
@@ -200,14 +172,15 @@ class Journal:
 
     def lose_open(self) -> int:
         """Give up the questions that were under way when the last server ended; returns how many."""
-        with self._writing() as db:
+        with self._db.writing() as db:
             return db.execute("UPDATE plays SET state = 'lost' WHERE state = 'shown'").rowcount
 
     def plays(self, game: str) -> list[Play]:
         """The plays of a game in order."""
         columns = "game, place, seat, player, question, state, step, seconds, COALESCE(answer, '')"
         return [
-            Play(*row) for row in self._rows(f"SELECT {columns} FROM plays WHERE game = ? ORDER BY place, seat", game)
+            Play(*row)
+            for row in self._db.rows(f"SELECT {columns} FROM plays WHERE game = ? ORDER BY place, seat", game)
         ]
 
 

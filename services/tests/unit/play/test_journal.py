@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa_services.play.journal import Game, Journal, Play
 
 GAME = Game("abc", "/runs/a", "key", None, "two", 120.0, ("q0", "q1"))
@@ -58,11 +58,11 @@ def test_keys_are_kept_as_hashes(tmp_path: Path) -> None:
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database " * 100)
-    with pytest.raises(DataError, match="not a journal of games"):
+    with pytest.raises(ConfigError, match="cannot be used"):
         Journal(tmp_path / "text")
     other = sqlite3.connect(tmp_path / "other")
     other.execute("CREATE TABLE t (x)")
     other.commit()
     other.close()
-    with pytest.raises(DataError, match="version 0, expected 1"):
+    with pytest.raises(DataError, match="version 0, not 1"):
         Journal(tmp_path / "other")

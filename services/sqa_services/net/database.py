@@ -1,0 +1,58 @@
+"""An SQLite file of a server: a change is in the file before the client is told of it, and survives a kill."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import ConfigError, DataError
+
+
+class Database:
+    """An open file, for any number of threads of one process.  What SQLite refuses later: DataError."""
+
+    def __init__(self, path: Path, *pragmas: str) -> None:
+        """Open or make the file.  Unreadable, in use or not SQLite's: ConfigError."""
+        self.path, self._lock = path, threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=2.0, check_same_thread=False, isolation_level=None)
+            for pragma in ("journal_mode=WAL", *pragmas):
+                self._db.execute(f"PRAGMA {pragma}")
+            self._db.execute("SELECT 1 FROM sqlite_master")
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last: a damaged file's own error message
+            problem = f"{path} cannot be used ({error}); is another server running on it, or is it another program's?"
+            raise ConfigError(problem) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, in the file when the block ends; undone where the block fails."""
+        with self._failing():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        with self._failing():
+            return self._db.execute(query, values).fetchall()
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                yield
+            except (sqlite3.Error, OverflowError) as error:
+                raise DataError(f"{self.path}: {error}") from error
