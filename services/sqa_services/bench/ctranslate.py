@@ -46,8 +46,8 @@ def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
     texts = [" ".join(sentence) for sentence in sentences]
     before = torch.get_num_threads()
     with tempfile.TemporaryDirectory() as folder:
-        there = str(export(model, vocabulary, Path(folder) / MODEL))
-        engine = CTranslate(CTranslateConfig(there, threads=1, compute_type="float32", max_new_tokens=512))
+        folder_of_export = str(export(model, vocabulary, Path(folder) / MODEL))
+        engine = CTranslate(CTranslateConfig(folder_of_export, threads=1, compute_type="float32", max_new_tokens=512))
         torch.set_num_threads(1)
         try:
             engine.words(texts[:8])

@@ -44,8 +44,8 @@ def plan(_: Path, runs: Path) -> Iterator[Row]:
         yield Row((stage,), "hours", seconds * pairs / 3600, unit="count")
 
 
-def _pairs(*said: str) -> Block:
-    return pivot(("what", "unit"), columns(*said))
+def _pairs(*headings: str) -> Block:
+    return pivot(("what", "unit"), columns(*headings))
 
 
 def items() -> Sequence[Item]:

@@ -45,11 +45,11 @@ class Client:
 
     def words(self, source: Sequence[str]) -> list[str]:
         """What it writes of a sentence."""
-        return [f"client{self.number}" if place % 5 == 0 else word for place, word in enumerate(source)]
+        return [f"client{self.number}" if index % 5 == 0 else word for index, word in enumerate(source)]
 
     def delays(self, source: Sequence[str]) -> list[int]:
         """Words it has read at each of them, the end of the sentence counted as one."""
-        return [min(self.k + place, len(source) + 1) for place in range(len(source))]
+        return [min(self.k + index, len(source) + 1) for index in range(len(source))]
 
 
 async def translate(http: Connection, base: str, client: Client, corpus: Corpus) -> int:
@@ -81,8 +81,8 @@ async def at_once(netloc: str, clients: Sequence[Client], corpus: Corpus) -> lis
         base = f"/sessions/client-{client.number}"
         async with Connection(netloc) as http:
             sent = await translate(http, base, client, corpus)
-            found = json.loads((await http.ask("GET", f"{base}/result"))[1])
-            return found.get("SoFar", found) | {"requests": sent}
+            scores = json.loads((await http.ask("GET", f"{base}/result"))[1])
+            return scores.get("SoFar", scores) | {"requests": sent}
 
     tasks = [asyncio.create_task(one(client)) for client in clients]
     try:

@@ -29,9 +29,9 @@ def _streamed(translator: WaitKTranslator, questions: Sequence[Question]) -> lis
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
     """The comparisons, in words per second."""
     few, many = questions[:STREAMED], questions[:BATCHED]
-    made = {precision: translator(precision, few[0]) for precision in get_args(Precision)}
-    streamed, streamed8 = (timed(partial(_streamed, made[name], few))[0] for name in ("bfloat16", "int8"))
-    plain, batched, batched8 = (timed(partial(one.translate_batch, many)) for one in made.values())
+    translators = {precision: translator(precision, few[0]) for precision in get_args(Precision)}
+    streamed, streamed8 = (timed(partial(_streamed, translators[name], few))[0] for name in ("bfloat16", "int8"))
+    plain, batched, batched8 = (timed(partial(model.translate_batch, many)) for model in translators.values())
     yield "language model, wait-6: streaming, batched", "words/s", streamed, batched[0]
     yield _told("float32, bfloat16", plain, batched), "words/s", plain[0], batched[0]
     yield _told("bfloat16, int8", batched, batched8), "words/s", batched[0], batched8[0]
@@ -44,24 +44,24 @@ def _told(what: str, a: _Timed, b: _Timed) -> str:
 
 def translator(precision: Precision, question: Question) -> WaitKTranslator:
     """The bundled Spanish adapter in an arithmetic, loaded and warm."""
-    made = build(CausalLmConfig(MODEL, k=K, precision=precision))
-    assert isinstance(made, WaitKTranslator)
-    made.translate_batch([question])
-    return made
+    model = build(CausalLmConfig(MODEL, k=K, precision=precision))
+    assert isinstance(model, WaitKTranslator)
+    model.translate_batch([question])
+    return model
 
 
 def timed(work: Callable[[], list[list[Emission]]]) -> _Timed:
     """Words per second of wall time, and the emissions."""
     began = time.perf_counter()
-    found = work()
-    return sum(map(len, found)) / (time.perf_counter() - began), found
+    emissions = work()
+    return sum(map(len, emissions)) / (time.perf_counter() - began), emissions
 
 
 def differing(a: Sequence[Sequence[Emission]], b: Sequence[Sequence[Emission]]) -> float:
     """Share of the words of `a` that `b` has not, in order."""
     same = total = 0
     for x, y in zip(a, b, strict=True):
-        mine, theirs = ([e.token for e in side] for side in (x, y))
-        same += sum(block.size for block in SequenceMatcher(None, mine, theirs, False).get_matching_blocks())
-        total += len(mine)
+        first, second = ([e.token for e in side] for side in (x, y))
+        same += sum(block.size for block in SequenceMatcher(None, first, second, False).get_matching_blocks())
+        total += len(first)
     return 1 - same / max(total, 1)

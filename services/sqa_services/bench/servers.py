@@ -57,12 +57,12 @@ def memory(process: int, most: bool = False) -> float:
     """MiB that a process has now, or has taken at most (Linux).  It is gone: DataError."""
     name = "VmHWM" if most else "VmRSS"
     try:
-        found = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="ascii"))
+        match = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="ascii"))
     except OSError:
-        found = None
-    if found is None:
+        match = None
+    if match is None:
         raise DataError(f"/proc/{process}/status: no {name} in it")
-    return int(found[1]) / 1024
+    return int(match[1]) / 1024
 
 
 class Connection:

@@ -59,8 +59,8 @@ def agent_around(model: str, k: int | str) -> object:
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
     """Both on the bundled Spanish model."""
-    both = words_per_second(questions, MODEL, K)
-    yield "wait-k: SimulEval agent around our model, batched", "words/s", *both
+    speeds = words_per_second(questions, MODEL, K)
+    yield "wait-k: SimulEval agent around our model, batched", "words/s", *speeds
 
 
 def words_per_second(
@@ -88,4 +88,4 @@ def words_per_second(
     different = [i for i, (a, b) in enumerate(zip(recorded, ours, strict=True)) if a != b]
     if different:
         raise DataError(f"the agent and the batch differ in {len(different)} sentences, first in {different[0]}")
-    return sum(len(one.words) for one in recorded) / (middle - start), sum(map(len, batch)) / (end - middle)
+    return sum(len(written.words) for written in recorded) / (middle - start), sum(map(len, batch)) / (end - middle)

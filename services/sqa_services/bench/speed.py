@@ -47,9 +47,9 @@ def main() -> None:
 def speeds() -> Iterator[Pair]:
     """Every pair whose programs are installed."""
     questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
-    for place, package in MEASURED:
+    for target, package in MEASURED:
         if not package or find_spec(package):
-            module, _, name = place.partition(":")
+            module, _, name = target.partition(":")
             settle()
             yield from getattr(import_module(module), name)(questions)
 

@@ -68,11 +68,11 @@ def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
     """An account: {"name", "token"}.  No such invitation, used up or lapsed: Denied; a name in use: Taken."""
     check_name(name, "account")
     token, now = secrets.token_urlsafe(24), time.time()
-    there = (INVITATIONS.c.uses > 0, INVITATIONS.c.until > now)
+    valid = (INVITATIONS.c.uses > 0, INVITATIONS.c.until > now)
     with engine.begin() as connection:  # what is raised in it gives the use back
         used = connection.execute(
             update(INVITATIONS)
-            .where(INVITATIONS.c.code == _digest(invitation.encode(errors="replace")), *there)
+            .where(INVITATIONS.c.code == _digest(invitation.encode(errors="replace")), *valid)
             .values(uses=INVITATIONS.c.uses - 1)
             .returning(INVITATIONS.c.id)
         ).first()
@@ -91,8 +91,8 @@ def account_of(engine: Engine, token: bytes) -> Caller | None:
     if not token:
         return None
     with engine.connect() as connection:
-        wanted = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
-        row = connection.execute(wanted).first()
+        query = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
+        row = connection.execute(query).first()
     return None if row is None else Caller(*row)
 
 
@@ -105,8 +105,8 @@ def spend(engine: Engine, caller: Caller, per_day: int) -> None:
     if caller.organiser:
         return
     today, first = int(time.time() // DAY), ACCOUNTS.alias()
-    mine = select(ACCOUNTS.c.invitation).where(ACCOUNTS.c.id == caller.account).scalar_subquery()
-    person = select(func.min(first.c.id)).where(first.c.invitation == mine).scalar_subquery()
+    invitation = select(ACCOUNTS.c.invitation).where(ACCOUNTS.c.id == caller.account).scalar_subquery()
+    person = select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery()
     counted = (
         update(ACCOUNTS)
         .where(ACCOUNTS.c.id == func.coalesce(person, caller.account))

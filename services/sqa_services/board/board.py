@@ -150,11 +150,11 @@ class Board:
         row = {**row, "created": time.time()}
         with self.engine.begin() as connection:
             try:
-                made = connection.execute(insert(table).values(**row)).inserted_primary_key
+                inserted = connection.execute(insert(table).values(**row)).inserted_primary_key
             except IntegrityError as error:
                 raise Taken(f"{table.name}: {row['task']} has a {row['name']!r} already") from error
-            assert made is not None  # one row was inserted
-            id = made[0]
+            assert inserted is not None  # one row was inserted
+            id = inserted[0]
             for path, data in files.items():
                 self.files.write(path, data)
             if table is DATASETS:
@@ -189,12 +189,12 @@ class Board:
 
     def examples(self, code: str, name: str) -> list[Example]:
         """The examples of a data set, or with "<prefix>-" before its name of its perturbed copies."""
-        known = {row["name"]: row["prefixes"] for row in self.datasets(code)}
+        prefixes = {row["name"]: row["prefixes"] for row in self.datasets(code)}
         try:
-            base, prefix = split_prefix(name, known)
+            base, prefix = split_prefix(name, prefixes)
         except DataError as error:
             raise NotFound(str(error)) from error
-        if prefix is not None and prefix not in known[base]:
+        if prefix is not None and prefix not in prefixes[base]:
             raise NotFound(f"Dataset {name} not found.")
         return self.files.read_lines(data_path(code, base, prefix or ""))
 
@@ -251,29 +251,29 @@ class Board:
         """
         task = self.task(code)
         with self.engine.connect() as connection:
-            found = views.find_view(connection, code, view, version)
-        if found is None and (view, version) != (views.MAIN, None):
+            chosen_view = views.find_view(connection, code, view, version)
+        if chosen_view is None and (view, version) != (views.MAIN, None):
             raise NotFound(f"no view {view!r}{'' if version is None else f' with version {version}'}")
-        known = {row["name"]: row for row in self.datasets(code)}
+        registered = {row["name"]: row for row in self.datasets(code)}
         for name in datasets:
-            if name not in known:
+            if name not in registered:
                 raise NotFound(f"no data set {name!r}")
-        of_view = found.datasets if found else {}
+        of_view = chosen_view.datasets if chosen_view else {}
         data_weights = dict.fromkeys(datasets, 1.0) if datasets else of_view
-        weights = dict(weights if weights is not None else found.metrics if found else task.default_weights)
+        weights = dict(weights if weights is not None else chosen_view.metrics if chosen_view else task.default_weights)
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
         if outside:
             done = self.told(done)
         ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.places)
-        kept = [known[name]["examples"] for name in data_weights if known[name]["phase"] != "open"]
+        kept = [registered[name]["examples"] for name in data_weights if registered[name]["phase"] != "open"]
         if outside and kept:
             for row in ranked["rows"]:
                 row["interval"] = rounded.ends(task.perf_metric, row["interval"], min(kept))
         return {
             "task": code,
             "rank_version": rank.VERSION,
-            "view": None if found is None or datasets else asdict(found),
+            "view": None if chosen_view is None or datasets else asdict(chosen_view),
             "perf_metric": task.perf_metric,
             "datasets": list(data_weights),
             "weights": {name: weights.get(name, 0.0) for name in task.metrics},

@@ -52,7 +52,7 @@ def dynascore(
     return total.tolist()
 
 
-def parse_weights(text: str, known: Sequence[str]) -> dict[str, float]:
+def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
     """ "ew=4,dal=1" -> {"ew": 4.0, "dal": 1.0}; ConfigError lists all problems."""
     weights: dict[str, float] = {}
     problems = []
@@ -62,8 +62,8 @@ def parse_weights(text: str, known: Sequence[str]) -> dict[str, float]:
             weight = float(value)
         except ValueError:
             weight = -1.0
-        if name not in known:
-            problems.append(f"weights: no metric {name!r}; known: {', '.join(known)}")
+        if name not in names:
+            problems.append(f"weights: no metric {name!r}; known: {', '.join(names)}")
         elif not 0 <= weight <= 1e6:
             problems.append(f"weights: {name}: expected a number from 0 to 1000000, got {value!r}")
         else:

@@ -80,32 +80,32 @@ def _perf(task: Task, values: Mapping[str, float]) -> dict[str, Any]:
 def _intervals(
     task: Task, predictions: Sequence[Any], targets: Sequence[Any], values: Mapping[str, float], seed: int
 ) -> dict[str, list[float | None]]:
-    found: dict[str, list[float | None]] = {}
+    intervals: dict[str, list[float | None]] = {}
     for name in values:
         get = EVAL[name].get
         if isinstance(get, Additive):
             interval = bootstrap(get.stats(predictions, targets), get.metric, RESAMPLES, seed)
-            found[name] = [_defined(interval.low), _defined(interval.high)]
-    return found
+            intervals[name] = [_defined(interval.low), _defined(interval.high)]
+    return intervals
 
 
 def _by_tag(task: Task, labels: Sequence[Label], predictions: Sequence[Any], seed: int) -> list[dict[str, Any]]:
     """One entry per tag, in the order in which tags first occur."""
     members: dict[str, list[int]] = {}
-    for place, label in enumerate(labels):
+    for index, label in enumerate(labels):
         for tag in label["tags"]:
-            members.setdefault(tag, []).append(place)
+            members.setdefault(tag, []).append(index)
     rows = []
-    for tag, places in members.items():
-        some = [predictions[place] for place in places]
-        targets = [labels[place]["answer"] for place in places]
-        values, _ = _values(task, some, targets)
+    for tag, indices in members.items():
+        subset = [predictions[index] for index in indices]
+        targets = [labels[index]["answer"] for index in indices]
+        values, _ = _values(task, subset, targets)
         row: dict[str, Any] = {"tag": tag, "pretty_perf": None, "perf": None, "perf_std": None, "perf_dict": values}
         if task.perf_metric in values:
             row.update(_perf(task, values))
         if isinstance(EVAL[task.perf_metric].get, Additive):
             only = {name: value for name, value in values.items() if name == task.perf_metric}
-            row |= {"n": len(places), "interval": _intervals(task, some, targets, only, seed).get(task.perf_metric)}
+            row |= {"n": len(indices), "interval": _intervals(task, subset, targets, only, seed).get(task.perf_metric)}
         rows.append(row)
     return rows
 
@@ -129,21 +129,21 @@ def delta(
     perturbed = align(copies, copied)  # type: ignore[arg-type]
     groups: dict[str, list[int]] = {}
     by_input: dict[str, list[Any]] = {id: [] for id in original}
-    for place, copy in enumerate(copies):
-        groups.setdefault(copy["transform"], []).append(place)
-        by_input[copy["input_id"]].append(task.answer(perturbed[place]))
-    own = [task.answer(pred) for pred in original.values()]
-    percent = get_unperturbed_percent(list(by_input.values()), own, get_accuracy)
+    for index, copy in enumerate(copies):
+        groups.setdefault(copy["transform"], []).append(index)
+        by_input[copy["input_id"]].append(task.answer(perturbed[index]))
+    unperturbed = [task.answer(pred) for pred in original.values()]
+    percent = get_unperturbed_percent(list(by_input.values()), unperturbed, get_accuracy)
     rows = []
-    for transform, places in groups.items():
-        before = [original[copies[place]["input_id"]] for place in places]
-        after = [perturbed[place] for place in places]
+    for transform, indices in groups.items():
+        before = [original[copies[index]["input_id"]] for index in indices]
+        after = [perturbed[index] for index in indices]
         same = [task.answer(a) == task.answer(b) for a, b in zip(after, before, strict=True)]
-        pairs = ([copies[p]["answer"] for p in places], [answers[copies[p]["input_id"]] for p in places])
+        pairs = ([copies[p]["answer"] for p in indices], [answers[copies[p]["input_id"]] for p in indices])
         rows.append(
             {
                 "transform": transform,
-                "n": len(places),
+                "n": len(indices),
                 "unperturbed_percent": round(100 * sum(same) / len(same), 2),
                 "differences": _differences(task, after, before, *pairs, seed),
             }
@@ -155,19 +155,19 @@ def _differences(
     task: Task, after: Sequence[Any], before: Sequence[Any], changed: Sequence[Any], targets: Sequence[Any], seed: int
 ) -> dict[str, Any]:
     """metric -> the paired comparison, or why there is none."""
-    found: dict[str, Any] = {}
+    differences: dict[str, Any] = {}
     for name in task.difference_metrics:
         get = EVAL[name].get
         if not isinstance(get, Additive):
-            found[name] = {"refusal": f"{name} is not a sum over examples, so it has no paired difference"}
+            differences[name] = {"refusal": f"{name} is not a sum over examples, so it has no paired difference"}
             continue
         try:
             comparison = compare(get.stats(after, changed), get.stats(before, targets), get.metric, RESAMPLES, seed)
         except NotComputable as refusal:
-            found[name] = {"refusal": str(refusal)}
+            differences[name] = {"refusal": str(refusal)}
         else:
-            found[name] = {key: _defined(value) for key, value in asdict(comparison).items()}
-    return found
+            differences[name] = {key: _defined(value) for key, value in asdict(comparison).items()}
+    return differences
 
 
 def _defined(value: float) -> float | None:

@@ -84,12 +84,12 @@ def prefixed(prefix: str, name: str) -> str:
     return f"{prefix}-{name}" if prefix else name
 
 
-def split_prefix(name: str, known: Iterable[str]) -> tuple[str, str | None]:
+def split_prefix(name: str, names: Iterable[str]) -> tuple[str, str | None]:
     """The data set of a name and its prefix or None: the inverse of `prefixed`.  Neither is known: DataError."""
-    known = set(known)
-    if name in known:
+    names = set(names)
+    if name in names:
         return name, None
-    prefix, _, rest = name.partition("-")
-    if rest in known:
-        return rest, prefix
+    prefix, _, base = name.partition("-")
+    if base in names:
+        return base, prefix
     raise DataError(f"Dataset {name} not found.")

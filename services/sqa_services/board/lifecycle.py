@@ -34,8 +34,8 @@ def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
     """What happened to a model, [{"time", "text"}], oldest first.  Unknown: NotFound."""
     with engine.connect() as connection:
         id = find_model(connection, code, name)["id"]
-        wanted = select(EVENTS.c.time, EVENTS.c.text).where(EVENTS.c.model == id).order_by(EVENTS.c.id)
-        return [dict(row) for row in connection.execute(wanted).mappings()]
+        query = select(EVENTS.c.time, EVENTS.c.text).where(EVENTS.c.model == id).order_by(EVENTS.c.id)
+        return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def withdraw(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
@@ -104,7 +104,7 @@ def _set_withdrawn(connection: Connection, model: int, when: float | None) -> No
 
 def _again(connection: Connection, model: int, *which: Any) -> int:
     again = {"state": "queued", "attempts": 0, "error": None, "queued": time.time(), "started": None, "finished": None}
-    found = connection.execute(
+    requeued = connection.execute(
         update(EVALUATIONS).where(E.model == model, E.state == "failed", *which).values(**again).returning(E.id)
     )
-    return len(found.all())
+    return len(requeued.all())

@@ -141,8 +141,8 @@ def _equal(label: str, target: object) -> bool:
 
 def _word_f1(answer: str, text: str) -> float:
     """The rule of SQuAD 2.0: two texts without words agree."""
-    gold, found = normalise(answer).split(), normalise(text).split()
-    return word_f1(found, gold) if gold or found else 1.0
+    gold, words = normalise(answer).split(), normalise(text).split()
+    return word_f1(words, gold) if gold or words else 1.0
 
 
 # ---------------------------------------------------------------------------------------------- metrics of jobs
@@ -231,5 +231,5 @@ def meta_of(name: str) -> Meta:
         return DELTA[name]
     if name in JOB:
         return JOB[name][1]
-    known = [*EVAL, *DELTA, *JOB]
-    raise ConfigError(f"no metric {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
+    names = [*EVAL, *DELTA, *JOB]
+    raise ConfigError(f"no metric {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")

@@ -138,11 +138,11 @@ def renew(engine: Engine, claimed: Claim, lease_seconds: float) -> bool:
 
 
 def finish(
-    engine: Engine, claimed: Claim, result: Mapping[str, Any], details: list[list[float]] | None = None, said: str = ""
+    engine: Engine, claimed: Claim, result: Mapping[str, Any], details: list[list[float]] | None = None, event: str = ""
 ) -> bool:
     """Write the score; False, and nothing is written, if the evaluation is no longer the caller's.
 
-    `details`: the statistics of each example; `said`: a line for the model's log.
+    `details`: the statistics of each example; `event`: a line for the model's log.
     """
     done = {"state": "done", "lease": None, "lease_until": None, "error": None, "finished": time.time()}
     with engine.begin() as connection:
@@ -151,30 +151,30 @@ def finish(
         connection.execute(insert(SCORES).values(evaluation=claimed.id, result=dict(result)))
         if details is not None:
             connection.execute(insert(DETAILS).values(evaluation=claimed.id, stats=details))
-        if said:
-            note(connection, claimed.model, said)
+        if event:
+            note(connection, claimed.model, event)
         return True
 
 
-def fail(engine: Engine, claimed: Claim, error: str, said: str = "") -> bool:
-    """Mark an evaluation as failed for a reason that will not go away; `said` and it go into the model's log."""
+def fail(engine: Engine, claimed: Claim, error: str, event: str = "") -> bool:
+    """Mark an evaluation as failed for a reason that will not go away; `event` and it go into the model's log."""
     readable = error.replace("\x00", "\ufffd").encode(errors="replace").decode()
     failed = {"state": "failed", "lease": None, "lease_until": None, "error": readable, "finished": time.time()}
     with engine.begin() as connection:
-        mine = _mine(connection, claimed, failed)
-        if mine and said:
-            note(connection, claimed.model, f"{said}: {readable}")
-        return mine
+        held = _mine(connection, claimed, failed)
+        if held and event:
+            note(connection, claimed.model, f"{event}: {readable}")
+        return held
 
 
 def _mine(connection: Connection, claimed: Claim, values: Mapping[str, Any]) -> bool:
-    found = connection.execute(
+    updated = connection.execute(
         update(EVALUATIONS)
         .where(E.id == claimed.id, E.lease == claimed.lease, E.state == "running")
         .values(**values)
         .returning(literal(1))
     )
-    return found.one_or_none() is not None
+    return updated.one_or_none() is not None
 
 
 def open_count(engine: Engine) -> int:

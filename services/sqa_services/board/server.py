@@ -101,5 +101,5 @@ async def _deliberate(_: Request, error: Exception) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     """422 that says where and what, without the input."""
-    found = error.errors() if isinstance(error, RequestValidationError) else []
-    return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in found]}, 422)
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in errors]}, 422)

@@ -83,12 +83,12 @@ class QuestionData:
         for question in questions:
             if question.language != self.language:
                 raise DataError(f"{source}: {question.id} is in {question.language!r}, the task in {self.language!r}")
-        own = _own_categories(source)
+        own_categories = _own_categories(source)
         categories, guessable = tagging.page_categories(), tagging.guessable_pages()
         loaded: dict[str, list[Example]] = {"": []}
         kinds = perturbing.chosen(perturbations)
         for question in questions:
-            category = own.get(question.id) or categories.get(key(question.page))
+            category = own_categories.get(question.id) or categories.get(key(question.page))
             tags = tagging.tags_of(question, category, guessable)
             loaded[""].append(_example(question, tags))
             for kind in kinds:
@@ -199,7 +199,7 @@ def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -
     if kind not in ("submission", session.KIND):
         return {}
     rows = rows_of(model.decode(), []) if kind == "submission" else None  # once for all sets: it may be large
-    found = {}
+    by_dataset = {}
     for name, examples in sets.items():
         questions, problems = [question_of(example) for example in examples], list[str]()
         if rows is None:
@@ -207,8 +207,8 @@ def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -
         elif (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
             problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
         if problems:
-            found[name] = problems
-    return found
+            by_dataset[name] = problems
+    return by_dataset
 
 
 def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
@@ -227,13 +227,13 @@ def traces_of(examples: Sequence[Example], responses: Sequence[Response]) -> lis
 def shown(example: Example, response: Response) -> dict[str, Any]:
     """The right page, and what was said at the buzz (of a system that never buzzed: at the end) after which share."""
     [trace] = traces_of([example], [response])
-    found: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
+    summary: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
     if trace.guesses is None or trace.buzzes is None or not trace.emissions:
-        return found
+        return summary
     steps = [step for step, buzz in enumerate(trace.buzzes) if buzz.buzz]
     at = steps[0] if steps else len(trace.emissions) - 1
     guess = trace.guesses[at][0].page if trace.guesses[at] else ""
-    return found | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
+    return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
 
 
 def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:

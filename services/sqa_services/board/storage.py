@@ -195,21 +195,21 @@ def _version(connection: Connection) -> int:
     """The version of the tables; 0 where there are none."""
     tables = set(inspect(connection).get_table_names())
     if ABOUT.name in tables:
-        found = connection.execute(select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one_or_none()
-        if found is not None:
-            return int(found)
+        version = connection.execute(select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one_or_none()
+        if version is not None:
+            return int(version)
     return 1 if EVALUATIONS.name in tables else 0
 
 
 def _add_columns(connection: Connection) -> None:
     """Add the columns that tables of an older version lack."""
     for table in META.sorted_tables:
-        there = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        existing = {column["name"] for column in inspect(connection).get_columns(table.name)}
         for column in table.c:
-            if column.name not in there:
+            if column.name not in existing:
                 declared = CreateColumn(column).compile(dialect=connection.dialect)
-                other = "".join(f" REFERENCES {key.column.table.name} (id)" for key in column.foreign_keys)
-                connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {declared}{other}"))
+                references = "".join(f" REFERENCES {key.column.table.name} (id)" for key in column.foreign_keys)
+                connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {declared}{references}"))
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:

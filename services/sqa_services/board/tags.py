@@ -29,9 +29,9 @@ def tags_of(question: Question, category: str | None, guessable: Collection[str]
     start = min(len(question.words) // STEP * STEP, LAST)
     length = f"{start}+" if start == LAST else f"{start}-{start + STEP - 1}"
     sentences = f"{MANY}+" if len(question.sentences) >= MANY else str(len(question.sentences))
-    found = [f"category:{category}"] if category else []
+    category_tags = [f"category:{category}"] if category else []
     yes = "yes" if key(question.page) in guessable else "no"
-    return [*found, f"length:{length}", f"sentences:{sentences}", f"guessable:{yes}"]
+    return [*category_tags, f"length:{length}", f"sentences:{sentences}", f"guessable:{yes}"]
 
 
 @cache
@@ -52,4 +52,4 @@ def _categories() -> Mapping[str, str]:
     for tossup in texts.load_tossups():
         if tossup.page and tossup.category:
             counts.setdefault(key(tossup.page), Counter())[tossup.category] += 1
-    return {page: min(found, key=lambda name: (-found[name], name)) for page, found in counts.items()}
+    return {page: min(counter, key=lambda name: (-counter[name], name)) for page, counter in counts.items()}

@@ -98,12 +98,14 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
             raise
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
-            told = str(error).replace(f"{board.config.folder.absolute()}/", "").replace(f"{board.config.folder}/", "")
-            return queue.fail(board.engine, claimed, told, f"{where}: failed")
-    said = f"{where}: scored in {time.time() - start:.1f} s"
+            problem = (
+                str(error).replace(f"{board.config.folder.absolute()}/", "").replace(f"{board.config.folder}/", "")
+            )
+            return queue.fail(board.engine, claimed, problem, f"{where}: failed")
+    event = f"{where}: scored in {time.time() - start:.1f} s"
     if result["implausible"]:
-        said += f"; kept out of the rank: {'; '.join(result['implausible'])}"
-    taken = queue.finish(board.engine, claimed, result, details, said)
+        event += f"; kept out of the rank: {'; '.join(result['implausible'])}"
+    taken = queue.finish(board.engine, claimed, result, details, event)
     print(f"sqa: {name}: {'done' if taken else 'dropped, its lease had run out'}", file=sys.stderr)
     return taken
 
@@ -165,10 +167,10 @@ def _details(task: Task, examples: Sequence[Example], predictions: Sequence[Any]
 
 def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
     """The job metrics that have a value."""
-    found = {}
+    values = {}
     for name in names:
         try:
-            found[name] = JOB[name][0](job)
+            values[name] = JOB[name][0](job)
         except NotComputable:
             continue
-    return found
+    return values

@@ -175,20 +175,20 @@ def leaderboard(
 
     board = _board(context)
     parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
-    found = board.leaderboard(task, parsed, datasets or (), view, version)
+    ranked = board.leaderboard(task, parsed, datasets or (), view, version)
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(ranked, indent=2))
         return
-    metrics = list(found["metrics"])
+    metrics = list(ranked["metrics"])
     print("\t".join(["model", "dynascore", *metrics, "missing", "rank", "places", "made", "implausible"]))
-    for row in found["rows"]:
+    for row in ranked["rows"]:
         numbers = [row["dynascore"], *(row["metrics"].get(name) for name in metrics)]
         cells = ["n/a" if number is None else f"{number:.4f}" for number in numbers]
         places = "-".join(map(str, sorted(set(row["places"] or ()))))
         standing = [str(row["rank"] or "-"), places, "run here" if row["run_here"] else "unverified"]
         print("\t".join([row["model"], *cells, ",".join(row["missing"]), *standing, "; ".join(row["implausible"])]))
-    if found["refusal"]:
-        print(f"sqa: {found['refusal']}", file=sys.stderr)
+    if ranked["refusal"]:
+        print(f"sqa: {ranked['refusal']}", file=sys.stderr)
 
 
 @board_app.command("set-view")
@@ -203,11 +203,11 @@ def set_view(
     from sqa_services.board.dynascore import parse_weights
 
     board = _board(context)
-    known = [row["name"] for row in board.datasets(task)]
+    registered = [row["name"] for row in board.datasets(task)]
     named = ",".join(text if "=" in text else f"{text}=1" for text in datasets)
     metrics = None if weights is None else parse_weights(weights, board.task(task).metrics)
-    made = board.set_view(task, name, parse_weights(named, known), metrics)
-    print(f"view\tversion\n{made['name']}\t{made['version']}")
+    view = board.set_view(task, name, parse_weights(named, registered), metrics)
+    print(f"view\tversion\n{view['name']}\t{view['version']}")
 
 
 @board_app.command("invite")
@@ -220,8 +220,8 @@ def invite(
     board = _board(context)
     from sqa_services.board.accounts import invite as make
 
-    made = make(board.engine, uses, days)
-    print(f"invitation\tuses\tuntil\n{made['invitation']}\t{uses}\t{_date(made['until'])}")
+    invitation = make(board.engine, uses, days)
+    print(f"invitation\tuses\tuntil\n{invitation['invitation']}\t{uses}\t{_date(invitation['until'])}")
 
 
 @board_app.command("log")

@@ -83,9 +83,9 @@ def export(
 
     from sqa_services.play import export as exports
 
-    found = exports.export(_journal(games), output, players or ())
-    objects = [asdict(one) | {"folder": str(one.folder)} for one in found]
-    print_table(exports.HEADER, [one.cells() for one in found], as_json, objects)
+    exported = exports.export(_journal(games), output, players or ())
+    objects = [asdict(row) | {"folder": str(row.folder)} for row in exported]
+    print_table(exports.HEADER, [row.cells() for row in exported], as_json, objects)
     print(f"sqa: {output / exports.BUZZES}", file=sys.stderr)
 
 

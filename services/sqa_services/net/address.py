@@ -54,5 +54,5 @@ class Address:
         A page in a browser can have a name of its own point at this machine (DNS rebinding), and would then be allowed
         to read what a server here answers; its requests still carry that name.
         """
-        own = ("localhost", "127.0.0.1", "::1", self.host) if self.local else ()
-        return [f"[{name}]" if ":" in name else name for name in (*own, *self.names)] or ["*"]
+        local_names = ("localhost", "127.0.0.1", "::1", self.host) if self.local else ()
+        return [f"[{name}]" if ":" in name else name for name in (*local_names, *self.names)] or ["*"]

@@ -75,13 +75,13 @@ class _Played:
 def export(journal: Journal, output: Path, players: Sequence[str] = ()) -> list[Exported]:
     """Write the games of these players (none: all) to `output`.  Nothing to write: DataError."""
     played = list(_collected(journal, players).values())
-    done = [one for one in played if one.plays]
+    done = [entry for entry in played if entry.plays]
     if not done:
         raise DataError(f"{journal.path}: no finished question{' of these players' if players else ''}; play first")
-    found = [_contestant(one, output / f"{one.player}-{one.run.name}") for one in done]
-    buzzes = (line for one in done for line in _buzzes(one))
+    contestants = [_contestant(entry, output / f"{entry.player}-{entry.run.name}") for entry in done]
+    buzzes = (line for entry in done for line in _buzzes(entry))
     write_text(output / BUZZES, "".join(json.dumps(line) + "\n" for line in buzzes))
-    return found
+    return contestants
 
 
 def _collected(journal: Journal, players: Sequence[str]) -> dict[tuple[str, str], _Played]:
@@ -94,20 +94,20 @@ def _collected(journal: Journal, players: Sequence[str]) -> dict[tuple[str, str]
         for game in journal.games()
     }
     runs = _opened(game for game, plays in games.items() if plays)
-    found: dict[tuple[str, str], _Played] = {}
+    entries: dict[tuple[str, str], _Played] = {}
     for game, plays in games.items():
         for play in plays:
             run = runs[game.run]
             if run.translation != game.translation:
                 raise DataError(f"{game.run}: made again since game {game.id}, with another translation")
-            one = found.setdefault((play.player, game.run), _Played(play.player, run, {}, {}))
+            entry = entries.setdefault((play.player, game.run), _Played(play.player, run, {}, {}))
             if play.state == "done":
-                one.plays.setdefault(play.question, (game, play))
+                entry.plays.setdefault(play.question, (game, play))
             else:
-                one.lost += 1
+                entry.lost += 1
             if game.system is not None:
-                one.systems.setdefault(game.system, runs[game.system])
-    return found
+                entry.systems.setdefault(game.system, runs[game.system])
+    return entries
 
 
 def _opened(games: Iterable[Game]) -> dict[str, PlayedRun]:
@@ -118,10 +118,10 @@ def _opened(games: Iterable[Game]) -> dict[str, PlayedRun]:
     return {str(path): PlayedRun(name, read(path), parts) for path, name in zip(paths, names, strict=True)}
 
 
-def _buzzes(one: _Played) -> Iterator[dict[str, Any]]:
+def _buzzes(entry: _Played) -> Iterator[dict[str, Any]]:
     """The records of `sqa.data.human_buzzes`, a game's question one "game" for all who played it."""
-    for game, play in one.plays.values():
-        trace = rules.played(one.run.trace(play.question), play.step, play.answer)
+    for game, play in entry.plays.values():
+        trace = rules.played(entry.run.trace(play.question), play.step, play.answer)
         if play.step is not None:
             yield {
                 "qid": play.question,
@@ -134,76 +134,76 @@ def _buzzes(one: _Played) -> Iterator[dict[str, Any]]:
             }
 
 
-def _contestant(one: _Played, folder: Path) -> Exported:
+def _contestant(entry: _Played, folder: Path) -> Exported:
     """Write the player and the systems on the questions that the player finished."""
-    config = one.run.saved.config
-    chosen = [question for question in one.run.finished.questions if question.id in one.plays]
+    config = entry.run.saved.config
+    chosen = [question for question in entry.run.finished.questions if question.id in entry.plays]
     dataset = write_questions(folder / QUESTIONS, chosen)
     questions = load_questions(dataset.name)
-    shown = [replace(one.run.trace(q.id), question=q) for q in questions]
-    mine = [
-        rules.played(trace, one.plays[q.id][1].step, one.plays[q.id][1].answer)
+    shown = [replace(entry.run.trace(q.id), question=q) for q in questions]
+    traces_of_player = [
+        rules.played(trace, entry.plays[q.id][1].step, entry.plays[q.id][1].answer)
         for q, trace in zip(questions, shown, strict=True)
     ]
-    answers = folder / one.player / f"{one.player}.jsonl"
-    write_text(answers, "".join(f"{line}\n" for line in _answers(one, shown)))
+    answers = folder / entry.player / f"{entry.player}.jsonl"
+    write_text(answers, "".join(f"{line}\n" for line in _answers(entry, shown)))
     person = replace(
         config,
-        name=one.player,
+        name=entry.player,
         dataset=dataset,
         guesser=ComponentConfig(people.NAME, people.PersonConfig(str(answers.resolve()))),
         buzzer=ComponentConfig(people.NAME, people.PersonBuzzerConfig()),
         quality=(),
     )
-    written = _written(person, mine, _stages_of_person(person, one.run, questions), folder)
-    for system in {run.folder: run for run in (one.run, *one.systems.values())}.values():
+    written = _written(person, traces_of_player, _stages_of_person(person, entry.run, questions), folder)
+    for system in {run.folder: run for run in (entry.run, *entry.systems.values())}.values():
         traces = [replace(system.trace(q.id), question=q) for q in questions]
         restricted = replace(system.saved.config, name=system.name, dataset=dataset, quality=())
         _written(restricted, traces, _stages_of(system, dataset_fingerprint(questions)), folder)
-    outcomes = [rules.outcome(trace, ExpectedWins()) for trace in mine]
+    outcomes = [rules.outcome(trace, ExpectedWins()) for trace in traces_of_player]
     return Exported(
-        one.player,
-        one.run.name,
-        len(mine),
+        entry.player,
+        entry.run.name,
+        len(traces_of_player),
         sum(o.step is not None for o in outcomes),
         sum(o.right for o in outcomes),
         sum(o.ew for o in outcomes) / len(outcomes),
-        one.lost,
+        entry.lost,
         written,
     )
 
 
-def _answers(one: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
+def _answers(entry: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
     """The lines of `sqa_services.play.people`."""
     for trace in shown:
         if trace.emissions:
-            _, play = one.plays[trace.question.id]
+            _, play = entry.plays[trace.question.id]
             record = {"text": trace.prefixes.texts[-1], "step": play.step, "answer": play.answer}
             yield json.dumps(record, ensure_ascii=False)
 
 
 def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
     """The stages of a run, on other questions: the keys are those that running its config on them would have."""
-    store, made = Store(run.folder.parent), dict[str, Stage]()
+    store, stages = Store(run.folder.parent), dict[str, Stage]()
     before: tuple[str, ...] = ()
     for name in pipeline.STAGES[:-1]:
         if name in run.saved.stages:
             stage = store.stage(name, run.saved.stages[name])
-            made[name] = replace(stage, upstream=before, dataset=dataset)
-            before = (made[name].key,)
-    return made
+            stages[name] = replace(stage, upstream=before, dataset=dataset)
+            before = (stages[name].key,)
+    return stages
 
 
 def _stages_of_person(config: RunConfig, run: PlayedRun, questions: Sequence[Question]) -> dict[str, Stage]:
     """The run's translation, a person's guesses and buzzes."""
     dataset = dataset_fingerprint(questions)
-    made = {"translate": _stages_of(run, dataset)["translate"]}
+    stages = {"translate": _stages_of(run, dataset)["translate"]}
     parts = (("guess", GUESSERS, config.guesser, "translate"), ("buzz", BUZZERS, config.buzzer, "guess"))
     for name, registry, component, before in parts:
         assert component is not None
         built = registry.build(component.name, component.options)
-        made[name] = pipeline.stage_of(name, registry, component, built, (made[before].key,), dataset)
-    return made
+        stages[name] = pipeline.stage_of(name, registry, component, built, (stages[before].key,), dataset)
+    return stages
 
 
 def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping[str, Stage], runs: Path) -> Path:

@@ -21,20 +21,20 @@ class Titles:
 
         Case and accents make no difference; fewer than two letters find nothing.
         """
-        wanted = _plain(text)
-        if len(wanted) < 2:
+        prefix = _plain(text)
+        if len(prefix) < 2:
             return []
-        first = [title for plain, title in self._titles if plain.startswith(wanted)]
+        first = [title for plain, title in self._titles if plain.startswith(prefix)]
         if len(first) < SHOWN:
-            inner = f" {wanted}"
-            first += [title for plain, title in self._titles if inner in plain and not plain.startswith(wanted)]
+            inner = f" {prefix}"
+            first += [title for plain, title in self._titles if inner in plain and not plain.startswith(prefix)]
         return first[:SHOWN]
 
     def meant(self, text: str) -> str:
         """The one title that differs from a text in nothing but case, accents and punctuation; else the text."""
         plain = _plain(text)
-        found = [title for other, title in self._titles if other == plain]
-        return found[0] if len(found) == 1 else text
+        matches = [title for other, title in self._titles if other == plain]
+        return matches[0] if len(matches) == 1 else text
 
 
 def _plain(text: str) -> str:

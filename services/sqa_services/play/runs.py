@@ -32,7 +32,7 @@ class PlayedRun:
     def __init__(self, name: str, saved: RunFolder, parts: Parts | None = None) -> None:
         self.name, self.saved = name, saved
         self.finished: FinishedRun = saved.open(parts)
-        self._places = {question.id: place for place, question in enumerate(self.finished.questions)}
+        self._places = {question.id: index for index, question in enumerate(self.finished.questions)}
         self._lock = threading.Lock()  # traces keep the block that was read last
 
     @property
@@ -67,10 +67,10 @@ class PlayedRun:
             return []
         store = Store(self.folder.parent)
         stage = store.stage("guess", self.saved.stages["guess"])
-        found = {question.page for question in self.finished.questions}
+        pages = {question.page for question in self.finished.questions}
         for index in range(len(blocks_of(self.finished.questions, pipeline.BLOCK_SIZE))):
-            found.update(store.read(stage, index, GUESSES)["page"].words)
-        return sorted({answers.key(page): answers.canonical(page) for page in found if page.strip()}.values())
+            pages.update(store.read(stage, index, GUESSES)["page"].words)
+        return sorted({answers.key(page): answers.canonical(page) for page in pages if page.strip()}.values())
 
 
 def open_runs(paths: Sequence[Path], parts: Parts) -> list[PlayedRun]:
@@ -82,8 +82,10 @@ def open_runs(paths: Sequence[Path], parts: Parts) -> list[PlayedRun]:
 
 def opponents(run: PlayedRun, runs: Iterable[PlayedRun]) -> list[PlayedRun]:
     """The runs on the same questions that can be played against, its own first."""
-    others = [other for other in runs if other is not run]
-    return [other for other in (run, *others) if other.answers and other.finished.questions == run.finished.questions]
+    candidates = [other for other in runs if other is not run]
+    return [
+        other for other in (run, *candidates) if other.answers and other.finished.questions == run.finished.questions
+    ]
 
 
 def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> list[Question]:

@@ -120,8 +120,7 @@ class Rooms:
                 self.live[f"{live.name} (live)"] = live
         self.metric, self.timing = ExpectedWins(config.curve), config.timing
         self.curve = curve_named(config.curve, "--curve")
-        own = config.consent
-        text = own or files("sqa_services.play") / "page" / "consent.txt"
+        text = config.consent or files("sqa_services.play") / "page" / "consent.txt"
         self.consent = text.read_text(encoding="utf-8").strip()
         self.consent_hash = hashlib.sha256(self.consent.encode()).hexdigest()
         self.folder = config.games
@@ -195,15 +194,15 @@ class Rooms:
                 return run
         return PlayedRun(Path(folder).name, read(Path(folder)))
 
-    async def new_game(self, player: str, wanted: NewGame) -> str:
+    async def new_game(self, player: str, request: NewGame) -> str:
         """The id of a new game, as a player wants it."""
-        if wanted.run not in self.runs and wanted.run not in self.live:
+        if request.run not in self.runs and request.run not in self.live:
             raise Refused(400, "run: there is no such run here")
         id = "".join(secrets.choice(ALPHABET) for _ in range(6))
         seen = await asyncio.to_thread(self.journal.seen, player)
-        live = self.live.get(wanted.run)
-        known = self.parts.questions(live.dataset) if live else self.runs[wanted.run].finished.questions
-        chosen = drawn(known, wanted.questions, seen, secrets.randbits(32))
+        live = self.live.get(request.run)
+        questions = self.parts.questions(live.dataset) if live else self.runs[request.run].finished.questions
+        chosen = drawn(questions, request.questions, seen, secrets.randbits(32))
         if not chosen:
             raise Refused(409, "you have seen all questions of this run")
         if live:
@@ -212,13 +211,13 @@ class Rooms:
                 run = await asyncio.to_thread(made_for_game, live, chosen, folder, self.parts)
             against = [run] if run.answers else []
         else:
-            run = self.runs[wanted.run]
+            run = self.runs[request.run]
             against = opponents(run, self.runs.values())
-        rival = next((other for other in against if other.name == wanted.system), against[0] if against else None)
-        if wanted.mode == "system" and rival is None:
+        rival = next((other for other in against if other.name == request.system), against[0] if against else None)
+        if request.mode == "system" and rival is None:
             raise Refused(400, "system: this run has no guesser and buzzer to play against")
         ids, beside = tuple(question.id for question in chosen), None if rival is None else str(rival.folder)
-        game = Game(id, str(run.folder), run.translation, beside, wanted.mode, wanted.pace, ids)
+        game = Game(id, str(run.folder), run.translation, beside, request.mode, request.pace, ids)
         await asyncio.to_thread(self.journal.add_game, game, player)
         return id
 

@@ -158,7 +158,7 @@ class Table:
             raise Refused(409, "this question is not over")
         seat.ready = True
         for other in self.seats:
-            other.send({"type": "ready", "me": other.ready, "all": all(one.ready for one in self.seats)})
+            other.send({"type": "ready", "me": other.ready, "all": all(each.ready for each in self.seats)})
         self._touch()
 
     def buzz(self, seat: Seat) -> None:
@@ -264,10 +264,10 @@ class Table:
                 seat.result = self._revealed(trace, seat.outcome)
                 seat.send(seat.result)
 
-    def _revealed(self, trace: QuestionTrace, mine: Outcome) -> Event:
+    def _revealed(self, trace: QuestionTrace, outcome: Outcome) -> Event:
         """All there is to know about the question, for one who is done with it."""
         question, system = trace.question, self._system
-        theirs = None if system is None else rules.outcome(system.trace(question.id), self._metric)
+        rival = None if system is None else rules.outcome(system.trace(question.id), self._metric)
         plain = trace.prefixes.append_only
         words = list(trace.prefixes.words) if plain else " ".join(filter(None, trace.hypotheses)).split()
         same = system is self._shown and plain
@@ -279,10 +279,8 @@ class Table:
             "reference": question.reference_text,
             "translation": words,
             "marks": plain,
-            "mine": asdict(mine),
-            "system": None
-            if theirs is None or system is None
-            else {**asdict(theirs), "name": system.name, "same": same},
+            "mine": asdict(outcome),
+            "system": None if rival is None or system is None else {**asdict(rival), "name": system.name, "same": same},
         }
 
     def _count(self) -> None:
@@ -299,12 +297,12 @@ class Table:
         """The players' points on a question; the system's go to its totals."""
         if self.game.mode == "two":
             return rules.points([_when(outcome, seconds) for outcome, seconds in seats])
-        [(mine, _)] = seats
-        if self.game.mode == "alone" or self._system is None or mine is None:
-            return rules.points([_when(mine, 0.0)])
-        theirs = rules.outcome(self._system.trace(question), self._metric)
-        won = rules.points([_when(mine, mine.fraction), _when(theirs, theirs.fraction)])
-        self.rival.add(theirs, won[1])
+        [(outcome, _)] = seats
+        if self.game.mode == "alone" or self._system is None or outcome is None:
+            return rules.points([_when(outcome, 0.0)])
+        rival = rules.outcome(self._system.trace(question), self._metric)
+        won = rules.points([_when(outcome, outcome.fraction), _when(rival, rival.fraction)])
+        self.rival.add(rival, won[1])
         return won[:1]
 
     def _scores(self, seat: Seat, given: list[int] | None) -> Event:
@@ -360,12 +358,12 @@ class Table:
         """Take up the game after the last question that was begun."""
         plays = self._journal.plays(self.game.id)
         self._place = 1 + max((play.place for play in plays), default=-1)
-        for place in range(self._place):
-            here = {play.seat: play for play in plays if play.place == place and play.state == "done"}
+        for index in range(self._place):
+            here = {play.seat: play for play in plays if play.place == index and play.state == "done"}
             seats = [here.get(seat.number) for seat in self.seats]
             done = [(self._outcome(play), None if play is None else play.seconds) for play in seats]
             if here:
-                given = self._points(self.game.questions[place], done)
+                given = self._points(self.game.questions[index], done)
                 for seat, (outcome, _) in zip(self.seats, done, strict=True):
                     if outcome is not None:
                         seat.totals.add(outcome, given[seat.number])

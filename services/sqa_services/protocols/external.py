@@ -137,8 +137,8 @@ class External:
         asked = [*groups, np.sum(np.asarray(groups, dtype=np.float64), axis=0)]
         if len(groups) == 1:
             asked = [groups[0]]
-        found = [self._number(self._ask([eval_request([group])], 1, self.config.timeout)[0]) for group in asked]
-        return found * 2 if len(groups) == 1 else found
+        scores = [self._number(self._ask([eval_request([group])], 1, self.config.timeout)[0]) for group in asked]
+        return scores * 2 if len(groups) == 1 else scores
 
     def close(self) -> None:
         """Ends the program; one that does not end at the end of its input is killed."""
@@ -161,12 +161,12 @@ class External:
         self.size = len(stats)
         if self.config.eval_lines == "auto" and self.size > 1:
             # a SCORE line sent along shows by its reply, which is longer than a score, how many lines EVAL gave
-            evaluate, wanted = eval_request([stats]), self.config.timeout
-            first, second = self._ask([evaluate, HANDSHAKE], 2, wanted)
+            evaluate, timeout = eval_request([stats]), self.config.timeout
+            first, second = self._ask([evaluate, HANDSHAKE], 2, timeout)
             self._number(first)
             self._each = len(second.split()) == 1
             if self._each:
-                self._ask([], 1, wanted)
+                self._ask([], 1, timeout)
 
     @property
     def _who(self) -> str:
@@ -188,8 +188,8 @@ class External:
         return numbers[0]
 
     def _stderr(self) -> str:
-        said = self._err.decode("utf-8", "replace").strip()
-        return f"; on stderr: {said[-SHOWN:]!r}" if said else ""
+        text = self._err.decode("utf-8", "replace").strip()
+        return f"; on stderr: {text[-SHOWN:]!r}" if text else ""
 
     def _ask(self, requests: Sequence[str], replies: int, timeout: float) -> list[str]:
         """Sends lines and reads exactly `replies` lines."""
@@ -200,8 +200,8 @@ class External:
         if requests and self._out:
             raise RemoteProtocolError(f"{self._who}: spoke without being asked: {self._shown()}")
         self._talk(pending, replies, deadline)
-        *found, self._out = self._out.split(b"\n", replies)
-        return [line.decode("utf-8", "replace").strip() for line in found]
+        *lines, self._out = self._out.split(b"\n", replies)
+        return [line.decode("utf-8", "replace").strip() for line in lines]
 
     def _talk(self, pending: bytes, replies: int, deadline: float) -> None:
         """Writes `pending` while stdout and stderr are read, until `replies` lines are there."""
@@ -329,7 +329,7 @@ class ExternalMetric:
 
 def _files_digest(command: Sequence[str]) -> str:
     """sha256 over the program and those of its arguments that are files; "" where none is."""
-    paths = [Path(found) for found in (shutil.which(command[0]), *command[1:]) if found and Path(found).is_file()]
+    paths = [Path(word) for word in (shutil.which(command[0]), *command[1:]) if word and Path(word).is_file()]
     return digest([file_digest(path) for path in paths]) if paths else ""
 
 

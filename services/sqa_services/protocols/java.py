@@ -45,6 +45,6 @@ def hashtable_order(keys: Iterable[str]) -> list[str]:
         moved = [key]
         if len(order) >= int(size * 0.75):  # each entry goes to the head of its bucket in a larger table
             size, moved, order = 2 * size + 1, [*order, key], []
-        for one in moved:
-            insort_left(order, one, key=from_the_end)
+        for entry in moved:
+            insort_left(order, entry, key=from_the_end)
     return order

@@ -37,9 +37,9 @@ def command(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> tuple[str, ...]:
 
 def jar() -> Path:
     """meteor-1.5.jar with its data folder beside it."""
-    own = os.environ.get("SQA_METEOR_JAR")
-    if own:
-        path = Path(own)
+    configured = os.environ.get("SQA_METEOR_JAR")
+    if configured:
+        path = Path(configured)
     else:
         package = find_spec("pycocoevalcap")
         if package is None or not package.submodule_search_locations:

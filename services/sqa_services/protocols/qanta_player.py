@@ -30,14 +30,14 @@ class Player:
     def act(self, texts: Sequence[str]) -> list[Act]:
         """An act for each text, which depends on that text alone; texts that begin alike share their work."""
         words = [tuple(text.split()) for text in texts]
-        found: dict[tuple[str, ...], Act] = {(): Act("", False)}
+        by_text: dict[tuple[str, ...], Act] = {(): Act("", False)}
         longest: tuple[str, ...] = ()
         acts: list[Act] = []
         for text in sorted(set(words) - {()}, reverse=True):  # a text that begins another one comes right after it
             if longest[: len(text)] != text:
                 longest, acts = text, self._acts(text)
-            found[text] = acts[len(text) - 1]
-        return [found[text] for text in words]
+            by_text[text] = acts[len(text) - 1]
+        return [by_text[text] for text in words]
 
     def _acts(self, words: Sequence[str]) -> list[Act]:
         """The act after each word."""

@@ -91,8 +91,8 @@ class Sacrebleu:
         self._segments += 1
         if self._segments % REMEMBERED == 0:
             self._forget()
-        [found] = self.scorer._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
-        return [float(value) for value in found]
+        [stats] = self.scorer._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
+        return [float(value) for value in stats]
 
     def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
         total = [math.fsum(values) for values in zip(*groups, strict=True)]
@@ -131,8 +131,8 @@ class Sacrebleu:
 
     def _forget(self) -> None:
         tokenizer = getattr(self.scorer, "tokenizer", None)
-        for one in (tokenizer, getattr(tokenizer, "_post_tokenizer", None)):
-            clear = getattr(type(one).__call__, "cache_clear", None)
+        for cached in (tokenizer, getattr(tokenizer, "_post_tokenizer", None)):
+            clear = getattr(type(cached).__call__, "cache_clear", None)
             if clear is not None:
                 clear()
 
@@ -233,8 +233,8 @@ def main(config: ScorerConfig) -> None:
     each = config.eval_lines == "each" or (config.eval_lines is None and config.metric == "meteor")
     answers = backend(config)
     try:
-        heard = serve(Scorer(answers, each), sys.stdin.buffer, sys.stdout.buffer)
+        was_read = serve(Scorer(answers, each), sys.stdin.buffer, sys.stdout.buffer)
     finally:
         answers.close()
-    if not heard:  # or Python would complain at its end about what it could not write
+    if not was_read:  # or Python would complain at its end about what it could not write
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -94,8 +94,8 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
         print(f"sqa: {error}", file=sys.stderr)
         return 1
     if arguments.as_json:
-        found = {"valid": not report.problems, "problems": report.problems, "messages": report.messages}
-        print(json.dumps(found | {"sequences": report.sequences, "score": report.score}, ensure_ascii=False, indent=2))
+        result = {"valid": not report.problems, "problems": report.problems, "messages": report.messages}
+        print(json.dumps(result | {"sequences": report.sequences, "score": report.score}, ensure_ascii=False, indent=2))
     return 1 if report.problems else 0
 
 
@@ -103,10 +103,10 @@ def parse_arguments(words: Sequence[str]) -> Arguments | None:
     """None where the original says how it is called.  Words that begin with no "-" are ignored, as it does."""
     paths: dict[str, Path] = {}
     flags: set[str] = set()
-    rest = iter(words)
-    for word in rest:
+    remaining = iter(words)
+    for word in remaining:
         if word in ("-testFile", "-gsFile", "--template") and word not in paths:
-            value = next(rest, None)
+            value = next(remaining, None)
             if value is None:
                 return None
             paths[word] = Path(value)
@@ -194,20 +194,20 @@ def _submitted(arguments: Arguments, report: Report) -> dict[str, str] | None:
             report.problem("One story is missing some attributes.", story.key)
             if not arguments.all_errors:
                 return None
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for story in stories:
         if story.key is None:
             continue  # told above
-        if found.get(story.key) is not None:
+        if by_key.get(story.key) is not None:
             report.problem("One photo sequence has more than one stories.", story.key)
             if not arguments.all_errors:
                 return None
         else:
-            found[story.key] = story.text or ""
+            by_key[story.key] = story.text or ""
     if not report.problems:
         report.say("[Passed] Test file is in valid JSON syntax.")
         report.say("[Passed] Each photo sequence has only one story.")
-    return found
+    return by_key
 
 
 def submission(document: Json) -> list[Story]:
@@ -215,10 +215,10 @@ def submission(document: Json) -> list[Story]:
     stories = _object(document).get("output_stories")
     if stories is None:
         raise Uncaught("the file has no output_stories (the original ends with a NullPointerException)")
-    found = [None if item is None else _story(_object(item)) for item in _array(stories)]
-    if None in found:
+    parsed = [None if item is None else _story(_object(item)) for item in _array(stories)]
+    if None in parsed:
         raise Uncaught("output_stories holds a null or a comma too many (the original: a NullPointerException)")
-    return [story for story in found if story is not None]
+    return [story for story in parsed if story is not None]
 
 
 def _story(item: dict[str, Json]) -> Story:
@@ -246,7 +246,7 @@ def gold_stories(document: Json) -> dict[str, list[str]]:
             by_story.setdefault(annotation.story, []).append(annotation)
     except JsonSyntax as error:
         raise Uncaught(f"the gold file: {error}") from error
-    found: dict[str, list[str]] = {}
+    by_sequence: dict[str, list[str]] = {}
     for story in hashtable_order(by_story):
         annotations = by_story[story]
         key = _key([annotation.photo for annotation in annotations])
@@ -254,8 +254,8 @@ def gold_stories(document: Json) -> dict[str, list[str]]:
             raise Uncaught(f"the gold file: story {story} has an annotation without worker_arranged_photo_order")
         ordered = sorted(annotations, key=lambda annotation: annotation.order or 0)
         text = "".join(f"{_java(annotation.text)} " for annotation in ordered).strip(BLANKS)
-        found.setdefault(key, []).append(text)
-    return _ordered(found, found)
+        by_sequence.setdefault(key, []).append(text)
+    return _ordered(by_sequence, by_sequence)
 
 
 def _annotations(value: Json) -> list[_Annotation]:
@@ -292,10 +292,10 @@ def _ordered(gold: dict[str, list[str]], keys: Iterable[str]) -> dict[str, list[
 def _within(gold: dict[str, list[str]], template: Path) -> dict[str, list[str]]:
     """The gold stories whose sequences the template has."""
     try:
-        wanted = {story.key for story in submission(_document(template))}
+        keys = {story.key for story in submission(_document(template))}
     except JsonSyntax as error:
         raise Uncaught(f"{template}: {error}") from error
-    return _ordered(gold, [key for key in gold if key in wanted])
+    return _ordered(gold, [key for key in gold if key in keys])
 
 
 # ------------------------------------------------------------------------------------------------- small readers

@@ -89,8 +89,8 @@ class SimulevalTranslator:
         """Emissions of whole questions: sentence by sentence, every source knows its length."""
         return emissions_of(self.translate, questions)
 
-    def _pushpop(self, place: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
-        segment = self._empty(finished=True) if word is None else self._text(index=place, content=word, finished=ended)
+    def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
+        segment = self._empty(finished=True) if word is None else self._text(index=index, content=word, finished=ended)
         with self._code.running():
             output = self.agent.pushpop(segment)
         if not isinstance(output, self._segment):
@@ -107,20 +107,20 @@ class SimulevalTranslator:
 
 def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exception]) -> Iterator[str]:
     """Words of one sentence, as SimulEval drives an agent."""
-    ended, place, idle = False, 0, 0
+    ended, index, idle = False, 0, 0
     while idle <= PATIENCE:
         word = None if ended else next(source, None)
         if word is None:
-            ended, place, idle = True, 0, idle + 1
+            ended, index, idle = True, 0, idle + 1
         else:
             ended = length_hint(source, 1) == 0
             if ended and next(source, None) is not None:
                 raise DataError("the source went on after the length that its __length_hint__ gave")
-        words, finished = pushpop(place, word, ended)
+        words, finished = pushpop(index, word, ended)
         yield from words
         if finished:
             return
-        place += 1
+        index += 1
     raise failure(f"did not finish within {PATIENCE} steps after the end of a sentence")
 
 
@@ -129,11 +129,11 @@ def emissions_of(translate: Translate, questions: Sequence[Question]) -> list[li
     return [[emission for i in range(len(q.sentences)) for emission in _emissions(translate, q, i)] for q in questions]
 
 
-def _emissions(translate: Translate, question: Question, place: int) -> Iterator[Emission]:
-    source = iter(question.sentences[place])
+def _emissions(translate: Translate, question: Question, index: int) -> Iterator[Emission]:
+    source = iter(question.sentences[index])
     for token in translate(source):
         left = length_hint(source)
-        yield Emission(place, token, len(question.sentences[place]) - left, left == 0)
+        yield Emission(index, token, len(question.sentences[index]) - left, left == 0)
 
 
 def build(config: SimulevalConfig) -> SimulevalTranslator:
@@ -149,19 +149,19 @@ def _agent_class(agent: str) -> tuple[type[GenericAgent], Code]:
     """The class that "file.py:Name" or "module:Name" names, and the code that it is in."""
     from simuleval.agents import GenericAgent
 
-    place, _, name = agent.rpartition(":")
-    if in_file(agent) and not Path(place).is_file():
-        raise ConfigError(f"agent: no such file: {place}")
+    module_name, _, name = agent.rpartition(":")
+    if in_file(agent) and not Path(module_name).is_file():
+        raise ConfigError(f"agent: no such file: {module_name}")
     try:
         code = Code.at(agent)
     except ModuleNotFoundError as error:
         raise ConfigError(f"agent: {agent} needs the Python module {error.name!r}, which is not installed") from error
     except ConfigError as error:
         raise ConfigError([f"agent: {problem}" for problem in error.problems]) from error
-    found = getattr(code.root, name, None)
-    if not (inspect.isclass(found) and issubclass(found, GenericAgent)):
-        raise ConfigError(f"agent: {place} has no SimulEval agent class {name!r} (a subclass of GenericAgent)")
-    return found, code
+    agent_class = getattr(code.root, name, None)
+    if not (inspect.isclass(agent_class) and issubclass(agent_class, GenericAgent)):
+        raise ConfigError(f"agent: {module_name} has no SimulEval agent class {name!r} (a subclass of GenericAgent)")
+    return agent_class, code
 
 
 class _Parser(argparse.ArgumentParser):
@@ -221,8 +221,8 @@ def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments
             if file.is_file():
                 digest.update(f"\0{file.name}\0".encode())
                 digest.update(bytes.fromhex(file_digest(file)))
-    own = getattr(agent, "fingerprint", None)
-    if callable(own):
+    own_fingerprint = getattr(agent, "fingerprint", None)
+    if callable(own_fingerprint):
         with code.running():
-            digest.update(f"\0{own()}".encode())
+            digest.update(f"\0{own_fingerprint()}".encode())
     return digest.hexdigest()

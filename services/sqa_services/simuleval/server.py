@@ -178,11 +178,11 @@ def _segment(body: bytes) -> Segment:
     """The source segment in a body.  Anything else: ValueError, TypeError or KeyError."""
     from simuleval.data.segments import segment_from_json_string
 
-    found = parse_json(body)
-    if not isinstance(found, dict) or not isinstance(found.get("config", {}), dict):
+    value = parse_json(body)
+    if not isinstance(value, dict) or not isinstance(value.get("config", {}), dict):
         raise ValueError("an object was expected, and one as its config")
-    kind = found["data_type"]
-    if kind in ("speech", "speech_text") or (kind == "text" and not isinstance(found.get("content"), str)):
+    kind = value["data_type"]
+    if kind in ("speech", "speech_text") or (kind == "text" and not isinstance(value.get("content"), str)):
         raise ValueError("a segment of text was expected")
     return segment_from_json_string(body.decode("utf-8"))
 

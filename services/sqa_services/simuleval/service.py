@@ -56,16 +56,16 @@ class SimulevalServiceTranslator:
         """Emissions of whole questions: sentence by sentence, every source knows its length."""
         return emissions_of(self.translate, questions)
 
-    def _pushpop(self, place: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
+    def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
         """The words of the segment that comes back, and whether it is the last."""
-        self._service.text("PUT", "/input", _segment(place, word, ended))
-        found = self._service.json("GET", "/output")
-        said = found if isinstance(found, dict) else {}
-        content, finished, empty = said.get("content"), said.get("finished"), said.get("is_empty", False)
+        self._service.text("PUT", "/input", _segment(index, word, ended))
+        reply = self._service.json("GET", "/output")
+        segment = reply if isinstance(reply, dict) else {}
+        content, finished, empty = segment.get("content"), segment.get("finished"), segment.get("is_empty", False)
         if isinstance(finished, bool) and (empty is True or isinstance(content, str)):
             return [] if empty else str(content).split(), finished
         expected = "a segment of text with content, finished and is_empty was expected"
-        raise self._service.problem("GET", "/output", f"{expected}, it said {str(found)[:80]!r}")
+        raise self._service.problem("GET", "/output", f"{expected}, it said {str(reply)[:80]!r}")
 
 
 def _segment(index: int, word: str | None, finished: bool) -> dict[str, Any]:

@@ -78,7 +78,7 @@ class OfFacts(MWERSegmenterBasedLatencyScorer):
                 log = Path(folder) / "instances.log"
                 log.write_text("".join(_line(*pair) for pair in pairs), encoding="utf-8")
                 lines = judged_lines(str(log), FactOptions(self.args.sqa_pair, sources=sources))
-            return LatencyScores(ideal_latency=self.metric.score(np.sum([one.stats(side) for one in lines], axis=0)))
+            return LatencyScores(ideal_latency=self.metric.score(np.sum([line.stats(side) for line in lines], axis=0)))
         except SqaError as error:
             raise SystemExit(f"sqa: {error}") from error
 

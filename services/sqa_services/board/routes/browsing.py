@@ -52,7 +52,7 @@ def viewer_page(board: Board, code: str, model: str, dataset: str, example: str)
     if task.traces is None:
         raise NotFound(f"{code}: its examples are not translated word by word")
     examples, responses = _answered(board, code, model, dataset)
-    chosen = [place for place, known in enumerate(examples) if known["id"] == example]
+    chosen = [index for index, row in enumerate(examples) if row["id"] == example]
     if not chosen:
         raise NotFound(f"{dataset}: has no example {example!r}")
     [trace] = task.traces([examples[chosen[0]]], [responses[chosen[0]]])

@@ -22,7 +22,7 @@ DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
 def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
     """Tasks, data sets, whether a worker runs; `guarded`: who writes needs a token."""
 
-    told = [
+    descriptions = [
         {
             "code": task.code,
             "input_keys": task.input_keys,
@@ -36,7 +36,7 @@ def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
     @app.get("/api/tasks", responses=ERRORS)
     async def tasks() -> list[dict[str, Any]]:
         """The tasks, their metrics and default weights."""
-        return told
+        return descriptions
 
     @app.get("/api/status")
     def status() -> dict[str, Any]:

@@ -47,10 +47,10 @@ class Who:
         given = given_token(request.headers)
         if same(given, self._token or ""):
             return accounts.ORGANISER
-        found = accounts.account_of(self._board.engine, given)
-        if found is None:
+        account = accounts.account_of(self._board.engine, given)
+        if account is None:
             raise HTTPException(401, "this is nobody's token", {"WWW-Authenticate": "Bearer"})
-        return found
+        return account
 
 
 def add_people(app: FastAPI, board: Board, who: Who) -> None:
@@ -101,7 +101,7 @@ def add_data(app: FastAPI, board: Board, who: Who) -> None:
 def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
     """Submissions, by their owners."""
     asks = Depends(who)
-    held, one = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
+    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
 
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, responses=ERRORS, openapi_extra=SUBMISSION)
     async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = asks) -> dict[str, Any]:
@@ -109,13 +109,13 @@ def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
         nonlocal held
         body = await request.body()
         if held and held + len(body) > MOST_HELD:
-            told = "many submissions are being checked; send it again later"
-            raise HTTPException(503, told, {"Retry-After": "60"})
+            problem = "many submissions are being checked; send it again later"
+            raise HTTPException(503, problem, {"Retry-After": "60"})
         held += len(body)
         try:
             await to_thread.run_sync(_admit, board, task, name, caller, per_day)
             register = partial(board.register_model, task, name, "submission", body, caller)
-            return await to_thread.run_sync(register, limiter=one)
+            return await to_thread.run_sync(register, limiter=one_at_a_time)
         finally:
             held -= len(body)
 

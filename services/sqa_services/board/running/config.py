@@ -23,9 +23,9 @@ UNTIL = "buzz"  # the board scores by itself
 
 
 def answer(
-    config: RunConfig, questions: Sequence[Question], work: Path, said: Callable[[QuestionTrace], Response]
+    config: RunConfig, questions: Sequence[Question], work: Path, respond: Callable[[QuestionTrace], Response]
 ) -> tuple[list[Response], Job]:
-    """`said` of every trace, and how the run went; the store below `work` keeps what a killed run had made.
+    """`respond` of every trace, and how the run went; the store below `work` keeps what a killed run had made.
 
     Inside `scheduled(...)` the blocks are spread, and this process loads no model.  Time and memory of such a run tell
     nothing of the model: they are not known.
@@ -33,14 +33,14 @@ def answer(
     scheduler = current()
     if scheduler is not None:
         traces = _spread(scheduler, config, questions)
-        return [said(trace) for trace in traces], Job(len(questions), None, None)
+        return [respond(trace) for trace in traces], Job(len(questions), None, None)
     with PeakMemory() as memory:
         start = time.perf_counter()
         result = pipeline.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
         seconds = time.perf_counter() - start
-        responses = [said(trace) for trace in result.traces]
+        responses = [respond(trace) for trace in result.traces]
     blocks = len(blocks_of(result.questions, pipeline.BLOCK_SIZE))
-    whole = all(made == blocks for made in result.made.values())  # nothing was taken from the store
+    whole = all(computed == blocks for computed in result.made.values())  # nothing was taken from the store
     return responses, Job(len(questions), seconds if whole else None, memory.peak)
 
 

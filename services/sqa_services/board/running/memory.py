@@ -27,5 +27,5 @@ class PeakMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._told:
-            found = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
-            self.peak = int(found[1]) * 1024 if found else None
+            match = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
+            self.peak = int(match[1]) * 1024 if match else None

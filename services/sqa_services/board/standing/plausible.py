@@ -60,16 +60,16 @@ def _blind_buzzes(traces: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def _blind_words(traces: Sequence[QuestionTrace]) -> Iterator[str]:
-    said = {" ".join(e.token for e in t.emissions[: _blind_steps(t)]) for t in traces} - {""}
-    starts = {text for text in said if not any(other != text and other.startswith(text) for other in said)}
+    texts = {" ".join(e.token for e in t.emissions[: _blind_steps(t)]) for t in traces} - {""}
+    starts = {text for text in texts if not any(longer != text and longer.startswith(text) for longer in texts)}
     if len(starts) > 1:
         yield f"writes {len(starts)} different texts before any source word: of a question nothing was known then"
 
 
 def _blind_guesses(traces: Sequence[QuestionTrace]) -> Iterator[str]:
-    said = {key(g[0].page) for t in traces if t.guesses is not None for g in t.guesses[: _blind_steps(t)] if g}
-    if len(said) > 1:
-        yield f"guesses {len(said)} different pages before any source word: of a question nothing was known then"
+    pages = {key(g[0].page) for t in traces if t.guesses is not None for g in t.guesses[: _blind_steps(t)] if g}
+    if len(pages) > 1:
+        yield f"guesses {len(pages)} different pages before any source word: of a question nothing was known then"
 
 
 def _blind_steps(trace: QuestionTrace) -> int:
@@ -81,19 +81,19 @@ def _early(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     long = [t for t in _long(traces) if t.guesses is not None]
     first = [t.fraction[np.argmax(t.correct)] for t in long if t.correct.any()]  # of the source, at the right answer
     for read, share in EARLY:
-        found = sum(fraction <= read for fraction in first)
-        if found >= FEW and found > share * len(long):
-            yield f"knows the answer to {found} of {len(long)} questions within {read:.0%} of the source"
+        count = sum(fraction <= read for fraction in first)
+        if count >= FEW and count > share * len(long):
+            yield f"knows the answer to {count} of {len(long)} questions within {read:.0%} of the source"
             return
 
 
 def _ahead(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     long = [t for t in _long(traces) if len(t.emissions)]
     lags = [_lag(t) for t in long]
-    found = sum(lag < AHEAD for lag in lags)
-    if found > AHEAD_QUESTIONS * len(long):
+    count = sum(lag < AHEAD for lag in lags)
+    if count > AHEAD_QUESTIONS * len(long):
         yield (
-            f"delays below the possible: the translation runs ahead of its source in {found} of {len(long)} questions, "
+            f"delays below the possible: the translation runs ahead of its source in {count} of {len(long)} questions, "
             f"by {-min(lags):.0%} of the source at most"
         )
 
@@ -106,10 +106,10 @@ def _lag(trace: QuestionTrace) -> float:
 
 def _copied(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     shared = [overlap(" ".join(t.hypotheses), t.question.reference_text) for t in _long(traces)]
-    found = [share for share in shared if share > OVERLAP]
-    how = "to the letter" if found and min(found) == 1 else "but for a few words"
-    if len(found) >= FEW and len(found) > COPIED * len(shared):
-        yield f"has the human reference {how} in {len(found)} of {len(shared)} questions"
+    copies = [share for share in shared if share > OVERLAP]
+    how = "to the letter" if copies and min(copies) == 1 else "but for a few words"
+    if len(copies) >= FEW and len(copies) > COPIED * len(shared):
+        yield f"has the human reference {how} in {len(copies)} of {len(shared)} questions"
     elif len(shared) >= FEW and np.mean(shared) > MEAN_OVERLAP:
         yield f"shares {np.mean(shared):.0%} of its words with the human reference, more than a translation does"
 
@@ -119,16 +119,16 @@ def overlap(text: str, other: str) -> float:
 
     0 where neither has a word.  By bits of whole numbers: H. Hyyrö, Bit-parallel LCS-length computation, 2004.
     """
-    mine, theirs = (re.findall(r"\w+", one.lower()) for one in (text, other))
+    words, other_words = (re.findall(r"\w+", side.lower()) for side in (text, other))
     at: dict[str, int] = {}
-    for place, word in enumerate(mine):
-        at[word] = at.get(word, 0) | 1 << place
-    unmatched = whole = (1 << len(mine)) - 1
-    for word in theirs:
+    for position, word in enumerate(words):
+        at[word] = at.get(word, 0) | 1 << position
+    unmatched = whole = (1 << len(words)) - 1
+    for word in other_words:
         hits = unmatched & at.get(word, 0)
         unmatched = (unmatched + hits | unmatched - hits) & whole
-    common = len(mine) - unmatched.bit_count()
-    return 2 * common / (len(mine) + len(theirs)) if mine or theirs else 0.0
+    common = len(words) - unmatched.bit_count()
+    return 2 * common / (len(words) + len(other_words)) if words or other_words else 0.0
 
 
 def _length(traces: Sequence[QuestionTrace]) -> Iterator[str]:
@@ -143,9 +143,9 @@ def _length(traces: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def _tried(traces: Sequence[QuestionTrace]) -> Iterator[str]:
-    found = [t.question.id for t in traces if t.guesses is not None and _most_tried(t) > TRIED]
-    if found:
-        yield f"tries more than {TRIED} answers at one source word in {len(found)} questions, first {found[0]}"
+    ids = [t.question.id for t in traces if t.guesses is not None and _most_tried(t) > TRIED]
+    if ids:
+        yield f"tries more than {TRIED} answers at one source word in {len(ids)} questions, first {ids[0]}"
 
 
 def _most_tried(trace: QuestionTrace) -> int:
@@ -156,8 +156,8 @@ def _most_tried(trace: QuestionTrace) -> int:
 
 
 def _one_answer(traces: Sequence[QuestionTrace]) -> Iterator[str]:
-    given = {key(g[0].page) if g else "" for t in traces if t.guesses is not None for g in t.guesses[-1:]}
-    if len(given) == 1 and len({key(t.question.page) for t in traces}) >= SAME_ANSWER and given != {""}:
+    answers = {key(g[0].page) if g else "" for t in traces if t.guesses is not None for g in t.guesses[-1:]}
+    if len(answers) == 1 and len({key(t.question.page) for t in traces}) >= SAME_ANSWER and answers != {""}:
         yield "gives one and the same answer to every question"
 
 

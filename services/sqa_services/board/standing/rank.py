@@ -50,11 +50,11 @@ def rank(
     data_weights: Mapping[str, float],
     weights: Mapping[str, float],
     details: Details,
-    known: Places,
+    cache: Places,
 ) -> dict[str, Any]:
     """The rows of a leaderboard, best first, and why there is no Dynascore, if there is none."""
-    found, marks, ids = _values(done), _marks(models, done, data_weights), _ids(done)
-    rows = [_row(task, model, data_weights, found, marks, weights) for model in models]
+    values, marks, ids = _values(done), _marks(models, done, data_weights), _ids(done)
+    rows = [_row(task, model, data_weights, values, marks, weights) for model in models]
     ranked = [row for row in rows if not row["missing"] and not row["implausible"]]
     refusal = None
     try:
@@ -64,12 +64,12 @@ def rank(
         refusal, scores = str(error), [None] * len(ranked)
     for row, score in zip(ranked, scores, strict=True):
         row["dynascore"] = score
-    _add_places(task, ranked, data_weights, ids, details, known)
+    _add_places(task, ranked, data_weights, ids, details, cache)
     rows.sort(key=lambda row: _order(row, task))
     best = [row for row in rows if not row["missing"] and not row["implausible"]]
-    for place, row in enumerate(best):
-        same = place and _order(best[place - 1], task) == _order(row, task)
-        row["rank"] = best[place - 1]["rank"] if same else place + 1
+    for index, row in enumerate(best):
+        same = index and _order(best[index - 1], task) == _order(row, task)
+        row["rank"] = best[index - 1]["rank"] if same else index + 1
     return {"refusal": refusal, "rows": rows}
 
 
@@ -77,13 +77,13 @@ def _row(
     task: Task,
     model: Mapping[str, Any],
     data_weights: Mapping[str, float],
-    found: Mapping[tuple[str, str], Mapping[str, float]],
+    values_on: Mapping[tuple[str, str], Mapping[str, float]],
     marks: Mapping[str, list[str]],
     weights: Mapping[str, float],
 ) -> Row:
     """The weighted mean over data sets of each metric that all of them have."""
     name = model["name"]
-    on_each = [(found.get((name, data), {}), weight) for data, weight in data_weights.items()]
+    on_each = [(values_on.get((name, data), {}), weight) for data, weight in data_weights.items()]
     total = sum(data_weights.values())
     means = {
         metric: sum(values[metric] * weight for values, weight in on_each) / total
@@ -99,16 +99,16 @@ def _row(
 
 def _values(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, float]]:
     """(model, data set) -> metric -> value, from the results of all prefixes."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    by_pair: dict[tuple[str, str], dict[str, float]] = {}
     for row in done:
-        values = found.setdefault((row["model"], row["dataset"]), {})
+        values = by_pair.setdefault((row["model"], row["dataset"]), {})
         if row["prefix"]:
             values[row["prefix"]] = row["result"][row["prefix"]]
         else:
             metadata = parse_json(row["result"]["metadata_json"])
             values |= {name: value for name, value in metadata.items() if isinstance(value, int | float)}
             values |= row["result"]["job"]
-    return found
+    return by_pair
 
 
 def _marks(
@@ -143,21 +143,21 @@ def _add_places(
     data_weights: Mapping[str, float],
     ids: Mapping[tuple[str, str], tuple[int, float | None]],
     details: Details,
-    known: Places,
+    cache: Places,
 ) -> None:
     """Write `interval` and `places` into the rows, if the metric that sorts is a sum over examples."""
     get = EVAL[task.perf_metric].get
     if not isinstance(get, Additive) or not ranked:
         return
-    wanted = {data: [ids[row["model"], data] for row in ranked] for data in data_weights}
-    key = (task.code, tuple(data_weights.items()), tuple(map(tuple, wanted.values())))
-    if key not in known:
-        stats = details([id for found in wanted.values() for id, _ in found])
-        if not all(id in stats for found in wanted.values() for id, _ in found):
+    evaluations = {data: [ids[row["model"], data] for row in ranked] for data in data_weights}
+    key = (task.code, tuple(data_weights.items()), tuple(map(tuple, evaluations.values())))
+    if key not in cache:
+        stats = details([id for pairs in evaluations.values() for id, _ in pairs])
+        if not all(id in stats for pairs in evaluations.values() for id, _ in pairs):
             return
-        on_each = [np.array([stats[id] for id, _ in wanted[data]], dtype=np.float64) for data in data_weights]
-        known.keep(key, _standing(on_each, list(data_weights.values()), get, meta_of(task.perf_metric)))
-    intervals, places = known[key]
+        on_each = [np.array([stats[id] for id, _ in evaluations[data]], dtype=np.float64) for data in data_weights]
+        cache.keep(key, _standing(on_each, list(data_weights.values()), get, meta_of(task.perf_metric)))
+    intervals, places = cache[key]
     for row, interval, place in zip(ranked, intervals, places, strict=True):
         row["interval"], row["places"] = interval, place
 
@@ -169,8 +169,8 @@ def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive
     samples = np.sum(each, axis=0)  # (models, RESAMPLES)
     ends = np.nanpercentile(samples, [2.5, 97.5], axis=1).T  # (models, 2)
     places = []
-    for one in samples:
-        low, high = np.nanpercentile(meta.utility_direction * (samples - one), [2.5, 97.5], axis=1)
+    for sample in samples:
+        low, high = np.nanpercentile(meta.utility_direction * (samples - sample), [2.5, 97.5], axis=1)
         places.append([1 + int((low > 0).sum()), len(samples) - int((high < 0).sum())])
     return ends.tolist(), places
 
@@ -179,7 +179,7 @@ def _resampled(stats: Floats, get: Additive) -> Floats:
     """(models, n, d) -> (models, RESAMPLES): the metric of examples drawn with replacement, the same for all models."""
     n = stats.shape[1]
     drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # (RESAMPLES, n)
-    return np.stack([get.metric.score_many(drawn @ one) for one in stats])
+    return np.stack([get.metric.score_many(drawn @ rows) for rows in stats])
 
 
 def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, bool, float, bool, float]:

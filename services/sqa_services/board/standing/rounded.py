@@ -42,7 +42,7 @@ def told(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str) -
         return dict(row)
     metadata = parse_json(result["metadata_json"])
     if row["prefix"]:
-        metadata["transforms"] = [_transform(found) for found in metadata["transforms"]]
+        metadata["transforms"] = [_transform(transform) for transform in metadata["transforms"]]
         return {**row, "result": {**result, "metadata_json": json.dumps(metadata)}}
     metadata = _values(metadata, n)
     parts = [part for part in metadata["perf_by_tag"] if part.get("n", 0) >= FEW]
@@ -50,7 +50,7 @@ def told(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str) -
         _part(part, perf_metric, part["n"]) | {"perf_dict": _values(part["perf_dict"], part["n"])} for part in parts
     ]
     if "intervals" in metadata:
-        metadata["intervals"] = {name: ends(name, found, n) for name, found in metadata["intervals"].items()}
+        metadata["intervals"] = {name: ends(name, interval, n) for name, interval in metadata["intervals"].items()}
     return {**row, "result": _part(result, perf_metric, n) | {"metadata_json": json.dumps(metadata)}}
 
 
@@ -75,15 +75,17 @@ def _part(part: Mapping[str, Any], metric: str, n: int) -> dict[str, Any]:
     return {**part, "perf": perf, "pretty_perf": pretty, **interval}
 
 
-def _transform(found: Mapping[str, Any]) -> dict[str, Any]:
+def _transform(transform: Mapping[str, Any]) -> dict[str, Any]:
     """What one perturbation changes; the percentage of equal answers is the file's own."""
     few = {"refusal": f"fewer than {FEW} examples, and their answers are kept"}
-    pairs = found["differences"].items()
-    told = {name: few if found["n"] < FEW else _difference(name, values, found["n"]) for name, values in pairs}
-    return {**found, "differences": told}
+    pairs = transform["differences"].items()
+    differences = {
+        name: few if transform["n"] < FEW else _difference(name, values, transform["n"]) for name, values in pairs
+    }
+    return {**transform, "differences": differences}
 
 
 def _difference(metric: str, values: Mapping[str, Any], n: int) -> dict[str, Any]:
-    own = {key: values[key] for key in ("a", "b", "diff", "low", "high") if values.get(key) is not None}
+    scores = {key: values[key] for key in ("a", "b", "diff", "low", "high") if values.get(key) is not None}
     chances = {key: round(values[key], 2) for key in ("p_bootstrap", "p_randomization") if values.get(key) is not None}
-    return {**values, **{key: rounded(metric, value, n) for key, value in own.items()}, **chances}
+    return {**values, **{key: rounded(metric, value, n) for key, value in scores.items()}, **chances}

@@ -40,8 +40,8 @@ def views(connection: Connection, code: str) -> list[View]:
 
 def find_view(connection: Connection, code: str, name: str = MAIN, version: int | None = None) -> View | None:
     """A view's version, the newest for None; None where there is none."""
-    found = [v for v in views(connection, code) if v.name == name and version in (None, v.version)]
-    return found[-1] if found else None
+    versions = [v for v in views(connection, code) if v.name == name and version in (None, v.version)]
+    return versions[-1] if versions else None
 
 
 def add_view(
@@ -49,21 +49,25 @@ def add_view(
 ) -> View:
     """Write the next version of a view.  Unknown names, or weights that are not above 0: ConfigError, all of them."""
     check_name(name, "view")
-    known = connection.execute(select(DATASETS.c.name).where(DATASETS.c.task == task.code)).scalars().all()
-    wrong = [f"view: no data set {found!r}; known: {', '.join(known)}" for found in datasets if found not in known]
-    wrong += [f"view: no metric {found!r}" for found in metrics if found not in task.metrics]
+    registered = connection.execute(select(DATASETS.c.name).where(DATASETS.c.task == task.code)).scalars().all()
+    wrong = [
+        f"view: no data set {dataset!r}; known: {', '.join(registered)}"
+        for dataset in datasets
+        if dataset not in registered
+    ]
+    wrong += [f"view: no metric {metric!r}" for metric in metrics if metric not in task.metrics]
     weights: list[tuple[str, Any]] = [*datasets.items(), *metrics.items()]
-    wrong += [f"view: {found}: a weight must be above 0, got {weight}" for found, weight in weights if not weight > 0]
+    wrong += [f"view: {item}: a weight must be above 0, got {weight}" for item, weight in weights if not weight > 0]
     if not datasets or not metrics:
         wrong.append("view: name at least one data set and one metric")
     if wrong:
         raise ConfigError(wrong)
     newest = select(func.max(VIEWS.c.version)).where(VIEWS.c.task == task.code, VIEWS.c.name == name)
     version = (connection.execute(newest).scalar_one() or 0) + 1
-    made = View(name, version, time.time(), dict(datasets), dict(metrics))
-    row = {"task": task.code, "name": name, "version": version, "created": made.created}
-    connection.execute(insert(VIEWS).values(**row, datasets=made.datasets, metrics=made.metrics))
-    return made
+    view = View(name, version, time.time(), dict(datasets), dict(metrics))
+    row = {"task": task.code, "name": name, "version": version, "created": view.created}
+    connection.execute(insert(VIEWS).values(**row, datasets=view.datasets, metrics=view.metrics))
+    return view
 
 
 def ensure_main(connection: Connection, task: Task) -> None:

@@ -95,8 +95,8 @@ class EvaluationService:
     def finished(self) -> set[int]:
         """The sentences that have ended already, as far as the server says so."""
         if self._patience and self._can_resume():
-            found = self._json("/progress").get("finished", [])
-            return {number for number in found if isinstance(number, int)}
+            numbers = self._json("/progress").get("finished", [])
+            return {number for number in numbers if isinstance(number, int)}
         return set()
 
     def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class EvaluationService:
         url = self.base_url + path
         again = path not in ("/src", "/hypo") or bool(self._resumable)
         end = time.monotonic() + (self._patience if again else 0.0)
-        wait, told = 0.1, False
+        wait, logged = 0.1, False
         while True:
             try:
                 reply = self._http.ask(method, url, body, params=params)
@@ -159,8 +159,8 @@ class EvaluationService:
             except Failed as error:
                 if not error.again or time.monotonic() >= end:
                     raise DataError(f"{method} {without_secret(url)}: {error}") from error
-            if not told:
-                told = True
+            if not logged:
+                logged = True
                 print(f"sqa: {without_secret(url)} does not answer; asking again for a while", file=sys.stderr)
             time.sleep(wait)
             wait = min(2 * wait, 2.0)
@@ -263,12 +263,12 @@ def evaluate(
     last = service.corpus_info()["num_sentences"] - 1
     done = service.finished()
     numbers = [number for number in range(start, min(last, last if end is None else end) + 1) if number not in done]
-    own = local()
+    thread = local()
 
     def one(number: int) -> None:
-        if not hasattr(own, "agent"):
-            own.agent = build()
-        own.agent._decode_one(service, number)
+        if not hasattr(thread, "agent"):
+            thread.agent = build()
+        thread.agent._decode_one(service, number)
 
     with ThreadPoolExecutor(max_workers=threads) as pool:
         futures = [pool.submit(one, number) for number in numbers]
@@ -283,13 +283,15 @@ def evaluate(
 
 def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
     """What builds the agent "file.py:Name" or "module:Name" with its own command-line options."""
-    place, _, wanted = name.rpartition(":")
-    if not (place and wanted):
+    module_name, _, class_name = name.rpartition(":")
+    if not (module_name and class_name):
         raise ConfigError(f"--agent: must be file.py:Name or module:Name, got {name!r}")
-    module = _module(place)
-    agent = getattr(module, wanted, None) or AGENTS.get(wanted)
+    module = _module(module_name)
+    agent = getattr(module, class_name, None) or AGENTS.get(class_name)
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
-        raise ConfigError(f"--agent: {place} has no agent {wanted!r} (a subclass of {Agent.__module__}.Agent)")
+        raise ConfigError(
+            f"--agent: {module_name} has no agent {class_name!r} (a subclass of {Agent.__module__}.Agent)"
+        )
     parser = ArgumentParser(prog=name, add_help=False)
     if hasattr(agent, "add_args"):
         agent.add_args(parser)
@@ -299,17 +301,17 @@ def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
     return lambda: agent(parsed)
 
 
-def _module(place: str) -> ModuleType:
+def _module(name: str) -> ModuleType:
     """The module of a file, or of a name."""
     try:
-        if not place.endswith(".py"):
-            return importlib.import_module(place)
-        path = Path(place).resolve()
+        if not name.endswith(".py"):
+            return importlib.import_module(name)
+        path = Path(name).resolve()
         spec = spec_from_file_location(f"iwslt_agent_{path.stem}", path)
         if not path.is_file() or spec is None or spec.loader is None:
-            raise ConfigError(f"--agent: no such file: {place}")
+            raise ConfigError(f"--agent: no such file: {name}")
         module = sys.modules[spec.name] = module_from_spec(spec)
         spec.loader.exec_module(module)
     except ModuleNotFoundError as error:
-        raise ConfigError(f"--agent: {place} needs the module {error.name!r}, which is not installed") from error
+        raise ConfigError(f"--agent: {name} needs the module {error.name!r}, which is not installed") from error
     return module

@@ -71,8 +71,10 @@ class Recording:
         """16-bit samples `first` to `first + number`, fewer at the end."""
         with wave.open(str(self.path), "rb") as file:
             file.setpos(min(first, self.samples))
-            heard = file.readframes(number)
-        return np.frombuffer(heard[: len(heard) // 2 * 2], dtype="<i2").tolist()  # a cut file can end in half a sample
+            frames = file.readframes(number)
+        return np.frombuffer(
+            frames[: len(frames) // 2 * 2], dtype="<i2"
+        ).tolist()  # a cut file can end in half a sample
 
     @property
     def duration(self) -> float:
@@ -138,10 +140,10 @@ def load(
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    found = tuple(line.strip() for line in lines(path))
-    if not found:
+    stripped = tuple(line.strip() for line in lines(path))
+    if not stripped:
         raise DataError(f"{path}: is empty")
-    return found
+    return stripped
 
 
 def _speech_from_json(path: Path) -> SpeechCorpus:

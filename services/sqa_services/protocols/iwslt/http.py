@@ -141,10 +141,10 @@ class Server:
     # ------------------------------------------------------------------------------------------------- routes
 
     async def info(self, request: Request) -> Response:
-        found: dict[str, Any] = {"num_sentences": len(self.corpus.targets)}
+        info: dict[str, Any] = {"num_sentences": len(self.corpus.targets)}
         if self.config.dialect == "simuleval-1.0.2":
-            found["data_type"] = self.corpus.kind
-        return json_reply(found)
+            info["data_type"] = self.corpus.kind
+        return json_reply(info)
 
     async def reset(self, request: Request) -> Response:
         session = self._session(request)
@@ -190,23 +190,23 @@ class Server:
             return json_reply(await self._frozen(session, "instance", number))
         if self.config.dialect == "simuleval-1.0.2" and not guide:
             session.scored = True
-            found = await self._frozen(session, "nested_result", self.config.tokenizer)
+            scores = await self._frozen(session, "nested_result", self.config.tokenizer)
         else:
             files = self._files(request, guide)
-            found = await self._frozen(session, "result", self.config.tokenizer, files, guide)
+            scores = await self._frozen(session, "result", self.config.tokenizer, files, guide)
         if self._participant(request):
-            found.pop(SO_FAR, None)  # a score of each word as it is sent would help to choose the next
-        return json_reply(found)
+            scores.pop(SO_FAR, None)  # a score of each word as it is sent would help to choose the next
+        return json_reply(scores)
 
     async def guide_get(self, request: Request) -> Response:
-        wanted = _object(_argument(request, "info"))
-        if wanted.get("sent_id") is None:
+        arguments = _object(_argument(request, "info"))
+        if arguments.get("sent_id") is None:
             return json_reply({"num_sentences": len(self.corpus.targets)})
-        value = wanted.get("value") or {}
+        value = arguments.get("value") or {}
         if not isinstance(value, dict):
             raise Refused(500)
         size = value.get("segment_size")
-        number, session = _integer(wanted["sent_id"]), self._session(request)
+        number, session = _integer(arguments["sent_id"]), self._session(request)
         self._check_order(request, session, number)
         return self._segment(session, "sent_id", number, None if size is None else _integer(size), True)
 
@@ -256,17 +256,17 @@ class Server:
 
     def _count(self, request: Request, name: str) -> int | None:
         """The argument by which a request that is sent twice is known; None without it, and for the originals."""
-        found = request.query_params.get(name, "").strip()
-        return _integer(found) if found and not self.config.strict else None
+        text = request.query_params.get(name, "").strip()
+        return _integer(text) if text and not self.config.strict else None
 
     def _segment(
         self, session: Session, key: str, number: int, size: int | None, guide: bool = False, read: int | None = None
     ) -> Response:
         self._check_room()
         by_2020 = key == "sent_id"
-        found = session.read(number, size, guide, read) if by_2020 else session.read_instance(number, size, read)
+        segment = session.read(number, size, guide, read) if by_2020 else session.read_instance(number, size, read)
         self.sessions.keep(session, number)
-        return json_reply(found)
+        return json_reply(segment)
 
     def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
         """Record tokens, if there is room for them; of questions, have the guesser name answers."""
@@ -307,17 +307,17 @@ class Server:
         async with self._copy:
             await self._scorer.run(int)  # what the one thread was working out is among the session's rows now
             copy, rows = session.frozen(), session.rows
-            found = await self._scorer.run(getattr(copy, method), *arguments)
+            result = await self._scorer.run(getattr(copy, method), *arguments)
         rows |= {index: row for index, row in copy.rows.items() if row[0] >= rows.get(index, (0,))[0]}
-        return found
+        return result
 
     def _key(self, request: Request) -> str:
         """The name of the sentence number: that of the dialect; of either, if not strict."""
-        own, other = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
+        key, alternative = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
         return (
-            other
-            if not self.config.strict and own not in request.query_params and other in request.query_params
-            else own
+            alternative
+            if not self.config.strict and key not in request.query_params and alternative in request.query_params
+            else key
         )
 
     def _files(self, request: Request, guide: bool) -> Files | None:

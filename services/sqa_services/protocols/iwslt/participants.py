@@ -17,7 +17,7 @@ SHORTEST = 16  # characters of a token
 
 def read_participants(path: Path) -> dict[str, str]:
     """name -> token of a file with a name and a token on each line.  DataError; ConfigError with all problems."""
-    found: dict[str, str] = {}
+    participants: dict[str, str] = {}
     wrong = []
     for number, line in enumerate(lines(path), start=1):
         words = line.split()
@@ -25,21 +25,21 @@ def read_participants(path: Path) -> dict[str, str]:
             continue
         if len(words) != 2 or not SESSION_ID.fullmatch(words[0]) or len(words[1]) < SHORTEST:
             wrong.append(f"{path}:{number}: expected a name (letters, digits, . _ -) and a token of {SHORTEST} or more")
-        elif words[0] in found or words[1] in found.values():
+        elif words[0] in participants or words[1] in participants.values():
             wrong.append(f"{path}:{number}: the name or the token is that of another line")
         else:
-            found[words[0]] = words[1]
+            participants[words[0]] = words[1]
     if wrong:
         raise ConfigError(wrong)
-    if not found:
+    if not participants:
         raise DataError(f"{path}: no participants in it")
-    return found
+    return participants
 
 
 def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
     """The name that a token belongs to, "" for none."""
-    found = ""
-    for name, own in participants.items():  # all of them: how long it takes tells nothing
-        if hmac.compare_digest(token, own.encode()):
-            found = name
-    return found
+    match = ""
+    for name, participant_token in participants.items():  # all of them: how long it takes tells nothing
+        if hmac.compare_digest(token, participant_token.encode()):
+            match = name
+    return match

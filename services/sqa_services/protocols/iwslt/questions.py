@@ -112,17 +112,17 @@ def corpus_of(questions: Sequence[Question]) -> TextCorpus:
 
 def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentence]) -> Emissions:
     """What came back of a question whose sentences begin at `first`; an end that was read counts as a word more."""
-    found = []
-    for place, source in enumerate(question.sentences):
-        state = sentences.get(first + place)
+    emissions = []
+    for index, source in enumerate(question.sentences):
+        state = sentences.get(first + index)
         if state is not None:
             size = len(source)
-            found += [
-                Emission(place, token, min(int(delay), size), delay > size)
+            emissions += [
+                Emission(index, token, min(int(delay), size), delay > size)
                 for token, delay in zip(state.tokens, state.delays, strict=True)
                 if token != EOS
             ]
-    return tuple(found)
+    return tuple(emissions)
 
 
 def session_emissions(journal: Path, session: str, questions: Sequence[Question]) -> dict[str, Emissions]:
@@ -135,13 +135,13 @@ def session_emissions(journal: Path, session: str, questions: Sequence[Question]
         raise ConfigError(f"--journal: there is no file {journal}")
     opened = Journal(journal, corpus_digest(corpus_of(questions)))
     try:
-        kept, _ = opened.load()
+        sessions, _ = opened.load()
     finally:
         opened.close()
-    if session not in kept:
-        known = ", ".join(sorted(kept)) or "none"
-        raise DataError(f"{journal}: has no session {session!r}; there are {known}")
-    sentences, total = kept[session], sum(len(question.sentences) for question in questions)
+    if session not in sessions:
+        names = ", ".join(sorted(sessions)) or "none"
+        raise DataError(f"{journal}: has no session {session!r}; there are {names}")
+    sentences, total = sessions[session], sum(len(question.sentences) for question in questions)
     finished = sum(state.finished for state in sentences.values())
     if finished < total:
         raise DataError(f"{journal}: session {session!r} has finished {finished} of {total} sentences; let it go on")
@@ -157,10 +157,10 @@ def _stats(metric: Metric, trace: QuestionTrace) -> np.ndarray | None:
 
 
 def _score(metric: Metric, rows: Sequence[np.ndarray | None]) -> float | None:
-    known = [row for row in rows if row is not None]
-    if not rows or len(known) < len(rows):
+    computed = [row for row in rows if row is not None]
+    if not rows or len(computed) < len(rows):
         return None
-    return float(metric.score(np.stack(known).sum(axis=0)))
+    return float(metric.score(np.stack(computed).sum(axis=0)))
 
 
 def _silent(_: int) -> None:

@@ -103,5 +103,5 @@ def write_files(files: Files, sentences: Sequence[Translated], scores: Mapping[s
     write_text(files.text, "".join(f"{s.text}\n" for s in sentences))
     rows = ({"src_len": s.source_length, "delays": list(s.delays)} for s in sentences)
     write_text(files.delay, "".join(f"{json.dumps(row)}\n" for row in rows))
-    told = {key: "n/a" if value is None else value for key, value in scores.items() if key != SO_FAR}
-    write_text(files.scores, "".join(f"{key}, {value}\n" for key, value in told.items()))
+    printed = {key: "n/a" if value is None else value for key, value in scores.items() if key != SO_FAR}
+    write_text(files.scores, "".join(f"{key}, {value}\n" for key, value in printed.items()))

@@ -81,10 +81,10 @@ class Session:
 
     def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
         """The state of a sentence.  `wrap`: where the original's list index took negative numbers."""
-        known = 0 <= number < len(self.corpus)
+        exists = 0 <= number < len(self.corpus)
         if self.strict and wrap:
-            known = writing or -len(self.corpus) <= number < len(self.corpus)
-        if not known:
+            exists = writing or -len(self.corpus) <= number < len(self.corpus)
+        if not exists:
             raise Refused(500, f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
         if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
             raise Refused(413, "more sentences than the corpus can have")
@@ -106,8 +106,8 @@ class Session:
         at_end = guide and self.strict and segment.segment == EOS
         after = segment.start if at_end else segment.step
         self._has_read(sentence, read, cursor, (after, samples), self._reach(number, after))
-        place = segment.start if self.corpus.kind == "text" else segment.start // 10
-        return {"sent_id": number, "segment_id": place, "segment": segment.segment}
+        position = segment.start if self.corpus.kind == "text" else segment.start // 10
+        return {"sent_id": number, "segment_id": position, "segment": segment.segment}
 
     def read_instance(self, number: int, size: int | None = None, read: int | None = None) -> dict[str, Any]:
         """The next segment, as SimulEval 1.0.2's JSON: a recording by samples, its place the ms after them."""
@@ -120,10 +120,10 @@ class Session:
         recording = self.corpus.recordings[number]
         samples, over = recording.take(first, BLOCK if size is None else size)
         after = first + len(samples)
-        place = after * 1000 / recording.rate
-        self._has_read(sentence, read, cursor, (step, after), place)
+        position = after * 1000 / recording.rate
+        self._has_read(sentence, read, cursor, (step, after), position)
         return {
-            "segment_id": place,
+            "segment_id": position,
             "segment": samples if samples else EOS,
             "sample_rate": recording.rate,
             "dtype": "int16",
@@ -171,11 +171,13 @@ class Session:
 
     def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
         """Whether a client's tokens, after `written` others, are here already; others in their place: Refused."""
-        known = self.sentence(number, writing=True).tokens
-        if written == len(known):
+        tokens_here = self.sentence(number, writing=True).tokens
+        if written == len(tokens_here):
             return False
-        if known[written : written + len(tokens)] != list(tokens):
-            raise Refused(409, f"sentence {number}: has {len(known)} tokens, these are not numbers {written + 1} on")
+        if tokens_here[written : written + len(tokens)] != list(tokens):
+            raise Refused(
+                409, f"sentence {number}: has {len(tokens_here)} tokens, these are not numbers {written + 1} on"
+            )
         return True
 
     @property
@@ -302,9 +304,11 @@ class Session:
         hypothesis = sentence.tokens if self.strict else [token for token in sentence.tokens if token != EOS]
         latency = self._latency(number, sentence.delays)
         reference = self.corpus.targets[number]
-        known = reference or self.scorer is None  # a question's reference may have other sentences than its source
+        has_reference = (
+            reference or self.scorer is None
+        )  # a question's reference may have other sentences than its source
         metric: dict[str, Any] = {
-            "sentence_bleu": sentence_bleu(" ".join(hypothesis), reference) if known else None,
+            "sentence_bleu": sentence_bleu(" ".join(hypothesis), reference) if has_reference else None,
             "latency": _named(latency, self.strict),
         }
         if self.corpus.kind == "speech":

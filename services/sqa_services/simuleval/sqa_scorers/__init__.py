@@ -51,9 +51,9 @@ class OfAnswers(LatencyScorer):
 
     @classmethod
     def from_args(cls, args: Namespace) -> OfAnswers:
-        made = cls()
-        made.options = Namespace(**{name: getattr(args, name) for name in vars(cls.options)})
-        return made
+        scorer = cls()
+        scorer.options = Namespace(**{name: getattr(args, name) for name in vars(cls.options)})
+        return scorer
 
 
 for _shown, _name in SHOWN.items():
@@ -84,9 +84,9 @@ class OfFacts(LatencyScorer):
 
     @classmethod
     def from_args(cls, args: Namespace) -> OfFacts:
-        made = cls()
-        made.pair = args.sqa_pair
-        return made
+        scorer = cls()
+        scorer.pair = args.sqa_pair
+        return scorer
 
 
 for _side in SIDES:
@@ -117,8 +117,8 @@ def _answered(log: str, questions: str, guesser: str, buzzer: str) -> tuple[dict
     with TemporaryDirectory() as folder:
         file = Path(folder) / "instances.log"
         file.write_text(log, encoding="utf-8")
-        found = answered(file, questions, guesser, buzzer)
-    of_sentence = [place for place, question in enumerate(found.questions) for _ in question.sentences]
+        result = answered(file, questions, guesser, buzzer)
+    of_sentence = [index for index, question in enumerate(result.questions) for _ in question.sentences]
     if len(of_sentence) != (written := log.count("\n")):
         raise DataError(f"--sqa-questions: has {len(of_sentence)} sentences, SimulEval {written}; set its `limit`")
-    return {name: [row[place] for place in of_sentence] for name, row in found.scores.items()}, found.value
+    return {name: [row[index] for index in of_sentence] for name, row in result.scores.items()}, result.value
