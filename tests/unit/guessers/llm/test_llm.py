@@ -221,17 +221,45 @@ def test_damaged_and_foreign_files(tmp_path):
 # ----------------------------------------------------------------------------------------------- pace, budget, estimate
 
 
-def test_requests_are_spaced_evenly_and_bounded_in_number_at_a_time(guesser_of):
+def test_requests_are_bounded_in_number_at_a_time(guesser_of):
     def behaviour(prompt: str, number: int) -> Answer:
         return Answer(normal(prompt, number).body, wait=0.2)
 
     with ChatServer(behaviour) as server:
         guesses_per_word(guesser_of(server, endpoint={"concurrency": 3}), WORDS[:6], 5)
         assert 2 <= server.most_at_a_time <= 3
-        server.behaviour = normal
-        start = time.monotonic()
-        guesses_per_word(guesser_of(server, endpoint={"requests_per_minute": 1200.0, "seed": 1}), WORDS[:6], 5)
-        assert time.monotonic() - start >= 0.25  # five gaps of a twentieth of a second
+
+
+class Clock:
+    """Stands for `time` and for the event that halts: a wait moves the clock on."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def is_set(self) -> bool:
+        return False
+
+    def wait(self, seconds: float) -> bool:
+        self.now += seconds
+        return False
+
+
+def test_requests_are_spaced_evenly_and_held_back_by_a_pause(monkeypatch):
+    clock, pace = Clock(), Pace(1200.0)
+    monkeypatch.setattr(llm_client, "time", clock)
+
+    def start() -> float:
+        pace.wait(clock)
+        return clock.now - 100.0
+
+    assert [start() for _ in range(3)] == pytest.approx([0.0, 0.05, 0.1])
+    pace.hold(1.0)
+    assert [start() for _ in range(2)] == pytest.approx([1.1, 1.15])
+    pace.hold(0.01)  # shorter than the gap
+    assert start() == pytest.approx(1.2)
 
 
 def test_a_pace_that_waits_ends_when_halted():
