@@ -97,3 +97,22 @@ class Player:
             for line in reply.iter_lines(chunk_size=1):
                 if line.startswith(b"data: "):
                     yield json.loads(line[6:])
+
+    def play(self, until: str, buzz: int | None = None, answer: str = "") -> list[dict[str, Any]]:
+        """The events up to the first of type `until`, that one included.
+
+        Meanwhile the player is always ready for the next question, and with `buzz` buzzes at that word and answers.
+        """
+        heard = []
+        for event in self.events():
+            heard.append(event)
+            kind = event["type"]
+            if kind == until:
+                break
+            if kind in ("state", "scores"):
+                self.act("next")
+            elif kind == "word" and event["step"] == buzz:
+                self.act("buzz")
+            elif kind == "buzzed":
+                self.act("answer", {"answer": answer})
+        return heard

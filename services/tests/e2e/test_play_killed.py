@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import play_games
 import pytest
-import requests
 from play_games import Player
+from stand_ins.processes import ENVIRONMENT, free_port, kill, listens, wait_until
 
-from sqa.core.paths import ROOT
 from sqa_services.play.export import export
 
 
 def started(run: Path, games: Path, port: int) -> subprocess.Popen[bytes]:
-    path = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
-    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "sqa", "play", "serve", str(run), "--games", str(games), "--port", str(port)]
-    process = subprocess.Popen(command, env=environment, start_new_session=True)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            requests.get(f"http://127.0.0.1:{port}/", timeout=5)
-            return process
-        except requests.ConnectionError:
-            assert process.poll() is None
-            time.sleep(0.05)
-    raise AssertionError("the server did not start")
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process = subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True)
+    wait_until(lambda: listens(port), process)
+    return process
 
 
 def play(player: Player, until: int) -> None:
@@ -60,9 +41,7 @@ def play(player: Player, until: int) -> None:
 @pytest.mark.slow
 def test_a_killed_server_loses_the_current_question_at_most(tmp_path: Path) -> None:
     shown, games = play_games.make(tmp_path), tmp_path / "games"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = started(shown.folder, games, port)
     try:
         player = Player(f"http://127.0.0.1:{port}")

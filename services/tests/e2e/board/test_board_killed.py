@@ -9,13 +9,10 @@ import itertools
 import json
 import os
 import random
-import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import board_database
@@ -23,8 +20,8 @@ import board_task
 import pytest
 import requests
 from sqlalchemy import func, select
+from stand_ins.processes import ENVIRONMENT, free_port, kill, listens, wait_until
 
-from sqa.core.paths import ROOT
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.storage import EVALUATIONS, SCORES
 
@@ -49,20 +46,15 @@ def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
 def board_command(folder: Path, *words: str) -> subprocess.Popen[bytes]:
     log = folder / "log"
     log.mkdir(exist_ok=True)
-    path = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
-    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "TOY_LOG": str(log)}
     code = "from sqa_services.cli.board import board_app; board_app()"
     options = ["--task", "board_task:make", "--board", "board"]
     if board_database.URL is not None:
         options += ["--db", board_database.URL]
     command = [sys.executable, "-c", code, *options, *words]
     with (folder / "stderr").open("ab") as stderr:
-        return subprocess.Popen(command, cwd=folder, env=environment, stderr=stderr, start_new_session=True)
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+        return subprocess.Popen(
+            command, cwd=folder, env=ENVIRONMENT | {"TOY_LOG": str(log)}, stderr=stderr, start_new_session=True
+        )
 
 
 def starts(folder: Path) -> list[str]:
@@ -105,9 +97,7 @@ def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(tmp_path: Pat
     board.register_dataset("toy", "data", board_task.EXAMPLES)
     board.register_model("toy", "m", "submission", json.dumps({"name": "m", "seconds": 3.0}).encode())
     process = worker(tmp_path)
-    deadline = time.monotonic() + 60
-    while not starts(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: starts(tmp_path))
     kill(process)
     [row] = board.evaluations("toy")
     assert row["state"] == "running" and row["result"] is None
@@ -140,9 +130,7 @@ def test_a_server_killed_at_random_moments_keeps_what_it_took(tmp_path: Path, ki
         pytest.skip("SQA_KILLS is not set (takes minutes)")
     board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     chance, ended, taken = random.Random(kills), threading.Event(), set()
     server = serving(tmp_path, port)
     clients = [
@@ -157,7 +145,7 @@ def test_a_server_killed_at_random_moments_keeps_what_it_took(tmp_path: Path, ki
             time.sleep(chance.uniform(0.0, 0.3))
             kill(server)
             server = serving(tmp_path, port)
-        wait_until(lambda: requests.get(f"http://127.0.0.1:{port}/", timeout=5).ok)
+        wait_until(lambda: listens(port))
     finally:
         ended.set()
         for client in clients:
@@ -191,15 +179,3 @@ def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> N
         taken.add(name)
         if ended.wait(0.5):
             return
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if holds():
-                return
-        except requests.RequestException:
-            pass
-        time.sleep(0.02)
-    raise AssertionError("waited in vain")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
+import doubles
 import pytest
 import requests
 from stand_ins.iwslt_loopback import WaitAgent, serving
+from stand_ins.processes import free_port, listens, wait_until
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Question, Write
+from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.run.pipeline import stream
 from sqa_services.cli.protocols import client_iwslt
@@ -24,26 +23,13 @@ from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAge
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 
+ECHO = doubles.EchoTranslator(doubles.EchoConfig(k=2))
 GUIDE = TextCorpus((tuple("Alice and Bob are good friends".split()),), ("Alice und Bob sind gute freunde.",))
 
 
 def corpus_of(dataset: str) -> TextCorpus:
     sentences = tuple(words for question in load_questions(dataset, 2) for words in question.sentences)
     return TextCorpus(sentences, tuple(" ".join(words).upper() for words in sentences))
-
-
-class Copier:
-    """Wait-2, then a word for a word, all in capitals."""
-
-    def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
-        held: list[str] = [word for word in (next(source, None), next(source, None)) if word]
-        while held:
-            yield held.pop(0).upper()
-            if (word := next(source, None)) is not None:
-                held.append(word)
-
-    def fingerprint(self) -> str:
-        return "copier"
 
 
 # --------------------------------------------------------------------------------------------------------- clients
@@ -85,7 +71,7 @@ def test_the_guides_replies(strict: bool, length: int) -> None:
 def test_a_translator_of_ours_gives_the_delays_of_a_run() -> None:
     corpus = corpus_of("mini-es")
     with serving(corpus) as url:
-        agent = TranslatorAgent(Copier())
+        agent = TranslatorAgent(ECHO)
         assert evaluate(lambda: agent, EvaluationService(url), end=3) == 4
         for number in range(4):
             got = requests.get(f"{url}/result", params={"instance_id": number}, timeout=30).json()
@@ -149,9 +135,7 @@ def test_the_token(tmp_path: Path) -> None:
 def test_the_server_process_serves_and_ends(tmp_path: Path) -> None:
     (tmp_path / "src").write_text("one two\n")
     (tmp_path / "tgt").write_text("eins zwei\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     program = (
         "from pathlib import Path\n"
         "from sqa_services.protocols.iwslt import entry\n"
@@ -162,16 +146,10 @@ def test_the_server_process_serves_and_ends(tmp_path: Path) -> None:
     server = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
         service = EvaluationService(f"http://127.0.0.1:{port}")
-        for _ in range(600):
-            try:
-                service.corpus_info()
-                break
-            except DataError:
-                assert server.poll() is None
-                time.sleep(0.2)
-        evaluate(lambda: TranslatorAgent(Copier()), service)
+        wait_until(lambda: listens(port), server)
+        evaluate(lambda: TranslatorAgent(ECHO), service)
         assert service.get_scores()["DAL"] == 2.0
-        assert (tmp_path / "out" / "text").read_text() == "ONE TWO\n"
+        assert (tmp_path / "out" / "text").read_text() == "one two\n"
     finally:
         server.terminate()
         _, errors = server.communicate(timeout=60)

@@ -20,11 +20,11 @@ import pytest
 import requests
 from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import serving
+from stand_ins.processes import free_port
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa_services.net.address import Address
-from sqa_services.net.connections import bind
 from sqa_services.net.server import json_reply, tornado_page
 from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
@@ -36,25 +36,12 @@ from sqa_services.protocols.iwslt.questions import QuestionScorer
 CORPUS = TextCorpus(
     tuple(tuple(f"w{n}-{i}" for i in range(4 + n % 5)) for n in range(12)), tuple(f"r{n} a b c" for n in range(12))
 )
+ECHO = doubles.EchoTranslator(doubles.EchoConfig(k=2))
 ANN, BOB, OWN = "ann-ann-ann-ann-", "bob-bob-bob-bob-", "organiser-organiser"
 
 
-class Copier:
-    """Wait-2, then a word for a word."""
-
-    def translate(self, source: Iterator[str]) -> Iterator[str]:
-        held = [word for word in (next(source, None), next(source, None)) if word]
-        while held:
-            yield held.pop(0).upper()
-            if (word := next(source, None)) is not None:
-                held.append(word)
-
-    def fingerprint(self) -> str:
-        return "copier"
-
-
 def translate(service: EvaluationService, end: int | None = None) -> int:
-    return evaluate(lambda: TranslatorAgent(Copier()), service, end=end)
+    return evaluate(lambda: TranslatorAgent(ECHO), service, end=end)
 
 
 def get(url: str, path: str, token: str = "") -> requests.Response:
@@ -260,7 +247,7 @@ def test_a_request_that_is_made_twice_counts_once() -> None:
 def test_a_client_that_begins_again_goes_on() -> None:
     """Finished sentences are left out, a half one is read and written again with the delays that it had."""
 
-    class Stops(Copier):
+    class Stops(doubles.EchoTranslator):
         sentences = 0
 
         def translate(self, source: Iterator[str]) -> Iterator[str]:
@@ -272,7 +259,7 @@ def test_a_client_that_begins_again_goes_on() -> None:
 
     with serving(CORPUS) as url:
         with pytest.raises(KeyboardInterrupt):
-            evaluate(lambda: TranslatorAgent(Stops()), EvaluationService(url, patience=5.0))
+            evaluate(lambda: TranslatorAgent(Stops(doubles.EchoConfig(k=2))), EvaluationService(url, patience=5.0))
         assert translate(EvaluationService(url, patience=5.0)) == 12 - 3
         scores = EvaluationService(url).get_scores()
         with pytest.raises(DataError, match="another client is at work here"):
@@ -308,8 +295,7 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
         pytest.skip("SQA_KILLS is not set (takes minutes)")
     (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))
-    with bind("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     program = (
         "from pathlib import Path\nfrom sqa_services.protocols.iwslt import entry\n"
         "from sqa_services.protocols.iwslt.http import ServeConfig\n"

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 import pytest
 import requests
 from stand_ins.http_server import serving_app
+from stand_ins.processes import free_port, listens, wait_until
 from starlette.applications import Starlette
 
 from sqa.core.errors import ConfigError
@@ -199,22 +200,15 @@ def test_the_log_is_bounded(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 def test_a_server_process_ends_well(tmp_path) -> None:
     """SIGTERM with a request under way: no traceback, exit 0."""
-    with bind("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     program = (
         "from sqa_services.net.address import Address\nfrom sqa_services.net.connections import run_app\n"
         "from sqa_services.net.server import application, tornado_page\n"
         f"here = Address(port={port})\nrun_app(application(here, [], tornado_page), here)"
     )
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
-    for _ in range(600):
-        try:
-            connection = socket.create_connection(("127.0.0.1", port), timeout=20)
-            break
-        except OSError:
-            assert process.poll() is None
-            time.sleep(0.1)
-    with connection:
+    wait_until(lambda: listens(port), process)
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall(b"PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
         time.sleep(0.3)
         process.terminate()

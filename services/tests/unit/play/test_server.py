@@ -89,21 +89,12 @@ def book(url: str, tmp_path: Path) -> Iterator[play_games.Journal]:
 def test_nothing_but_words_that_are_due_comes_before_the_buzz(
     shown: play_games.PlayedRun, url: str, book: play_games.Journal
 ) -> None:
-    player, before = Player(url), []
+    player = Player(url)
     game = book.game(player.begin(questions=1))
     assert game is not None
     [question] = [q for q in shown.finished.questions if q.id == game.questions[0]]
-    for event in player.events():
-        if event["type"] == "state":
-            player.act("next")
-        if event["type"] == "result":
-            assert event["page"] == question.page and event["source"] == list(question.words)
-            break
-        before.append(event)
-        if event["type"] == "word" and event["step"] == 2:
-            player.act("buzz")
-        elif event["type"] == "buzzed":
-            player.act("answer", {"answer": ""})
+    *before, event = player.play(until="result", buzz=2)
+    assert event["page"] == question.page and event["source"] == list(question.words)
     sent = json.dumps([before, player.setup], ensure_ascii=False)
     shown_words = [e["word"] for e in before if e["type"] == "word"]
     assert shown_words == list(question.words[: event["mine"]["words"]]) and 3 <= len(shown_words) < len(question.words)
@@ -123,24 +114,15 @@ def test_two_people_have_the_same_words_and_do_not_stop_each_other(url: str) -> 
     assert second.send("GET", f"games/{first.game}/events").status_code == 404
     second.game = second.ask("POST", f"games/{first.game}/join")["game"]
     assert stranger.send("POST", f"games/{first.game}/join").status_code == 409
-    heard: dict[str, list[dict]] = {first.id: [], second.id: []}
+    heard: dict[str, list[dict]] = {}
 
     def play(player: Player, step: int | None) -> None:
-        for event in player.events():
-            heard[player.id].append(event)
-            if event["type"] == "state":
-                player.act("next")
-            elif event["type"] == "word" and event["step"] == step:
-                player.act("buzz")
-            elif event["type"] == "buzzed":
-                player.act("answer", {"answer": "Portugal"})
-            elif event["type"] == "over":
-                return
+        heard[player.id] = player.play(until="over", buzz=step, answer="Portugal")
 
-    both = [threading.Thread(target=play, args=pair) for pair in ((first, 1), (second, None))]
-    for thread in both:
+    threads = [threading.Thread(target=play, args=pair) for pair in ((first, 1), (second, None))]
+    for thread in threads:
         thread.start()
-    for thread in both:
+    for thread in threads:
         thread.join(30)
     words = {id: [e["word"] for e in events if e["type"] == "word"] for id, events in heard.items()}
     n = len(words[first.id])
@@ -208,15 +190,7 @@ def test_a_page_that_comes_back_while_the_other_reads_waits_on(url: str) -> None
     listening = second.events()
     next(listening)
     second.act("next")
-    for event in first.events():
-        if event["type"] == "state":
-            first.act("next")
-        elif event["type"] == "word" and event["step"] == 0:
-            first.act("buzz")
-        elif event["type"] == "buzzed":
-            first.act("answer", {"answer": "x"})
-        elif event["type"] == "waiting":
-            break
+    first.play(until="waiting", buzz=0, answer="x")
     state = next(first.events())
     assert (state["phase"], state["result"], state["words"]) == ("waiting", None, [])
 

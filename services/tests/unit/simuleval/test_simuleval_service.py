@@ -17,6 +17,7 @@ import requests
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
 
 from stand_ins.http_server import anything, serving_app
+from stand_ins.processes import ENVIRONMENT, free_port, listens, wait_until
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.core.paths import ROOT
@@ -33,7 +34,6 @@ from sqa_services.simuleval.service import SimulevalServiceConfig, build
 ECHO = "{name: 'doubles:build_translator', k: 3}"
 AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"
 SIMULEVAL = ROOT / "services" / "tests" / "simuleval_mended.py"
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def echo(question):
@@ -137,27 +137,16 @@ def test_a_client_with_a_user_may_begin_anew_at_once() -> None:
 @pytest.fixture
 def standalone() -> Iterator[str]:
     """The URL of `simuleval --standalone`."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, str(SIMULEVAL), "--standalone", "--agent", str(AGENT)]
-    server = subprocess.Popen(
-        [*command, "--remote-port", str(port), "--source", os.devnull, "--target", os.devnull],
-        env=ENVIRONMENT, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    url = f"http://127.0.0.1:{port}"
+    command += ["--remote-port", str(port), "--source", os.devnull, "--target", os.devnull]
+    server = subprocess.Popen(command, env=ENVIRONMENT)
     try:
-        for _ in range(600):
-            try:
-                requests.get(url, timeout=30)
-                break
-            except requests.ConnectionError:
-                assert server.poll() is None, server.stderr.read()[-2000:]
-                time.sleep(0.1)
-        yield url
+        wait_until(lambda: listens(port), server)
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.communicate(timeout=60)
+        server.wait(60)
 
 
 def test_our_translator_drives_simulevals_service(standalone: str) -> None:

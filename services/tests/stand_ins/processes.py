@@ -1,0 +1,49 @@
+"""Servers as processes of their own: a free port, an environment with this checkout, waiting, kill -9."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+
+import requests
+
+from sqa.core.paths import ROOT
+
+PATHS = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
+ENVIRONMENT = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
+
+
+def free_port() -> int:
+    """A port of loopback on which nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def wait_until(holds: Callable[[], object], process: subprocess.Popen | None = None) -> None:
+    """Wait a minute at most for a condition; while the connection fails it does not hold, and `process` has to run."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert process is None or process.poll() is None, "the process ended"
+        try:
+            if holds():
+                return
+        except requests.RequestException:
+            pass
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+def listens(port: int) -> bool:
+    """Whether a server answers HTTP."""
+    return requests.get(f"http://127.0.0.1:{port}/", timeout=30).status_code > 0
+
+
+def kill(process: subprocess.Popen) -> None:
+    """kill -9 of a process that leads its session, and of its children."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
