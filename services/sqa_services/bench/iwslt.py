@@ -1,6 +1,6 @@
 """Claim: many clients translate at once, where the server of 2020 has one global cursor and so serves one at a time.
 
-What the item `many-clients` measures, on a server of ours as a process of its own on loopback, both ways with the same
+What the item `many-clients` measures, on our server as a separate process on loopback, both ways with the same
 requests: the original's design as clients that use the classic routes one after another (two at a time would read each
 other's words), ours as 200 clients at once, each in a session.  Once with clients that answer at once and once with
 clients that think 5 ms about a word.  Also what 200 clients take of the server's memory, and the same with expected
@@ -87,7 +87,7 @@ async def at_once(netloc: str, clients: Sequence[Client], corpus: Corpus) -> lis
     tasks = [asyncio.create_task(one(client)) for client in clients]
     try:
         return await asyncio.gather(*tasks)
-    finally:  # if one failed the others shall not go on
+    finally:  # if one failed, stop the others
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

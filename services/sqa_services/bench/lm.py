@@ -1,6 +1,6 @@
 """A language model as a translator: batched beside streaming, bfloat16 beside float32, 8-bit integers beside bfloat16.
 
-A row also says what share of the words the second arithmetic writes otherwise.
+A row also has the share of words that differ with the second arithmetic.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
     streamed, streamed8 = (timed(partial(_streamed, translators[name], few))[0] for name in ("bfloat16", "int8"))
     plain, batched, batched8 = (timed(partial(model.translate_batch, many)) for model in translators.values())
     yield "language model, wait-6: streaming, batched", "words/s", streamed, batched[0]
-    yield _told("float32, bfloat16", plain, batched), "words/s", plain[0], batched[0]
-    yield _told("bfloat16, int8", batched, batched8), "words/s", batched[0], batched8[0]
+    yield _compared("float32, bfloat16", plain, batched), "words/s", plain[0], batched[0]
+    yield _compared("bfloat16, int8", batched, batched8), "words/s", batched[0], batched8[0]
     yield "language model, wait-6, streaming: bfloat16, int8", "words/s", streamed, streamed8
 
 
-def _told(what: str, a: _Timed, b: _Timed) -> str:
+def _compared(what: str, a: _Timed, b: _Timed) -> str:
     return f"language model, wait-6: {what} ({differing(a[1], b[1]):.1%} other words)"
 
 

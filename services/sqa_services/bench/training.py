@@ -1,6 +1,6 @@
 """Training steps of the small Transformer: float32 on one core beside bfloat16 on all, target pieces per second.
 
-The same batches of random pieces, the sizes of configs/smt_es_en.yaml without its lexicon; a process of its own for
+The same batches of random pieces, the sizes of configs/smt_es_en.yaml without its lexicon; a separate process for
 each, since a program sets its threads once.
 """
 

@@ -1,4 +1,4 @@
-"""Who takes part: an account by invitation, a token that is shown once, and what its owner may do.
+"""Accounts by invitation: a token that is shown once, and what its owner may do.
 
 Of tokens and invitations the board keeps the SHA-256 alone; both have 192 bits from the system's generator.
 """
@@ -27,7 +27,7 @@ class Taken(ConfigError):
 
 
 class Denied(SqaError):
-    """Somebody else's, or no invitation."""
+    """The caller does not own it, or the invitation is invalid."""
 
 
 class TooMany(SqaError):
@@ -36,7 +36,7 @@ class TooMany(SqaError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: the organiser (no account), or somebody with an account."""
+    """Who asks: the organiser (no account), or the holder of an account."""
 
     account: int | None = None
     name: str | None = None
@@ -87,7 +87,7 @@ def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
 
 
 def account_of(engine: Engine, token: bytes) -> Caller | None:
-    """Whose token it is; None: nobody's."""
+    """The account of a token; None if no account has it."""
     if not token:
         return None
     with engine.connect() as connection:

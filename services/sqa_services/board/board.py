@@ -1,4 +1,4 @@
-"""The board: what is registered, what came out, and the leaderboard.  All of it is in a database and a folder.
+"""The board: what is registered, the results, and the leaderboard, all in a database and a folder.
 
 board = Board(BoardConfig(Path("board")))
 board.register_dataset("sqa-es", "xqb", "xqb-es", perturbations=["typos"])
@@ -37,7 +37,7 @@ from sqa_services.board.task import (
 
 __all__ = ["Board", "BoardConfig", "NotFound", "Taken"]
 
-TOLD = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # of an evaluation
+SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # of an evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Board:
     tasks: dict[str, Task]
     files: Files
     engine: Engine
-    places: rank.Places = field(default_factory=rank.Places, compare=False)
+    standings: rank.StandingCache = field(default_factory=rank.StandingCache, compare=False)
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
@@ -208,7 +208,7 @@ class Board:
                 MODELS.c.task,
                 MODELS.c.name.label("model"),
                 DATASETS.c.name.label("dataset"),
-                *(EVALUATIONS.c[name] for name in TOLD),
+                *(EVALUATIONS.c[name] for name in SHOWN_COLUMNS),
                 SCORES.c.result,
             )
             .join(MODELS, MODELS.c.id == EVALUATIONS.c.model)
@@ -241,7 +241,7 @@ class Board:
         version: int | None = None,
         outside: bool = False,
     ) -> dict[str, Any]:
-        """Every model's metrics averaged over a view's data sets, or those named alike; best Dynascore first.
+        """Every model's metrics averaged over a view's data sets, or equally over `datasets`; best Dynascore first.
 
         `weights`: of the Dynascore, those of the view where None.  A model that lacks a weighted metric on a data set
         has no Dynascore and the reason instead; what is implausible or withdrawn has no rank; the others are compared
@@ -264,8 +264,8 @@ class Board:
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
         if outside:
-            done = self.told(done)
-        ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.places)
+            done = self.published(done)
+        ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.standings)
         kept = [registered[name]["examples"] for name in data_weights if registered[name]["phase"] != "open"]
         if outside and kept:
             for row in ranked["rows"]:
@@ -281,12 +281,12 @@ class Board:
             **ranked,
         }
 
-    def told(self, evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def published(self, evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Evaluations as they may leave the board: rounded where answers are kept."""
         codes = {row["task"] for row in evaluations} & set(self.tasks)
         datasets = {(code, row["name"]): row for code in codes for row in self.datasets(code)}
         return [
-            rounded.told(row, datasets[row["task"], row["dataset"]], self.task(row["task"]).perf_metric)
+            rounded.published(row, datasets[row["task"], row["dataset"]], self.task(row["task"]).perf_metric)
             for row in evaluations
             if row["task"] in codes
         ]

@@ -34,8 +34,8 @@ class Prediction(TypedDict):
 def evaluate(task: Task, labels: Sequence[Label], predictions: Sequence[Prediction], seed: int = 0) -> dict[str, Any]:
     """perf, perf_std (null), pretty_perf, metadata_json: {metric: value, ..., "perf_by_tag": [...]}, as in Dynabench.
 
-    Beyond the original: where the metrics are additive, "intervals" (95%, over examples), and "refusals", why a metric
-    has no value.  Predictions for other ids are ignored; a missing one: DataError (the original logs it and gives {}).
+    Beyond the original: "intervals" (95%, over examples) of additive metrics, and "refusals", the reasons for missing
+    values.  Predictions for other ids are ignored; a missing one: DataError (the original logs it and gives {}).
     """
     aligned = align(labels, predictions)
     targets = [label["answer"] for label in labels]
@@ -154,7 +154,7 @@ def delta(
 def _differences(
     task: Task, after: Sequence[Any], before: Sequence[Any], changed: Sequence[Any], targets: Sequence[Any], seed: int
 ) -> dict[str, Any]:
-    """metric -> the paired comparison, or why there is none."""
+    """metric -> the paired comparison, or the reason for its absence."""
     differences: dict[str, Any] = {}
     for name in task.difference_metrics:
         get = EVAL[name].get

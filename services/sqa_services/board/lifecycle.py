@@ -1,4 +1,4 @@
-"""What becomes of a model after it was registered: its log, withdrawn and restored, queued again, deleted."""
+"""A model after its registration: log, withdrawal, restoration, requeueing, deletion."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = 
 def _own(connection: Connection, code: str, name: str, caller: Caller) -> dict[str, Any]:
     model = find_model(connection, code, name)
     if not caller.organiser and model["owner"] != caller.account:
-        raise Denied(f"{name}: belongs to somebody else")
+        raise Denied(f"{name}: belongs to another account")
     return model
 
 

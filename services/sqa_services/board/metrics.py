@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
     @property
     def page(self) -> str:
-        """The top guess on the complete translation, "" where there is none."""
+        """The top guess on the complete translation, "" without one."""
         return self.guesses[-1][0].page if self.guesses and self.guesses[-1] else ""
 
 
@@ -87,7 +87,7 @@ def get_accuracy(predictions: Sequence[str], targets: Sequence[str | Sequence[st
 
 
 def get_macro_f1(predictions: Sequence[str], targets: Sequence[str]) -> float:
-    """Unweighted mean over all labels of F1, in percent with two digits; a label never found has F1 0."""
+    """Unweighted mean over all labels of F1, in percent with two digits; a label that is never predicted has F1 0."""
     pairs = _pairs(predictions, targets, "macro_f1")
     right = Counter(target for label, target in pairs if label == target)
     seen = Counter(label for label, _ in pairs) + Counter(target for _, target in pairs)
@@ -176,7 +176,7 @@ def get_memory_utilization(job: Job) -> float:
 
 @dataclass(frozen=True, slots=True)
 class EvalMetric:
-    """A registered metric of a data set; one of `sqa.metrics` says itself what its number means."""
+    """A registered metric of a data set; those of `sqa.metrics` bring unit and direction themselves."""
 
     get: Get
     own: Meta | None = None

@@ -22,7 +22,7 @@ from sqa_services.board.lifecycle import note
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, WORKERS
 from sqa_services.board.task import RUN_HERE
 
-MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is given up: it was not stopped by hand, it is the cause
+MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is the cause itself and is given up
 INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 E = EVALUATIONS.c
 
@@ -68,10 +68,10 @@ def fill(connection: Connection) -> int:
 
 
 def claim(engine: Engine, lease_seconds: float) -> Claim | None:
-    """The next evaluation to work at, now leased to the caller; None if there is none.
+    """The next evaluation to work at, now leased to the caller; None if the queue is empty.
 
-    One on perturbed data waits for that on the original data.  What failed `MAX_ATTEMPTS` times without a word is
-    marked as failed, and so is what waits for a failed one.
+    One on perturbed data waits for that on the original data.  An evaluation whose worker died `MAX_ATTEMPTS` times is
+    marked as failed, and so is one that waits for a failed one.
     """
     now = time.time()
     original = aliased(EVALUATIONS)
@@ -187,7 +187,7 @@ ALIVE_SECONDS = 15.0  # a worker that was not seen for longer does not run
 
 
 def seen(engine: Engine, worker: str) -> None:
-    """A worker says that it runs; those that were last seen a day ago are forgotten."""
+    """Record that a worker runs; delete those that were last seen a day ago."""
     now = time.time()
     with engine.begin() as connection:
         kind = INSERT[connection.dialect.name](WORKERS).values(id=worker, seen=now)
@@ -196,7 +196,7 @@ def seen(engine: Engine, worker: str) -> None:
 
 
 def gone(engine: Engine, worker: str) -> None:
-    """A worker says that it ends."""
+    """Delete a worker that ends."""
     with engine.begin() as connection:
         connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
 

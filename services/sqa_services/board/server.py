@@ -14,8 +14,7 @@
 Models that come over HTTP are submissions: a run's config can start programs, so configs are registered where the
 board is.  Likewise a data set is a question set by name that is here already, or questions in the request; never a
 path.  Bound beyond loopback, whatever writes needs the token, or that of an account, which may change its own
-submissions; on loopback, requests for other host names are refused, so that a page in a browser cannot reach the board
-under a name of its own.
+submissions; on loopback, requests for other host names are refused (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from sqa_services.board.board import Board, NotFound, Taken
 from sqa_services.board.routes.beside import beside
 from sqa_services.board.routes.reading import add_models, add_reading, add_standing
 from sqa_services.board.routes.shapes import Ascii
-from sqa_services.board.routes.writing import Who, add_data, add_people, add_submissions
+from sqa_services.board.routes.writing import Authenticate, add_data, add_people, add_submissions
 from sqa_services.board.task import Unscorable
 from sqa_services.net import connections
 from sqa_services.net.address import Address
@@ -79,13 +78,13 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
     )
     app.add_exception_handler(SqaError, _deliberate)
     app.add_exception_handler(RequestValidationError, _invalid)
-    who = Who(board, config.address.token)
+    authenticate = Authenticate(board, config.address.token)
     add_reading(app, board, config.address.token is not None)
     add_standing(app, board)
     add_models(app, board)
-    add_people(app, board, who)
-    add_data(app, board, who)
-    add_submissions(app, board, who, config.per_day)
+    add_people(app, board, authenticate)
+    add_data(app, board, authenticate)
+    add_submissions(app, board, authenticate, config.per_day)
     app.router.routes.append(page_files("sqa_services.board"))
     return app
 
@@ -100,6 +99,6 @@ async def _deliberate(_: Request, error: Exception) -> Response:
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
-    """422 that says where and what, without the input."""
+    """422 with the location and the problem, without the input."""
     errors = error.errors() if isinstance(error, RequestValidationError) else []
     return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in errors]}, 422)

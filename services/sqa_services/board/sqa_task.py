@@ -30,7 +30,7 @@ from sqa_services.board import tags as tagging
 from sqa_services.board.metrics import Answer, Job
 from sqa_services.board.running import session
 from sqa_services.board.standing import plausible
-from sqa_services.board.task import KINDS, Example, Response, Task, Unscorable, told
+from sqa_services.board.task import KINDS, Example, Response, Task, Unscorable, joined
 from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of, shape_problems
 
 SHOWN_OF_PROBLEM = 300  # characters
@@ -152,7 +152,7 @@ def verify_response(response: Response, example: Example) -> None:
     where = f"response to {example['id']!r}"
     answered = isinstance(response, Mapping) and response.get("answered") is not False
     if problems := shape_problems(Answered if answered else Translated, response):
-        raise DataError(f"{where}: {told(problems)}")
+        raise DataError(f"{where}: {joined(problems)}")
     if response["id"] != example["id"]:
         raise DataError(f"{where}: has the id {response['id']!r}")
     prediction = QuestionData("").pred_field_converter(example, response)["pred"]
@@ -190,7 +190,7 @@ def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
     problems: list[str] = []
     traces = fitted(*rows_of(submission.decode(), problems), [question_of(example) for example in examples], problems)
     if problems:
-        raise DataError(f"submission: {told(problems)}")
+        raise DataError(f"submission: {joined(problems)}")
     return [_response(trace) for trace in traces]
 
 
@@ -212,7 +212,7 @@ def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -
 
 
 def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
-    """Why responses cannot be what they say; of perturbed copies how early an answer is known says nothing."""
+    """The reasons why responses are implausible; the rule of early answers does not apply to perturbed copies."""
     early = not any("transform" in example for example in examples)
     return plausible.implausible(traces_of(examples, responses), early)
 
@@ -225,7 +225,7 @@ def traces_of(examples: Sequence[Example], responses: Sequence[Response]) -> lis
 
 
 def shown(example: Example, response: Response) -> dict[str, Any]:
-    """The right page, and what was said at the buzz (of a system that never buzzed: at the end) after which share."""
+    """The right page, the guess at the buzz (without one: at the end), and the share of the source read by then."""
     [trace] = traces_of([example], [response])
     summary: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
     if trace.guesses is None or trace.buzzes is None or not trace.emissions:

@@ -26,10 +26,10 @@ RUN_HERE = (
 PHASES = ("open", "closed", "hidden")  # of data sets: answers may be seen; inputs only; nothing leaves
 
 
-SHOWN = 5  # problems of a submission or of a response that are told on one line
+SHOWN = 5  # problems of a submission or of a response listed on one line
 
 
-def told(problems: Sequence[str]) -> str:
+def joined(problems: Sequence[str]) -> str:
     """The first problems on one line, and the number of the others."""
     more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
     return "; ".join(problems[:SHOWN]) + more
@@ -40,7 +40,7 @@ class Unscorable(DataError):
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
         self.what, self.reasons, self.remedy = what, tuple(reasons), remedy
-        super().__init__(f"{what}: {told(self.reasons)}{'; ' if remedy else ''}{remedy}")
+        super().__init__(f"{what}: {joined(self.reasons)}{'; ' if remedy else ''}{remedy}")
 
     def __reduce__(self) -> tuple[type[Unscorable], tuple[str, tuple[str, ...], str]]:
         """For the way between two processes."""
@@ -48,7 +48,7 @@ class Unscorable(DataError):
 
 
 class NotFound(DataError):
-    """There is no such thing on the board."""
+    """The board has no such task, data set, model, view or evaluation."""
 
 
 class DataSet(Protocol):

@@ -136,12 +136,10 @@ def client_iwslt(
     url: Annotated[str, typer.Option("--url", help="The server.")] = "http://localhost:12321",
     start: Annotated[int, typer.Option("--start-idx", min=0, metavar="N", help="First sentence, from 0.")] = 0,
     end: Annotated[int | None, typer.Option("--end-idx", metavar="N", help="Last sentence, included.")] = None,
-    threads: Annotated[
-        int, typer.Option("--num-threads", min=1, metavar="N", help="Each with an agent of its own.")
-    ] = 1,
+    threads: Annotated[int, typer.Option("--num-threads", min=1, metavar="N", help="Each with its own agent.")] = 1,
     reset: Annotated[bool, typer.Option("--reset-server", help="Forget first what was translated.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Print the server's scores at the end.")] = False,
-    session: Annotated[str, typer.Option("--session", metavar="ID", help="A session apart from all others.")] = "",
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="Keeps this client apart from others.")] = "",
     token: Annotated[str, typer.Option("--token", envvar="SQA_TOKEN")] = "",
     guide: Annotated[bool, typer.Option("--guide", help="By the routes of the published guide.")] = False,
     patience: Annotated[

@@ -1,4 +1,4 @@
-"""Where a server listens, and who may ask it."""
+"""Where a server listens, and which requests it admits."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Address:
     def hosts(self) -> list[str]:
         """The host names that a request may be for, as Starlette takes them.
 
-        A page in a browser can have a name of its own point at this machine (DNS rebinding), and would then be allowed
-        to read what a server here answers; its requests still carry that name.
+        A page in a browser can point its own host name at this machine (DNS rebinding) and would then be allowed to
+        read a server's answers here; its requests still carry that name.
         """
         local_names = ("localhost", "127.0.0.1", "::1", self.host) if self.local else ()
         return [f"[{name}]" if ":" in name else name for name in (*local_names, *self.names)] or ["*"]

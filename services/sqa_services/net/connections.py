@@ -80,7 +80,7 @@ class TimedProtocol(H11Protocol):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket.  Not to be had: ConfigError."""
+    """A listening socket.  Not available: ConfigError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=WAITING)
@@ -112,7 +112,7 @@ def server_of(app: Any) -> uvicorn.Server:
 
 
 def run_app(app: Any, address: Address) -> None:
-    """Serve until interrupted.  uvicorn raises the signal that ended it again; who was told to end has ended well."""
+    """Serve until interrupted.  uvicorn raises again the signal that ended it; the exit status is 0 all the same."""
     bound_logs()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with suppress(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""What stands before every server's routes: names and size (Starlette's), other sites' pages, the token, headers."""
+"""Middleware before every server's routes: names and size (Starlette's), other sites' pages, the token, headers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sqa_services.net.address import Address
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-PAGE_HEADERS = {  # of a server with a page of its own: nothing from elsewhere, in no frame, never kept
+PAGE_HEADERS = {  # of a server with a page: nothing from elsewhere, in no frame, never cached
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
-Say = Callable[[int, str], Response]  # how a refusal is said: of its status, and of the problem
+RenderError = Callable[[int, str], Response]  # how a refusal is said: of its status, and of the problem
 
 
 class Refused(Exception):
@@ -63,12 +63,12 @@ def guards(address: Address, **more: Any) -> list[Middleware]:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """An ASGI application before another, which gets a request when all of its body is there."""
+    """ASGI middleware: the application gets a request once its whole body has arrived."""
 
     app: ASGIApp
     address: Address
     needs_token: Callable[[str, str], bool] = needed_to_write  # by method and path
-    say: Say = json_page
+    render_error: RenderError = json_page
     headers: Mapping[str, str] = field(default_factory=dict)  # of every answer that has none of that name itself
     tokens: Callable[[bytes], bool] | None = None  # others that will do
     programs: Callable[[str, str], bool] | None = None  # by method and path: what no browser may ask for
@@ -100,7 +100,7 @@ class Guard:
                 await self._refuse(Refused(503, "the server ends"), scope, receive, sending)
 
     def _admit(self, method: str, path: str, headers: Headers) -> None:
-        """Refuse what a page of somebody else's asks, in a browser that can reach this server, and who has no token."""
+        """Refuse requests of other sites' pages in a browser that can reach this server, and those without a token."""
         elsewhere = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
         origin = headers.get("origin")
         if elsewhere or (origin is not None and origin.partition("://")[2] != headers.get("host", "")):
@@ -120,7 +120,7 @@ class Guard:
             raise Refused(408, f"the body did not arrive in {self.address.body_seconds:g} s") from error
 
     async def _refuse(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = self.say(refused.status, refused.problem)
+        answer = self.render_error(refused.status, refused.problem)
         if refused.status == 401:
             answer.headers["WWW-Authenticate"] = "Bearer"
         await answer(scope, receive, send)
@@ -157,12 +157,12 @@ def _given(headers: Headers) -> tuple[bytes, bytes]:
 
 
 def same(given: bytes, token: str) -> bool:
-    """Whether a token is the right one; how long it takes tells nothing."""
+    """Whether a token is the right one, compared in constant time."""
     return hmac.compare_digest(given, token.encode())
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """The whole body as one message, then what the server says (that the client left)."""
+    """The whole body as one message, then the server's messages (that the client left)."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

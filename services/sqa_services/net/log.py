@@ -1,4 +1,4 @@
-"""What a server says about itself: some lines a minute, each of bounded length, however often it has reason to."""
+"""The log of a server, bounded: at most LINES a minute, each of LONGEST characters at most."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 
-LINES = 60  # in a minute; further ones are counted, and the count is said with the next line
+LINES = 60  # in a minute; further ones are counted, and the count is logged with the next line
 LONGEST = 2_000  # characters of one message, a traceback's last ones
 LOG = logging.getLogger("sqa_services.net")
 

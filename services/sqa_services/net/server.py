@@ -24,7 +24,7 @@ from starlette.staticfiles import StaticFiles
 
 from sqa.core.errors import SqaError
 from sqa_services.net.address import Address
-from sqa_services.net.guard import Refused, Say, guards
+from sqa_services.net.guard import Refused, RenderError, guards
 from sqa_services.net.log import LOG
 
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
@@ -65,16 +65,17 @@ class OneThread:
 def application(
     address: Address,
     routes: Sequence[tuple[str, str, Handler]],
-    say: Say,
+    render_error: RenderError,
     close: Callable[[], None] = lambda: None,
-    trouble: str | None = None,
+    failure: str | None = None,
     pages: str = "",
     **guard: Any,
 ) -> Starlette:
     """An application of (method, path, handler) behind its guard; `close` is called at the end.
 
-    What is Refused, has no route or fails (SqaError) is said by `say`; `trouble` is what a client is told of a failure,
-    None: what it is.  `pages`: the package whose files are served, see `page_files`; `guard`: further fields of Guard.
+    `render_error` answers what is Refused, has no route or fails (SqaError); `failure` is the message of a failure,
+    None: that of the error.  `pages`: the package whose files are served, see `page_files`;
+    `guard`: further fields of Guard.
     """
 
     @asynccontextmanager
@@ -86,17 +87,17 @@ def application(
 
     async def refused(_: Request, error: Exception) -> Response:
         if isinstance(error, Refused):
-            return say(error.status, error.problem)
-        return say(error.status_code if isinstance(error, HTTPException) else 500, "")
+            return render_error(error.status, error.problem)
+        return render_error(error.status_code if isinstance(error, HTTPException) else 500, "")
 
     async def failed(_: Request, error: Exception) -> Response:
         LOG.error("sqa: %s", error)
-        return say(500, str(error) if trouble is None else trouble)
+        return render_error(500, str(error) if failure is None else failure)
 
     app = Starlette(
         routes=[*(_route(*route) for route in routes), *([page_files(pages)] if pages else [])],
         exception_handlers={Refused: refused, HTTPException: refused, SqaError: failed},
-        middleware=guards(address, say=say, **guard),
+        middleware=guards(address, render_error=render_error, **guard),
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False

@@ -61,7 +61,7 @@ class PlayedRun:
     def pages(self) -> list[str]:
         """Every page that its guesser ever named, and the answers among them; none without a guesser.
 
-        Without one the list would be that of the answers alone, which says too much to be shown.
+        Without one the list would be that of the answers alone, which would give them away.
         """
         if "guess" not in self.saved.stages:
             return []
@@ -102,7 +102,7 @@ def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> l
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> DatasetConfig:
-    """Questions as a file of one's own (docs of `sqa.data.datasets`), and its name for a config."""
+    """Questions as a file (format: `sqa.data.datasets`), and its name for a config."""
     lines = (
         {
             "id": question.id,

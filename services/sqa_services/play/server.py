@@ -56,7 +56,7 @@ TABLES = 200  # games under way at a time
 BODY = 1 << 14  # bytes of a request
 ANSWER = 300  # characters
 M = TypeVar("M", bound=BaseModel)
-STILL_HERE = 15.0  # seconds after which a silent stream says that it is alive
+STILL_HERE = 15.0  # seconds after which a silent stream sends a comment
 
 
 class Consent(BaseModel):
@@ -260,7 +260,7 @@ def make_app(rooms: Rooms, config: PlayConfig) -> Starlette:
         routes,
         _problem,
         rooms.close,
-        trouble="the run cannot be read; the server's log says why",  # which one players need not know
+        failure="the run cannot be read; the server's log says why",  # players need not know more
         pages="sqa_services.play",
         needs_token=_needs_token,
         headers=PAGE_HEADERS,
@@ -336,7 +336,7 @@ class Requests:
     async def _player(self, request: Request) -> str:
         player = await asyncio.to_thread(self._rooms.journal.player, request.headers.get("x-player", ""))
         if player is None:
-            raise Refused(403, "nobody has this key")
+            raise Refused(403, "no player has this key")
         return player
 
     async def _seat(self, request: Request) -> tuple[Table, Seat]:

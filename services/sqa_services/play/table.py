@@ -2,7 +2,7 @@
 
 A player's stream gets nothing but the words that are due until everybody at the table is done with the question; then
 the answer, the source, the reference and what the system did.  Everybody reads to the end, or to a buzz of their own:
-nobody's buzz stops another's question, so that every play has an expected-wins score of its own.
+a buzz does not stop the question of the other player, so every play has an expected-wins score.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Table:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody would miss it: it can be made again from the journal."""
+        """Whether no page is connected and no question is under way: the journal can restore it."""
         return not self._asking and all(seat.stream is None for seat in self.seats)
 
     # ---------------------------------------------------------------------------------------------- what players do
@@ -217,7 +217,7 @@ class Table:
         self._asking, self._step, self._started = True, -1, asyncio.get_running_loop().time()
         await self._read_out(self._trace)
         end = asyncio.get_running_loop().time() + self._timing.end_seconds
-        await self._until(self._nobody_reads, end)
+        await self._until(self._all_buzzed, end)
         for seat in self.seats:
             if seat.phase == "reading":
                 await self._finish(seat, "", lost=seat.stream is None)
@@ -227,10 +227,10 @@ class Table:
         self._asking = False
 
     async def _read_out(self, trace: QuestionTrace) -> None:
-        """Send the words, each when it is due, until nobody reads any more."""
+        """Send the words, each when it is due, until all players have buzzed."""
         interval = 60.0 / self.game.pace
         for step, emission in enumerate(trace.emissions):
-            if await self._until(self._nobody_reads, self._started + (step + 1) * interval):
+            if await self._until(self._all_buzzed, self._started + (step + 1) * interval):
                 return
             self._step = step
             word = {"type": "word", "step": step, "word": emission.token, "erase": emission.erase}
@@ -373,7 +373,7 @@ class Table:
             return None
         return rules.outcome(rules.played(self._shown.trace(play.question), play.step, play.answer), self._metric)
 
-    def _nobody_reads(self) -> bool:
+    def _all_buzzed(self) -> bool:
         return all(seat.phase != "reading" for seat in self.seats)
 
     async def _until(self, condition: Callable[[], bool], deadline: float | None = None) -> bool:

@@ -5,7 +5,7 @@
                                                      a score for each group of numbers and one for all together
 
 The program is started without a shell and must answer one SCORE line before anything else.  Whatever it does wrong
-(it dies, stalls, says too much or no numbers) is a RemoteProtocolError with what it said.
+(it dies, stalls, writes too much or no numbers) is a RemoteProtocolError that quotes it.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class External:
             if len(self._out) > LINE_LIMIT * max(replies, 1):
                 raise RemoteProtocolError(f"{self._who}: a reply without end: {self._shown()}")
             if done and self._out.count(b"\n") > replies:
-                return  # it babbles; the next request says so
+                return  # unasked output: the next request reports it
 
     def _write(self, stdin: IO[bytes], pending: bytes) -> bytes:
         try:

@@ -1,4 +1,4 @@
-"""A guesser and a buzzer that answer texts, whatever brings these."""
+"""A guesser and a buzzer that answer texts."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Player:
     """Answers texts.  Called from one thread."""
 
     def __init__(self, guesser: Guesser, buzzer: Buzzer) -> None:
-        """A buzzer that has to be told the answer: ConfigError."""
+        """A buzzer that needs the right answer: ConfigError."""
         if getattr(buzzer, "oracle", False):
-            raise ConfigError("--buzzer: it has to be told the answer, and here nobody knows it")
+            raise ConfigError("--buzzer: it needs the right answer, which a QANTA server does not know")
         self._guesser, self._buzzer = guesser, buzzer
 
     def act(self, texts: Sequence[str]) -> list[Act]:
-        """An act for each text, which depends on that text alone; texts that begin alike share their work."""
+        """An act for each text, which depends on that text alone; texts with the same beginning share the work."""
         words = [tuple(text.split()) for text in texts]
         by_text: dict[tuple[str, ...], Act] = {(): Act("", False)}
         longest: tuple[str, ...] = ()

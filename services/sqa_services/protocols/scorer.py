@@ -64,7 +64,7 @@ class ScorerConfig:
 
     metric: str  # bleu, chrf, ter, meteor
     tokenize: str = "13a"  # bleu: a tokeniser of sacrebleu
-    lowercase: bool = False  # bleu, chrf; TER does not look at case unless told to
+    lowercase: bool = False  # bleu, chrf; TER ignores case
     word_order: Whole = 0  # chrf: word n-grams; 2 is chrF++
     eval_lines: Literal["total", "each"] | None = None  # lines of an EVAL reply; None: each for meteor, else total
     arguments: tuple[str, ...] = ()  # meteor: of the jar, e.g. -l en -norm, which are also what it gets without any
@@ -209,7 +209,7 @@ class Scorer:
 
 
 def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
-    """Answers every line of `requests` until they end (True), or until nobody reads the replies (False)."""
+    """Answers every line of `requests` until they end (True), or until the replies' reader is gone (False)."""
     while line := requests.readline(LINE_LIMIT + 1):
         if len(line) > LINE_LIMIT:
             while not line.endswith(b"\n") and (line := requests.readline(LINE_LIMIT)):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
 SHOWN = 20  # problems printed; the rest is counted
 LONGEST = 200_000  # characters of a line
-MOST_PROBLEMS = 10_000  # then a submission is read no further: who sends it shall not decide how long it takes
+MOST_PROBLEMS = 10_000  # then a submission is read no further, which bounds the time
 BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # as `str.split` has them
 
 
@@ -223,7 +223,7 @@ def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[s
     for step, row in enumerate(rows):
         if row.step != step and not torn:
             yield f"{row.line}: step: {question.id} is at step {step}, got {row.step}"
-            torn = True  # one slip is told once
+            torn = True  # report one slip once
         if not g <= row.g <= size:
             yield f"{row.line}: g: must be in {g}..{size} (words of {question.id} read, never falling), got {row.g}"
         else:

@@ -59,7 +59,7 @@ class Story:
 
 @dataclass(slots=True)
 class Report:
-    """What is said, in order; printed at once unless it becomes JSON."""
+    """Messages in order; printed at once unless they become JSON."""
 
     quiet: bool
     messages: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Report:
     sequences: int | None = None
     score: float | None = None
 
-    def say(self, message: str) -> None:
+    def add(self, message: str) -> None:
         self.messages.append(message)
         if not self.quiet:
             print(message, flush=True)
@@ -75,7 +75,7 @@ class Report:
     def problem(self, message: str, key: str | None = None) -> None:
         text = message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}"
         self.problems.append(text)
-        self.say(f"[Error] {text}")
+        self.add(f"[Error] {text}")
 
 
 def main(words: Sequence[str], start: Callable[[], External] | None = None) -> int:
@@ -100,7 +100,7 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
 
 
 def parse_arguments(words: Sequence[str]) -> Arguments | None:
-    """None where the original says how it is called.  Words that begin with no "-" are ignored, as it does."""
+    """None where the original prints its usage.  Words that begin with no "-" are ignored, as it does."""
     paths: dict[str, Path] = {}
     flags: set[str] = set()
     remaining = iter(words)
@@ -142,24 +142,24 @@ def _evaluate(arguments: Arguments, report: Report, start: Callable[[], External
                 return
     if report.problems:
         return
-    report.say("[Passed] All required stories are submitted.")
+    report.add("[Passed] All required stories are submitted.")
     with ExitStack() as stack:
         scores = {}
         program = None
         if len(gold):
             program = stack.enter_context(start())
         for message in ("MeteorConfiguration...", "setTask...", "scorer created..."):
-            report.say(message)
+            report.add(message)
         for key in gold:
             if program is not None:
                 scores[key] = best_score(program, submitted[key], gold[key])
     total = 0.0
     for key in hashtable_order(scores):  # in the order in which the original adds
         total += scores[key]
-    report.say("--------------------------")
-    report.say("Avg. Max Meteor Score =")
+    report.add("--------------------------")
+    report.add("Avg. Max Meteor Score =")
     report.score = total / len(scores) if len(scores) else None
-    report.say(double_text(float("nan") if report.score is None else report.score))
+    report.add(double_text(float("nan") if report.score is None else report.score))
 
 
 def best_score(program: External, story: str, references: Sequence[str]) -> float:
@@ -197,7 +197,7 @@ def _submitted(arguments: Arguments, report: Report) -> dict[str, str] | None:
     by_key: dict[str, str] = {}
     for story in stories:
         if story.key is None:
-            continue  # told above
+            continue  # reported above
         if by_key.get(story.key) is not None:
             report.problem("One photo sequence has more than one stories.", story.key)
             if not arguments.all_errors:
@@ -205,8 +205,8 @@ def _submitted(arguments: Arguments, report: Report) -> dict[str, str] | None:
         else:
             by_key[story.key] = story.text or ""
     if not report.problems:
-        report.say("[Passed] Test file is in valid JSON syntax.")
-        report.say("[Passed] Each photo sequence has only one story.")
+        report.add("[Passed] Test file is in valid JSON syntax.")
+        report.add("[Passed] Each photo sequence has only one story.")
     return by_key
 
 
@@ -239,7 +239,7 @@ class _Annotation:
 
 
 def gold_stories(document: Json) -> dict[str, list[str]]:
-    """The human stories of each photo sequence, told in the workers' order; sequences in the original's order."""
+    """The human stories of each photo sequence, texts in the workers' order; sequences in the original's order."""
     by_story: dict[str, list[_Annotation]] = {}
     try:
         for annotation in _annotations(_object(document).get("annotations")):

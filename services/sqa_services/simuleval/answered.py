@@ -29,7 +29,7 @@ class Answered(NamedTuple):
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What a scorer has to be told: --sqa-questions, --sqa-guesser, --sqa-buzzer."""
+    """Options of a scorer: --sqa-questions, --sqa-guesser, --sqa-buzzer."""
     parser.add_argument("--sqa-questions", required=True, help="question set, or as under `dataset:` in a config")
     parser.add_argument("--sqa-guesser", default="bm25", help="as under `guesser:` in a config")
     parser.add_argument("--sqa-buzzer", default="{name: mlp}", help="as under `buzzer:` in a config")

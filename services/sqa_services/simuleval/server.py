@@ -96,7 +96,7 @@ class Lease:
         self._used, self._contested = -seconds, -seconds  # time.monotonic()
 
     def reset(self, client: tuple[bytes, str]) -> None:
-        """A sentence begins; one with a user may begin anew at any time."""
+        """A sentence begins; a client with a user may restart at any time."""
         if self._under_way() and not (client == self._client and client[0]):
             self._refuse()
         self._client, self._segments, self._unanswered = client, 0, 0
@@ -135,7 +135,7 @@ class Lease:
 
 
 class Server:
-    """The routes of one agent, which works in a thread of its own."""
+    """The routes of one agent, which works in a separate thread."""
 
     def __init__(self, agent: GenericAgent, config: ServiceConfig) -> None:
         self._agent = agent

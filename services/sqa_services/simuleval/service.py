@@ -4,7 +4,7 @@
 
 It is driven as SimulEval's remote evaluator drives it: a reset before each sentence, then a source word in and a
 segment out until that is `finished`, empty segments after the last word.  Where the source knows its length, the end is
-told with the last word, as SimulEval does (see agent.py); the package itself is not needed.
+announced with the last word, as SimulEval does (see agent.py); the package itself is not needed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SimulevalServiceTranslator:
         return digest(["simuleval_service", VERSION, self._config.url, self._config.label])
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence; a word is pulled for every segment until the end was told.  RemoteProtocolError."""
+        """Words of one sentence; a word is pulled per segment until the end was announced.  RemoteProtocolError."""
         self._service.text("POST", "/reset")
         return driven(source, self._pushpop, lambda problem: self._service.problem("GET", "/output", problem))
 

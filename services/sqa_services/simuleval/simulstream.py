@@ -102,7 +102,7 @@ def _line(written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> st
 
 
 def main(arguments: Sequence[str]) -> None:
-    """simulstream_score_latency with the arguments; what is wrong with log or questions is said first."""
+    """simulstream_score_latency with the arguments; problems of log or questions are reported first."""
     sys.argv = ["simulstream_score_latency", *arguments]
     if set(SHOWN) & set(arguments) and not {"-h", "--help"} & set(arguments):
         parser = ArgumentParser(add_help=False)

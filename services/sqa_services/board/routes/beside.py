@@ -39,7 +39,7 @@ def _command(config: BoardConfig) -> list[str]:
 
 def _watch(command: list[str], stop: Event) -> None:
     while not stop.is_set():
-        # a session of its own: ^C is for the server, which then ends its worker
+        # a new session: ^C is for the server, which then ends its worker
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
         while process.poll() is None and not stop.wait(0.2):
             pass

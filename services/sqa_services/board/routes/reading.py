@@ -68,12 +68,12 @@ def add_standing(app: FastAPI, board: Board) -> None:
         task: TaskCode, state: Literal["queued", "running", "done", "failed"] | None = None
     ) -> list[dict[str, Any]]:
         """The evaluations of a task and their results."""
-        return board.told(board.evaluations(task, state))
+        return board.published(board.evaluations(task, state))
 
     @app.get("/api/evaluations/{id}", responses=ERRORS)
     def evaluation(id: Annotated[int, Path(ge=1, le=MAX_ID)]) -> dict[str, Any]:
         """One evaluation and its result."""
-        for row in board.told([board.evaluation(id)]):
+        for row in board.published([board.evaluation(id)]):
             return row
         raise NotFound(f"no evaluation {id}")
 

@@ -1,4 +1,4 @@
-"""What requests of the board look like, and how it answers."""
+"""Bodies and parameters of the board's requests, and its JSON response."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, text in {
         400: "The request is wrong",
         401: "A token is needed",
-        403: "It is somebody else's, or hidden",
+        403: "It belongs to another account, or is hidden",
         404: "There is no such thing",
         409: "The name is in use already",
         413: "The body is too large",

@@ -1,4 +1,4 @@
-"""What its owner or the organiser may change, and who takes part."""
+"""Requests that change something: accounts, data sets, views, submissions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SUBMISSION: dict[str, Any] = {
 }
 
 
-class Who:
-    """Tells who asks, by the token of a request; without a server's token nobody's is the organiser's."""
+class Authenticate:
+    """The caller of a request by its token; without one it is the organiser's if the server has none."""
 
     def __init__(self, board: Board, token: str | None) -> None:
         self._board, self._token = board, token
@@ -49,37 +49,37 @@ class Who:
             return accounts.ORGANISER
         account = accounts.account_of(self._board.engine, given)
         if account is None:
-            raise HTTPException(401, "this is nobody's token", {"WWW-Authenticate": "Bearer"})
+            raise HTTPException(401, "no account has this token", {"WWW-Authenticate": "Bearer"})
         return account
 
 
-def add_people(app: FastAPI, board: Board, who: Who) -> None:
+def add_people(app: FastAPI, board: Board, authenticate: Authenticate) -> None:
     """Accounts by invitation."""
-    asks = Depends(who)
+    authenticated = Depends(authenticate)
 
     @app.post("/api/accounts", status_code=201, responses=ERRORS)
     def post_account(new: NewAccount) -> dict[str, Any]:
-        """Sign up with an invitation; the token is told once."""
+        """Sign up with an invitation; the token is shown once."""
         return accounts.sign_up(board.engine, new.name, new.invitation)
 
     @app.post("/api/invitations", status_code=201, responses=ERRORS)
-    def post_invitation(new: NewInvitation, caller: Caller = asks) -> dict[str, Any]:
+    def post_invitation(new: NewInvitation, caller: Caller = authenticated) -> dict[str, Any]:
         """An invitation, by the organiser."""
         _organiser(caller)
         return accounts.invite(board.engine, new.uses, new.days)
 
     @app.get("/api/me", responses=ERRORS)
-    def me(caller: Caller = asks) -> dict[str, Any]:
-        """Who asks: a name, or null for the organiser."""
+    def me(caller: Caller = authenticated) -> dict[str, Any]:
+        """The caller: a name, or null for the organiser."""
         return {"name": caller.name}
 
 
-def add_data(app: FastAPI, board: Board, who: Who) -> None:
+def add_data(app: FastAPI, board: Board, authenticate: Authenticate) -> None:
     """Data sets and views, by the organiser."""
-    asks = Depends(who)
+    authenticated = Depends(authenticate)
 
     @app.put("/api/tasks/{task}/datasets/{name}", status_code=201, responses=ERRORS)
-    def put_dataset(task: TaskCode, name: Name, new: NewDataset, caller: Caller = asks) -> dict[str, Any]:
+    def put_dataset(task: TaskCode, name: Name, new: NewDataset, caller: Caller = authenticated) -> dict[str, Any]:
         """Register a data set; every model of the task is queued on it."""
         _organiser(caller)
         if (new.source is None) == (new.questions is None):
@@ -92,19 +92,19 @@ def add_data(app: FastAPI, board: Board, who: Who) -> None:
         return _of_questions(board, task, name, new)
 
     @app.put("/api/tasks/{task}/views/{name}", status_code=201, responses=ERRORS)
-    def put_view(task: TaskCode, name: Name, new: NewView, caller: Caller = asks) -> dict[str, Any]:
+    def put_view(task: TaskCode, name: Name, new: NewView, caller: Caller = authenticated) -> dict[str, Any]:
         """Write the next version of what a headline is made of."""
         _organiser(caller)
         return board.set_view(task, name, new.datasets, new.metrics)
 
 
-def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
+def add_submissions(app: FastAPI, board: Board, authenticate: Authenticate, per_day: int) -> None:
     """Submissions, by their owners."""
-    asks = Depends(who)
+    authenticated = Depends(authenticate)
     held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
 
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, responses=ERRORS, openapi_extra=SUBMISSION)
-    async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = asks) -> dict[str, Any]:
+    async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = authenticated) -> dict[str, Any]:
         """Register a submission; it is queued on every data set of the task.  Refused ones count among the day's."""
         nonlocal held
         body = await request.body()
@@ -120,22 +120,22 @@ def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
             held -= len(body)
 
     @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204, responses=ERRORS)
-    def withdraw(task: TaskCode, name: Name, caller: Caller = asks) -> None:
+    def withdraw(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
         """Take a submission out of the rank."""
         lifecycle.withdraw(board.engine, task, name, caller)
 
     @app.post("/api/tasks/{task}/models/{name}/restore", status_code=204, responses=ERRORS)
-    def restore(task: TaskCode, name: Name, caller: Caller = asks) -> None:
+    def restore(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
         """Undo a withdrawal."""
         lifecycle.restore(board.engine, task, name, caller)
 
     @app.post("/api/tasks/{task}/models/{name}/requeue", responses=ERRORS)
-    def requeue(task: TaskCode, name: Name, caller: Caller = asks) -> dict[str, int]:
+    def requeue(task: TaskCode, name: Name, caller: Caller = authenticated) -> dict[str, int]:
         """Queue what failed of a submission again."""
         return {"queued": lifecycle.requeue(board.engine, task, name, caller)}
 
     @app.delete("/api/tasks/{task}/models/{name}", status_code=204, responses=ERRORS)
-    def delete(task: TaskCode, name: Name, caller: Caller = asks) -> None:
+    def delete(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
         """Delete a submission, its scores, its log and its files."""
         lifecycle.remove(board.engine, board.files, task, name, caller)
 

@@ -18,14 +18,14 @@ class PeakMemory:
     def __enter__(self) -> PeakMemory:
         try:
             _CLEAR.write_text("5")  # the peak starts again from what is held now (proc(5))
-            self._told = True
+            self._measuring = True
         except OSError:
-            self._told = False
+            self._measuring = False
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._told:
+        if self._measuring:
             match = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
             self.peak = int(match[1]) * 1024 if match else None

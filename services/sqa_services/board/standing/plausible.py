@@ -1,11 +1,11 @@
-"""What no system that reads the source as it says can have done.
+"""Submissions that no system can have made that reads the source as the file claims.
 
-A file says itself how much of the source had been read before each word.  The rules here find files that cannot be
-true; they cannot find a careful lie (words of the whole sentence with delays that look like wait-3), which is why a
-file is shown as unverified whatever they say.
+A file itself states how much of the source had been read before each word.  The rules here detect files that cannot be
+true; they cannot detect a careful lie (words of the whole sentence with delays that look like wait-3), so every file
+is shown as unverified.
 
     blind    a buzz before any source word; a text or a guess that differs between questions before any source word
-    early    right answers sooner than anybody has them: `EARLY` says which share of questions by which share of source
+    early    right answers earlier than any known system: `EARLY` says which share of questions by which share of source
     ahead    a translation that is written before its source: a mean lag far below zero
     copied   the human reference, or it with a few words altered
     length   far too many words for the source (or guesses tried at one moment), or far too few
@@ -24,7 +24,7 @@ from sqa.core.trace import QuestionTrace
 
 LONG = 20  # source words from which a question is long enough for shares of it to mean something
 FEW = 3  # questions: fewer than these may be chance
-# (share of the source, share of the long questions to which nobody has the right guess by then).  The best guesser is
+# (share of the source, share of the long questions whose right guess no known system has by then).  The best guesser is
 # right within 5% of the source on 1% of XQB's Spanish questions, within 10% on 7%, within 25% on 22% (rerank, Apertium
 # wait-3); reading the human translation at an interpreter's pace on 6%, 12% and 28%.
 EARLY = ((0.05, 0.10), (0.10, 0.20), (0.25, 0.50))
@@ -44,7 +44,7 @@ SAME_ANSWER = 10  # questions with different answers that one answer is given to
 
 
 def implausible(traces: Sequence[QuestionTrace], early: bool = True) -> list[str]:
-    """Why these traces cannot be what they say, one line each; none: nothing was found.
+    """The reasons why these traces are implausible, one line each.
 
     `early`: whether the questions are in the order in which they were written, hard clues first.
     """

@@ -1,6 +1,6 @@
 """The rank: what was measured, weighed by a view, with intervals; what is implausible stands below it, with reasons.
 
-    rank      place by Dynascore (by performance where there is none), equal scores alike
+    rank      place by Dynascore (by performance where there is none), equal scores share it
     interval  95%, of the performance, by resampling examples within each data set
     places    [first, last] place by performance: 1 + those surely better, all - those surely worse; "surely": the 95%
               interval of the paired difference, over the same resampled examples, leaves out 0
@@ -30,7 +30,7 @@ Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> the 
 Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, by row
 
 
-class Places(dict[Any, Standing]):
+class StandingCache(dict[Any, Standing]):
     """Intervals and places that were computed; by what they are made of, which does not change."""
 
     MOST = 64
@@ -50,9 +50,9 @@ def rank(
     data_weights: Mapping[str, float],
     weights: Mapping[str, float],
     details: Details,
-    cache: Places,
+    cache: StandingCache,
 ) -> dict[str, Any]:
-    """The rows of a leaderboard, best first, and why there is no Dynascore, if there is none."""
+    """The rows of a leaderboard, best first, and the reason for a missing Dynascore."""
     values, marks, ids = _values(done), _marks(models, done, data_weights), _ids(done)
     rows = [_row(task, model, data_weights, values, marks, weights) for model in models]
     ranked = [row for row in rows if not row["missing"] and not row["implausible"]]
@@ -143,7 +143,7 @@ def _add_places(
     data_weights: Mapping[str, float],
     ids: Mapping[tuple[str, str], tuple[int, float | None]],
     details: Details,
-    cache: Places,
+    cache: StandingCache,
 ) -> None:
     """Write `interval` and `places` into the rows, if the metric that sorts is a sum over examples."""
     get = EVAL[task.perf_metric].get

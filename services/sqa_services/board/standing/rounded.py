@@ -1,8 +1,8 @@
-"""What may leave the board of scores on data whose answers are kept: steps no finer than one example.
+"""Scores on data whose answers are secret, rounded to about one example's share before they leave the board.
 
-A file can give every question a weight of its own by where it buzzes; from a score at full precision the one who sent
-it reads which of its guesses were right, all at once.  A score in steps of one example's share tells how many.  For the
-same reason a part of the data (a tag, a perturbation) with few examples has no score of its own.
+The position of a buzz gives each question a different weight, so a score at full precision reveals which guesses of a
+submission were right.  A rounded score reveals only how many.  For the same reason a part of the data (a tag, a
+perturbation) with few examples has no score.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def _step(least: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
 
 
-def told(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str) -> dict[str, Any]:
-    """An evaluation as it may leave the board; of an open data set, or without a result, as it is."""
+def published(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str) -> dict[str, Any]:
+    """An evaluation as it may leave the board: unchanged for an open data set or without a result."""
     result, n = row["result"], dataset["examples"]
     if dataset["phase"] == "open" or result is None:
         return dict(row)

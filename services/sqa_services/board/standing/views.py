@@ -1,4 +1,4 @@
-"""What a headline is made of: the weights of data sets and of metrics, under a name and a version.
+"""Views: the weights of data sets and of metrics, under a name and a version.
 
 The first data set of a task makes the view "main"; what is registered later is there to be looked at, and enters the
 headline only with a new version of it.  Earlier versions stay and can be asked for.
@@ -39,7 +39,7 @@ def views(connection: Connection, code: str) -> list[View]:
 
 
 def find_view(connection: Connection, code: str, name: str = MAIN, version: int | None = None) -> View | None:
-    """A view's version, the newest for None; None where there is none."""
+    """A view's version, the newest for None; None if it does not exist."""
     versions = [v for v in views(connection, code) if v.name == name and version in (None, v.version)]
     return versions[-1] if versions else None
 
@@ -71,7 +71,7 @@ def add_view(
 
 
 def ensure_main(connection: Connection, task: Task) -> None:
-    """The headline of a task that has data sets and none yet: all of them alike, the task's weights.
+    """The headline of a task that has data sets and no view yet: equal weights of data, the task's of metrics.
 
     Perturbed copies that a data set lacks weigh nothing: no model could be compared.
     """

@@ -93,7 +93,7 @@ class EvaluationService:
         return self._json("/")
 
     def finished(self) -> set[int]:
-        """The sentences that have ended already, as far as the server says so."""
+        """The sentences that have ended already, as the server reports them."""
         if self._patience and self._can_resume():
             numbers = self._json("/progress").get("finished", [])
             return {number for number in numbers if isinstance(number, int)}
@@ -254,7 +254,7 @@ def evaluate(
     end: int | None = None,
     threads: int = 1,
 ) -> int:
-    """Translate the sentences `start` to `end` (included), each thread with an agent of its own; how many it were.
+    """Translate the sentences `start` to `end` (included), each thread with its own agent; returns their number.
 
     Those that an earlier client has finished in this session are left out, if the service has patience.
 

@@ -4,10 +4,10 @@
     GET /src?sent_id=I[&segment_size=MS]   the next segment          PUT /hypo?sent_id=I    words, in the body
     GET /result            the scores                                GET /progress           {"finished": [0, 1, ...]}
     GET /start  /end  /get?info=JSON  /send?hypo=JSON                the same by the published guide
-    /sessions/ID/...       all of these in a session of its own; DELETE /sessions/ID ends it
+    /sessions/ID/...       all of these in a separate session; DELETE /sessions/ID ends it
 
 SimulEval 1.0.2's requests say instance_id for sent_id and are answered in its way: GET /src, PUT /hypo, GET /result?
-instance_id=I.  GET / and a bare GET /result cannot show which is meant, so `dialect` says it.
+instance_id=I.  GET / and a bare GET /result fit both, so `dialect` decides.
 
 Of our own: GET /progress, and what makes a request that is sent twice count once: &read=N on /src (reads of the
 sentence before this one) and &written=N on /hypo (tokens before these); a request out of step is answered 409.
@@ -149,7 +149,7 @@ class Server:
     async def reset(self, request: Request) -> Response:
         session = self._session(request)
         if session.sentences:
-            self._refuse_participants(request)  # who has read may not begin anew with what he knows
+            self._refuse_participants(request)  # no second try after reading
             self.sessions.reset(session)
         return reply("")
 

@@ -1,5 +1,4 @@
-"""Who takes part in an evaluation whose results shall be believed: each has a token, and one session that it cannot
-leave, reset or look into from a second one."""
+"""Participants of an evaluation: each has a token and one session, which it can neither leave nor reset."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ def read_participants(path: Path) -> dict[str, str]:
 def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
     """The name that a token belongs to, "" for none."""
     match = ""
-    for name, participant_token in participants.items():  # all of them: how long it takes tells nothing
+    for name, participant_token in participants.items():  # all of them: constant time
         if hmac.compare_digest(token, participant_token.encode()):
             match = name
     return match

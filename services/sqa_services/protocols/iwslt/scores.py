@@ -88,7 +88,7 @@ def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | N
 
 
 def of_the_finished(scores: dict[str, Any], finished: int, sentences: int) -> dict[str, Any]:
-    """Scores of a whole corpus as they are; of less null, how many sentences of how many, and the numbers apart."""
+    """Scores of a whole corpus unchanged; of a part null, with the counts, and the part's scores under SO_FAR."""
     if finished >= sentences:
         return scores
     return {**_emptied(scores), "Finished": finished, "Sentences": sentences, SO_FAR: scores}

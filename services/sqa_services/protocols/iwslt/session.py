@@ -10,7 +10,7 @@
     the guide's routes count every delay below |x| one too high, and leave the end of a sentence out
     SimulEval's sentence BLEU has "</s>" in the hypothesis
     a token without a word, such as "" by the guide's route, has a delay; by that route several words are one token
-    what a navigation of a browser asks for is done, so a page of anybody's can reset a session or read in it
+    what a navigation of a browser asks for is done, so any page can reset a session or read in it
 """
 
 from __future__ import annotations
@@ -278,9 +278,9 @@ class Session:
         return scores if self.strict else of_the_finished(scores, self.finished, len(self.corpus))
 
     def instance(self, number: int) -> dict[str, Any]:
-        """Everything about one sentence that may be told: null until it has ended what is not read yet.
+        """Everything about one sentence that may be shown; what is not yet read is null until it has ended.
 
-        References are never told, but by `strict`, which also scores an unfinished sentence once all were scored.
+        References are shown by `strict` alone, which also scores an unfinished sentence once all were scored.
         """
         sentence = self.sentence(number, wrap=False)
         reference = self.corpus.targets[number].split()
@@ -331,7 +331,7 @@ class Session:
         return str(path) if self.strict else path.name if over else None
 
     def _elapsed(self, sentence: Sentence) -> float:
-        """ms of computing since the first read, of speech on top of what was heard."""
+        """ms of computing since the first read, of speech on top of the recording's ms."""
         since = (time.monotonic() - (sentence.started or 0.0)) * 1000
         return since + (sentence.reach if self.corpus.kind == "speech" else 0)
 

@@ -47,13 +47,13 @@ class Sessions:
         return sum(session.size for session in self._known.values())
 
     def keep(self, session: Session, number: int, first: int | None = None) -> None:
-        """A sentence as it is, its tokens from `first` on, into the journal; before the client is answered."""
+        """Write a sentence and its tokens from `first` on into the journal, before the client is answered."""
         if self._journal is not None:
             sentence = session.sentences[number]
             self._journal.save(session.name, number, sentence, len(sentence.tokens) if first is None else first)
 
     def reset(self, session: Session) -> None:
-        """Have a session begin anew."""
+        """Empty a session."""
         session.reset()
         if self._journal is not None:
             self._journal.forget(session.name)
@@ -80,7 +80,7 @@ class Sessions:
             LOG.warning("sqa: %d sessions with %d finished sentences resumed from %s", len(kept), ended, journal.path)
 
     def _sweep(self, now: float) -> None:
-        """Forget the sessions that nobody has used for long."""
+        """Forget the sessions that were not used for long."""
         self._swept = now
         for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
             self.forget(name)

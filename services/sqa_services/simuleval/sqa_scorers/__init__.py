@@ -28,7 +28,7 @@ from sqa.metrics.fact_metrics import SIDES, Facts, Side
 from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa_services.simuleval.answered import SHOWN, add_options, answered
 
-TOLD = ("index", "prediction", "delays", "reference", "source", "source_length")
+FACT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
 LOGGED = ("index", "prediction", "delays", "prediction_length", "source", "source_length", "elapsed", "metric")
 
 
@@ -67,7 +67,7 @@ class OfFacts(LatencyScorer):
     pair = "-en"
 
     def __call__(self, instances: dict[int, Any]) -> float:
-        log = "".join(_line(instances[number], TOLD) for number in sorted(instances))
+        log = "".join(_line(instances[number], FACT_KEYS) for number in sorted(instances))
         try:
             stats = _facts(log, self.pair)[self.metric.side]
             value = self.metric.score(stats.sum(axis=0))
