@@ -3,13 +3,12 @@
     metrics.py    get_<name>(predictions, targets), with unit, name and direction of each
     dynascore.py  one number per model from several metrics
     evaluate.py   predictions and labels -> scores, by tag too; perturbed and original -> paired differences
-    perturb.py    changed copies of questions
-    tags.py       what a question is called in the breakdown by tag
+    tags.py       the tags of a question
     task.py       what a task is; sqa_task.py the built-in one
     files.py      data, submissions and predictions, in a folder or on S3
     storage.py    tables and their versions; queue.py the queue on them; board.py registration, leaderboard, export
     accounts.py   invitations, accounts, tokens; lifecycle.py a model's log, withdrawal, deletion
-    standing/     what is implausible, what a headline is made of, the rank
+    standing/     implausible submissions, views, the rank
     worker.py     takes evaluations from the queue until none is left
     server.py     HTTP; routes/ what is asked, page/ what a browser is shown
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import Any
 
 from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap, compare
@@ -14,21 +14,8 @@ from sqa_services.board.metrics import EVAL, Additive, get_accuracy, get_unpertu
 from sqa_services.board.task import Task
 
 RESAMPLES = 1000
-
-
-class Label(TypedDict):
-    """What `label_field_converter` gives."""
-
-    id: str
-    answer: Any
-    tags: list[str]
-
-
-class Prediction(TypedDict):
-    """What `pred_field_converter` gives."""
-
-    id: str
-    pred: Any
+Label = Mapping[str, Any]  # of `label_field_converter`
+Prediction = Mapping[str, Any]  # of `pred_field_converter`
 
 
 def evaluate(task: Task, labels: Sequence[Label], predictions: Sequence[Prediction], seed: int = 0) -> dict[str, Any]:
@@ -126,7 +113,7 @@ def delta(
     """
     original = dict(zip((label["id"] for label in labels), align(labels, predictions), strict=True))
     answers = {label["id"]: label["answer"] for label in labels}
-    perturbed = align(copies, copied)  # type: ignore[arg-type]
+    perturbed = align(copies, copied)
     groups: dict[str, list[int]] = {}
     by_input: dict[str, list[Any]] = {id: [] for id in original}
     for index, copy in enumerate(copies):

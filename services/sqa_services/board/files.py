@@ -45,13 +45,9 @@ class Files:
         except FileNotFoundError as error:
             raise DataError(f"{path}: is missing from the board's files") from error
 
-    def exists(self, path: str) -> bool:
-        """Whether a file is there."""
-        return bool(self._fs.exists(f"{self._root}/{path}"))
-
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
-        if self.exists(path):
+        if self._fs.exists(f"{self._root}/{path}"):
             self._fs.rm_file(f"{self._root}/{path}")
 
     def read_lines(self, path: str) -> list[Mapping[str, Any]]:

@@ -67,27 +67,8 @@ class DataSet(Protocol):
         ...
 
 
-class Respond(Protocol):
-    """Makes a model answer."""
-
-    def __call__(self, kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-        """The answers of a model (its file's bytes) to all examples; `work` keeps what a killed run had made."""
-        ...
-
-
-def _nothing(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
-    """The reasons of a task without rules."""
-    return []
-
-
-def _scorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
-    """The problems that a task without foresight sees."""
-    return {}
-
-
-def _no_more(example: Example, response: Response) -> dict[str, Any]:
-    """Nothing beside the value."""
-    return {}
+# kind, file and examples of a model, and a folder that keeps what a killed run had computed -> its answers
+Respond = Callable[[str, bytes, Sequence[Example], Path], tuple[list[Response], Job]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +88,16 @@ class Task:
     job_metrics: tuple[str, ...] = ("examples_per_second", "memory_utilization")
     difference_metrics: tuple[str, ...] = ()  # compared between perturbed and original
     default_weights: tuple[tuple[str, float], ...] = ()  # of the Dynascore; metrics not named weigh nothing
-    implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = _nothing  # why it cannot be true
+    implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = (
+        lambda examples, responses: []
+    )  # why it cannot be true
     # data set -> why a model of `check_model` fails there, of those where it does
-    unscorable: Callable[[str, bytes, Mapping[str, Sequence[Example]]], Mapping[str, list[str]]] = _scorable
-    shown: Callable[[Example, Response], dict[str, Any]] = _no_more  # of a single example, beside its value
+    unscorable: Callable[[str, bytes, Mapping[str, Sequence[Example]]], Mapping[str, list[str]]] = (
+        lambda kind, model, sets: {}
+    )
+    shown: Callable[[Example, Response], dict[str, Any]] = (
+        lambda example, response: {}
+    )  # of a single example, beside its value
     traces: Callable[[Sequence[Example], Sequence[Response]], list[QuestionTrace]] | None = None  # for the viewer
 
     def __post_init__(self) -> None:

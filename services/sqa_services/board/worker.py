@@ -141,13 +141,13 @@ def run_one(board: Board, code: str, model: str, kind: str, data: Any, prefix: s
     labels = [task.data.label_field_converter(example) for example in examples]
     looked_at = _looked_at(task, examples, responses)
     if not prefix:
-        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job(task.job_metrics, job)}  # type: ignore[arg-type]
+        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job(task.job_metrics, job)}
         return result | looked_at, _details(task, examples, predictions)
     originals = board.files.read_lines(data_path(code, data["name"]))
     earlier = board.files.read_lines(predictions_path(code, model, data["name"]))
     before = answer_all(task, earlier, originals)
     targets = [task.data.label_field_converter(example) for example in originals]
-    return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | looked_at, None  # type: ignore[arg-type]
+    return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | looked_at, None
 
 
 def _looked_at(task: Task, examples: Sequence[Example], responses: Sequence[Response]) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 rules     what a person's buzz and answer are as a trace, and what they are worth
 people    the guesser and the buzzer that an exported game is, for configs
 journal   the games in SQLite
-runs      the runs that are played on
-live      a run made for one game by the model itself
+runs      the runs that are played on, made for one game or finished
 table     one game under way: the clock, the words, the buzzes
 server    the page and its requests (Starlette)
 export    games as finished runs, and as a file of buzzes

@@ -1,9 +1,8 @@
 """METEOR 1.5 (Denkowski and Lavie 2014), the Java program itself, spoken to over its -stdio protocol.
 
 The package pycocoevalcap (extra "metrics") ships the jar and its English paraphrases; SQA_METEOR_JAR names another.
-METEOR's 23 statistics do not quite add: its own corpus score leaves out the chunks of segments that match perfectly
-(`MeteorStats.addStats`).  `additive` sets those chunks to 0, which changes no segment's score and makes plain sums
-give METEOR's corpus score.
+Its 23 statistics do not quite add: its own corpus score leaves out the chunks of segments that match perfectly
+(`MeteorStats.addStats`).
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from sqa_services.protocols.java import double_text
 DEFAULT_ARGUMENTS = ("-l", "en", "-norm")  # what METEOR's authors recommend for plain text
 HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 delta .55, text as it is
 STATS = 23  # lengths and function words (4), four modules (16), chunks, test and reference word matches
-CHUNKS = 20
-_TEST_LENGTH, _REFERENCE_LENGTH, _TEST_MATCHES, _REFERENCE_MATCHES = 0, 1, 21, 22
 
 
 def command(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> tuple[str, ...]:
@@ -53,16 +50,6 @@ def jar() -> Path:
 def start(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> External:
     """A running METEOR; close it."""
     return External.start(ExternalConfig(command(arguments), eval_lines="each"))
-
-
-def additive(stats: Sequence[float]) -> list[float]:
-    """(23,) -> (23,): without the one chunk of a perfect match."""
-    perfect = (
-        stats[CHUNKS] == 1
-        and stats[_TEST_LENGTH] == stats[_TEST_MATCHES]
-        and stats[_REFERENCE_LENGTH] == stats[_REFERENCE_MATCHES]
-    )
-    return [0.0 if perfect and i == CHUNKS else value for i, value in enumerate(stats)]
 
 
 class Meteor:

@@ -16,22 +16,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import accumulate
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, Count, checked
+from sqa.core.interfaces import Buzzer, Guesser, IncrementalGuesser
+from sqa.core.types import Guess
 from sqa.files.records import parse_json
 from sqa.run.named import contestant_from
+from sqa.run.pipeline import N_GUESSES
 from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused
 from sqa_services.net.server import OneThread, application
-from sqa_services.protocols.qanta_player import Player
 
 ROOT = "/api/1.0/quizbowl"
 TYPE = "application/json; charset=utf-8"
@@ -45,6 +48,48 @@ def serve(guesser: str, buzzer: str, address: Address, underscores: bool) -> Non
     app = make_app(Player(guessing, buzzing), QantaConfig(address, underscores))
     print(f"sqa: answering at {address.url}{ROOT}/act", file=sys.stderr)
     connections.run_app(app, address)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What is answered to a text."""
+
+    guess: str  # a page's title, "" = none
+    buzz: bool
+
+
+class Player:
+    """Answers texts.  Called from one thread."""
+
+    def __init__(self, guesser: Guesser, buzzer: Buzzer) -> None:
+        """A buzzer that needs the right answer: ConfigError."""
+        if getattr(buzzer, "oracle", False):
+            raise ConfigError("--buzzer: it needs the right answer, which a QANTA server does not know")
+        self._guesser, self._buzzer = guesser, buzzer
+
+    def act(self, texts: Sequence[str]) -> list[Act]:
+        """An act for each text, which depends on that text alone; texts with the same beginning share the work."""
+        words = [tuple(text.split()) for text in texts]
+        by_text: dict[tuple[str, ...], Act] = {(): Act("", False)}
+        longest: tuple[str, ...] = ()
+        acts: list[Act] = []
+        for text in sorted(set(words) - {()}, reverse=True):  # a text that begins another one comes right after it
+            if longest[: len(text)] != text:
+                longest, acts = text, self._acts(text)
+            by_text[text] = acts[len(text) - 1]
+        return [by_text[text] for text in words]
+
+    def _acts(self, words: Sequence[str]) -> list[Act]:
+        """The act after each word."""
+        history: Sequence[Sequence[Guess]]
+        if isinstance(self._guesser, IncrementalGuesser):
+            history = self._guesser.guess_prefixes(words, N_GUESSES)
+        else:
+            texts = list(accumulate(words, lambda text, word: f"{text} {word}"))
+            history = self._guesser.guess(texts, N_GUESSES)
+        buzzes = self._buzzer.decide(history)
+        pairs = zip(history, buzzes, strict=True)
+        return [Act(guesses[0].page if guesses else "", bool(buzz.buzz)) for guesses, buzz in pairs]
 
 
 @dataclass(frozen=True, slots=True)

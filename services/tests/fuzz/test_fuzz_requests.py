@@ -25,9 +25,8 @@ from sqa_services.net.server import tornado_page
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.http import make_app as iwslt_app
-from sqa_services.protocols.qanta import QantaConfig
+from sqa_services.protocols.qanta import Player, QantaConfig
 from sqa_services.protocols.qanta import make_app as qanta_app
-from sqa_services.protocols.qanta_player import Player
 from sqa_services.protocols.scorer import Scorer, ScorerConfig, backend, serve
 
 CORPUS = TextCorpus((("uno", "dos"), ("tres",)), ("one two", "three"))
@@ -44,27 +43,49 @@ class Asked(NamedTuple):
     body: bytes = b""
 
 
-GOOD = {
-    "iwslt": [
-        Asked("GET", "/"), Asked("POST", "/"), Asked("GET", "/src", b"sent_id=0"), Asked("GET", "/result"),
-        Asked("GET", "/src", b"instance_id=1&segment_size=10"), Asked("GET", "/progress"),
-        Asked("PUT", "/hypo", b"sent_id=1&written=0", b"three </s>"), Asked("PUT", "/hypo", b"instance_id=0", b"one"),
-        Asked("GET", "/result", b"instance_id=1"),
-        Asked("GET", "/get", b'info={"sent_id": 0, "value": {"segment_size": 10}}'),
-        Asked("GET", "/send", b'hypo={"0": "one", "1": "</s>"}'), Asked("GET", "/sessions/a/src", b"sent_id=0&read=0"),
-        Asked("DELETE", "/sessions/a"), Asked("GET", "/start"), Asked("GET", "/end"),
-    ],
-    "qanta": [
-        Asked("GET", "/api/1.0/quizbowl/status"),
-        Asked("POST", "/api/1.0/quizbowl/act", b"", b'{"text": "This country", "question_idx": 0}'),
-        Asked("POST", "/api/1.0/quizbowl/batch_act", b"", b'{"questions": [{"text": "a"}, {"text": "Spain France"}]}'),
-    ],
-    "simuleval": [
-        Asked("GET", "/"), Asked("POST", "/reset"), Asked("GET", "/output"),
-        Asked("PUT", "/input", b"", b'{"index": 0, "content": "uno", "finished": false, "is_empty": false,'
-                                    b' "data_type": "text", "tgt_lang": null, "config": {}}'),
-    ],
-}  # fmt: skip
+def parsed(line: str) -> Asked:
+    """METHOD PATH[?QUERY] [BODY]."""
+    method, url, *body = line.split(" ", 2)
+    path, _, query = url.partition("?")
+    return Asked(method, path, query.encode(), "".join(body).encode())
+
+
+LINES = {
+    "iwslt": """GET /
+POST /
+GET /src?sent_id=0
+GET /src?instance_id=1&segment_size=10
+GET /result
+GET /result?instance_id=1
+GET /progress
+PUT /hypo?sent_id=1&written=0 three </s>
+PUT /hypo?instance_id=0 one
+GET /get?info={"sent_id":0,"value":{"segment_size":10}}
+GET /send?hypo={"0":"one","1":"</s>"}
+GET /sessions/a/src?sent_id=0&read=0
+DELETE /sessions/a
+GET /start
+GET /end""",
+    "qanta": """GET /api/1.0/quizbowl/status
+POST /api/1.0/quizbowl/act {"text": "This country", "question_idx": 0}
+POST /api/1.0/quizbowl/batch_act {"questions": [{"text": "a"}, {"text": "Spain France"}]}""",
+    "simuleval": """GET /
+POST /reset
+GET /output
+PUT /input {"index":0,"content":"uno","finished":false,"is_empty":false,"data_type":"text","tgt_lang":null,"config":{}}""",
+}
+GOOD = {server: [parsed(line) for line in lines.split("\n")] for server, lines in LINES.items()}
+ODD_PATHS = (
+    "//",
+    "/x",
+    "/../src",
+    "/sessions/" + "a" * 80 + "/src",
+    "/\x00",
+    "/sessions/../src",
+    "/sessions/é/src",
+    "",
+    "*",
+)
 
 
 def corrupted(rng: random.Random, asked: Asked) -> Asked:
@@ -74,10 +95,8 @@ def corrupted(rng: random.Random, asked: Asked) -> Asked:
         if part == 0:
             asked = asked._replace(method=rng.choice(METHODS))
         elif part == 1:
-            odd = ("/" + asked.path, asked.path + "/", asked.path + "x", "/sessions/" + "a" * 80 + "/src", "/\x00",
-                   "/../src",
-                   "/sessions/../src", "/sessions/é/src", "", "*")  # fmt: skip
-            asked = asked._replace(path=rng.choice(odd))
+            near = ("/" + asked.path, asked.path + "/", asked.path + "x")
+            asked = asked._replace(path=rng.choice((*near, *ODD_PATHS)))
         elif part == 2:
             name, _, _ = asked.query.partition(b"=")
             value = quote(rng.choice(NUMBERS), errors="surrogatepass").encode()
@@ -107,10 +126,18 @@ async def ask(
 ) -> tuple[int, bytes]:
     """Status and body of the reply."""
     scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": asked.method, "scheme": "http",
-        "path": asked.path, "raw_path": asked.path.encode("utf-8", "surrogatepass"), "query_string": asked.query,
-        "headers": [(b"host", b"127.0.0.1"), *headers], "client": ("127.0.0.1", 9), "server": ("127.0.0.1", 80),
-    }  # fmt: skip
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": asked.method,
+        "scheme": "http",
+        "path": asked.path,
+        "raw_path": asked.path.encode("utf-8", "surrogatepass"),
+        "query_string": asked.query,
+        "headers": [(b"host", b"127.0.0.1"), *headers],
+        "client": ("127.0.0.1", 9),
+        "server": ("127.0.0.1", 80),
+    }
     waiting = [{"type": "http.request", "body": asked.body, "more_body": False}]
     sent: list[dict[str, Any]] = []
 
@@ -129,8 +156,10 @@ def served(name: str, folder: Any) -> list[Any]:
     """The applications of a server."""
     if name == "iwslt":
         configs = (
-            ServeConfig(journal=folder / "j.sqlite"), ServeConfig(dialect="simuleval-1.0.2"), ServeConfig(strict=True),
-        )  # fmt: skip
+            ServeConfig(journal=folder / "j.sqlite"),
+            ServeConfig(dialect="simuleval-1.0.2"),
+            ServeConfig(strict=True),
+        )
         return [iwslt_app(CORPUS, config) for config in configs]
     if name == "qanta":
         return [qanta_app(Player(build_guesser(GuesserConfig()), build_buzzer(BuzzerConfig())), QantaConfig())]

@@ -1,12 +1,11 @@
 """The board's page in a real browser: Chromium driven by Playwright; skipped where either is missing.
 
-SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS a folder for pictures of the page.
+SQA_CHROMIUM names a browser that is not on the path.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,6 @@ def page(request: pytest.FixtureRequest, browser: Any, url: str) -> Iterator[Any
     page.select_option("#task", "toy")
     page.wait_for_selector("#state:has-text('4 evaluations')")
     page.wait_for_selector("#board tbody tr >> nth=1")
-    page.color = request.param
     yield page
     context.close()
     assert not [problem for problem in problems if "status of 400" not in problem]
@@ -74,8 +72,6 @@ def test_weights_order_the_models_and_a_model_opens(page: Any) -> None:
     assert SCRIPT in page.locator("#tags td:first-child").all_inner_texts() and page.title() == "Evaluation board"
     assert "casing" in page.locator("#deltas").inner_text() and "no paired difference" in page.inner_text("#deltas")
     assert "4 evaluations, 0 to do" in page.inner_text("#state")
-    if folder := os.environ.get("SQA_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder, f"board-{page.color}.png")), full_page=True)
 
 
 @pytest.mark.slow
@@ -111,11 +107,9 @@ def visitor(browser: Any, url: str, width: int) -> Any:
     return page
 
 
-def pictured(page: Any, name: str) -> None:
-    """No part of the page is wider than the window; a picture where pictures are wanted."""
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    if folder := os.environ.get("SQA_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder, f"board-{name}.png")), full_page=True)
+def fits(page: Any) -> bool:
+    """Whether no part of the page is wider than the window."""
+    return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
 @pytest.mark.slow
@@ -123,8 +117,10 @@ def pictured(page: Any, name: str) -> None:
 def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path: Path, width: int) -> None:
     board = Board.open(BoardConfig(tmp_path / "board"))
     board.register_dataset("sqa-es", "mini", "mini-es", phase="open")
-    cheat = [{"question": q.id, "step": 0, "token": "x", "g": 0, "guess": q.page, "buzz": True}
-             for q in load_questions("mini-es")]  # fmt: skip
+    cheat = [
+        {"question": q.id, "step": 0, "token": "x", "g": 0, "guess": q.page, "buzz": True}
+        for q in load_questions("mini-es")
+    ]
     for name, rows in (("first", submission(40)), ("too-good", cheat)):
         board.register_model("sqa-es", name, "submission", as_lines(rows))
     worker.work(board, until_empty=True)
@@ -156,7 +152,7 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path:
         page.click("#upload button")
         page.wait_for_selector("#detail h2 >> text=mine")
         assert "No worker runs" in page.inner_text("#worker")
-        pictured(page, f"{width}-submitted")
+        assert fits(page)
 
         worker.work(board, until_empty=True)
         page.reload()
@@ -168,7 +164,7 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path:
         worst = page.locator("#examples tbody tr >> nth=0").inner_text().split("\t")
         assert float(worst[1]) == 0.0 and worst[2] != worst[3]
         assert "scored in" in page.inner_text("#log")
-        pictured(page, f"{width}-result")
+        assert fits(page)
         with page.context.expect_page() as opened:
             page.click("#examples tbody tr a >> nth=0")
         opened.value.wait_for_selector("#systems .translation")
@@ -182,6 +178,6 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path:
         page.wait_for_selector("#reasons >> text=buzzes before any source word in 45 of 45 questions")
         assert page.inner_text("#actions") == ""  # it is somebody else's
         page.wait_for_selector("#examples tbody tr:first-child >> text=Peru")
-        pictured(page, f"{width}-withdrawn")
+        assert fits(page)
         page.context.close()
     assert board.models("sqa-es")[-1]["owner"] == "ann" and board.models("sqa-es")[-1]["withdrawn"]

@@ -197,10 +197,14 @@ def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, url: str) 
     said = "".join(
         requests.get(f"{url}/{where}").text
         for where in (
-            "api/tasks/sqa-es/evaluations", "api/tasks/sqa-es/leaderboard", "api/tasks/sqa-es/models/m/log",
-            "api/tasks/sqa-es/datasets/closed/examples", "api/tasks/sqa-es/datasets", "api/tasks/sqa-es/models",
+            "api/tasks/sqa-es/evaluations",
+            "api/tasks/sqa-es/leaderboard",
+            "api/tasks/sqa-es/models/m/log",
+            "api/tasks/sqa-es/datasets/closed/examples",
+            "api/tasks/sqa-es/datasets",
+            "api/tasks/sqa-es/models",
         )
-    )  # fmt: skip
+    )
     references = [q.reference_text for q in some]
     assert not [text for text in references if text[:30] in said]
     assert not [a for a in answers if len(a) > 12 and f'"{a}"' in said]

@@ -28,8 +28,7 @@ from sqa.run.pipeline import run
 from sqa_services.net.address import Address
 from sqa_services.net.server import json_reply, reply
 from sqa_services.protocols import qanta
-from sqa_services.protocols.qanta import QantaConfig, make_app
-from sqa_services.protocols.qanta_player import Act, Player
+from sqa_services.protocols.qanta import Act, Player, QantaConfig, make_app
 
 API = "/api/1.0/quizbowl"
 
