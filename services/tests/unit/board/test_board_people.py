@@ -13,6 +13,7 @@ import requests
 from sqlalchemy import update
 from stand_ins.board_server import serving
 
+from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 from sqa_services.board import accounts, worker
 from sqa_services.board.board import Board, BoardConfig
@@ -81,7 +82,7 @@ def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, url:
     for method, where in (("POST", "withdraw"), ("POST", "restore"), ("POST", "requeue"), ("DELETE", "")):
         assert requests.request(method, f"{path}/{where}".rstrip("/")).status_code == 401
         denied = requests.request(method, f"{path}/{where}".rstrip("/"), headers=bob)
-        assert denied.status_code == 403 and "somebody else" in denied.json()["detail"]
+        assert denied.status_code == 403 and "another account" in denied.json()["detail"]
     assert requests.post(f"{path}/requeue", headers=ann).json() == {"queued": 1}
     assert board.evaluations("toy")[0]["state"] == "queued"
     assert requests.post(f"{path}/withdraw", headers=ann).status_code == 204
@@ -95,7 +96,8 @@ def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, url:
     assert said[5] == said[1] and len(said) == 6
     assert requests.delete(path, headers=ann).status_code == 204
     assert requests.get(f"{path}/log").status_code == 404 and board.evaluations("toy") == []
-    assert not board.files.exists("models/toy/m.submission")
+    with pytest.raises(DataError, match="is missing"):
+        board.files.read("models/toy/m.submission")
     assert requests.put(path, data=model("m"), headers=bob).status_code == 201  # the name is free again
     dates = {"source": "mini-es", "phase": "open"}
     assert requests.put(f"{url}/api/tasks/sqa-es/datasets/d", json=dates, headers=bob).status_code == 403
