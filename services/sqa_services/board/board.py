@@ -170,7 +170,10 @@ class Board:
 
     def datasets(self, code: str) -> list[dict[str, Any]]:
         """The data sets of a task, in the order of registration."""
-        return self._rows(DATASETS, code)
+        self.task(code)
+        with self.engine.connect() as connection:
+            query = select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id)
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def models(self, code: str) -> list[dict[str, Any]]:
         """The models of a task with their owners' names, in the order of registration."""
@@ -179,12 +182,6 @@ class Board:
         query = select(*columns, ACCOUNTS.c.name.label("owner")).outerjoin(ACCOUNTS, ACCOUNTS.c.id == MODELS.c.owner)
         with self.engine.connect() as connection:
             rows = connection.execute(query.where(MODELS.c.task == code).order_by(MODELS.c.id)).mappings()
-            return [dict(row) for row in rows]
-
-    def _rows(self, table: Any, code: str) -> list[dict[str, Any]]:
-        self.task(code)
-        with self.engine.connect() as connection:
-            rows = connection.execute(select(table).where(table.c.task == code).order_by(table.c.id)).mappings()
             return [dict(row) for row in rows]
 
     def examples(self, code: str, name: str) -> list[Example]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Path, Query
@@ -11,9 +10,9 @@ from fastapi.responses import HTMLResponse
 from sqa_services.board import lifecycle, queue
 from sqa_services.board.board import Board, NotFound
 from sqa_services.board.dynascore import parse_weights
-from sqa_services.board.metrics import meta_of
 from sqa_services.board.routes import browsing
 from sqa_services.board.routes.shapes import ERRORS, MAX_ID, NAME, CopyName, Name, TaskCode
+from sqa_services.board.standing.rank import about_metrics
 from sqa_services.board.standing.views import MAIN
 
 DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
@@ -27,7 +26,7 @@ def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
             "code": task.code,
             "input_keys": task.input_keys,
             "perf_metric": task.perf_metric,
-            "metrics": {name: asdict(meta_of(name)) for name in task.metrics},
+            "metrics": about_metrics(task),
             "default_weights": dict(task.default_weights),
         }
         for task in board.tasks.values()

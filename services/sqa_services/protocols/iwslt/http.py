@@ -314,11 +314,9 @@ class Server:
     def _key(self, request: Request) -> str:
         """The name of the sentence number: that of the dialect; of either, if not strict."""
         key, alternative = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
-        return (
-            alternative
-            if not self.config.strict and key not in request.query_params and alternative in request.query_params
-            else key
-        )
+        if self.config.strict or key in request.query_params or alternative not in request.query_params:
+            return key
+        return alternative
 
     def _files(self, request: Request, guide: bool) -> Files | None:
         if self.config.output is None:
