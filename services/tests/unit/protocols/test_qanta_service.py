@@ -158,7 +158,7 @@ def test_the_token_and_what_cannot_be_served() -> None:
         QantaConfig(address=Address(host="0.0.0.0"))
     with pytest.raises(ConfigError, match="name one"):
         qanta.serve("{name: 'doubles:build_guesser'}", "", Address(), False)
-    with pytest.raises(ConfigError, match="nobody knows it"):
+    with pytest.raises(ConfigError, match="needs the right answer"):
         Player(doubles.KeywordGuesser(doubles.GuesserConfig()), doubles.OracleBuzzer(doubles.BuzzerConfig()))
 
 
