@@ -46,17 +46,17 @@ def verify_response(response: Response, example: Example) -> None:
 
 
 def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-    told = json.loads(model)
+    config = json.loads(model)
     if log := os.environ.get("TOY_LOG"):
-        Path(log, f"{time.monotonic_ns()}-{os.getpid()}").write_text(f"{told['name']} {examples[0]['id']}")
-    time.sleep(told.get("seconds", 0.0))
-    if "mistake" in told:
-        raise ValueError(told["mistake"])
-    if "refusal" in told:
-        raise DataError(told["refusal"])
-    answers: Mapping[str, str] = told.get("answers", {})
-    found = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x"))} for e in examples]
-    return found, Job(len(examples), 0.5, 2**30)
+        Path(log, f"{time.monotonic_ns()}-{os.getpid()}").write_text(f"{config['name']} {examples[0]['id']}")
+    time.sleep(config.get("seconds", 0.0))
+    if "mistake" in config:
+        raise ValueError(config["mistake"])
+    if "refusal" in config:
+        raise DataError(config["refusal"])
+    answers: Mapping[str, str] = config.get("answers", {})
+    responses = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x"))} for e in examples]
+    return responses, Job(len(examples), 0.5, 2**30)
 
 
 def check_model(kind: str, model: bytes) -> None:

@@ -56,9 +56,9 @@ def record(
     ids = tuple(question for question, _, _ in plays)
     game = Game(f"game-{player}", str(shown.folder), shown.translation, against, "alone", 100.0, ids)
     book.add_game(game, player)
-    for place, (question, step, answer) in enumerate(plays):
-        book.begin(game.id, place, question, [player])
-        book.finish(Play(game.id, place, 0, player, question, "done", step, 1.0, answer))
+    for index, (question, step, answer) in enumerate(plays):
+        book.begin(game.id, index, question, [player])
+        book.finish(Play(game.id, index, 0, player, question, "done", step, 1.0, answer))
     return player
 
 
@@ -68,8 +68,8 @@ class Player:
     def __init__(self, url: str, **headers: str) -> None:
         self.url, self._headers = url, headers
         self.setup = self.ask("GET", "setup")
-        made = self.ask("POST", "players", {"consent": self.setup["consent"]["hash"]})
-        self.id, self._headers = made["player"], {**headers, "X-Player": made["key"]}
+        account = self.ask("POST", "players", {"consent": self.setup["consent"]["hash"]})
+        self.id, self._headers = account["player"], {**headers, "X-Player": account["key"]}
         self.game = ""
 
     def send(self, method: str, path: str, body: object = None) -> requests.Response:
@@ -80,14 +80,14 @@ class Player:
         assert reply.ok, reply.text
         return reply.json()
 
-    def begin(self, **wanted: object) -> str:
+    def begin(self, **options: object) -> str:
         first = self.setup["runs"][0]["name"]
-        body = {"run": first, "mode": "alone", "system": first, "pace": 600, "questions": 3, **wanted}
+        body = {"run": first, "mode": "alone", "system": first, "pace": 600, "questions": 3, **options}
         self.game = self.ask("POST", "games", body)["game"]
         return self.game
 
-    def act(self, what: str, body: object = None) -> requests.Response:
-        return self.send("POST", f"games/{self.game}/{what}", body)
+    def act(self, action: str, body: object = None) -> requests.Response:
+        return self.send("POST", f"games/{self.game}/{action}", body)
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The stream, which ends with the server."""
@@ -103,9 +103,9 @@ class Player:
 
         Meanwhile the player is always ready for the next question, and with `buzz` buzzes at that word and answers.
         """
-        heard = []
+        events = []
         for event in self.events():
-            heard.append(event)
+            events.append(event)
             kind = event["type"]
             if kind == until:
                 break
@@ -115,4 +115,4 @@ class Player:
                 self.act("buzz")
             elif kind == "buzzed":
                 self.act("answer", {"answer": answer})
-        return heard
+        return events

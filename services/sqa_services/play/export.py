@@ -129,7 +129,7 @@ def _buzzes(entry: _Played) -> Iterator[dict[str, Any]]:
                 "rel_pos": float(trace.fraction[play.step]),
                 "word_index": int(trace.source_words[play.step]),
                 "n_words": len(trace.question.words),
-                "game": f"{game.id}-{play.place}",
+                "game": f"{game.id}-{play.index}",
                 "player": play.player,
             }
 

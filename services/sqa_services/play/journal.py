@@ -62,7 +62,7 @@ class Play:
     """A question of a game for one player."""
 
     game: str
-    place: int  # 0-based, among the questions of the game
+    index: int  # 0-based, among the questions of the game
     seat: int  # 0-based
     player: str
     question: str
@@ -153,12 +153,12 @@ class Journal:
 
     # -------------------------------------------------------------------------------------------------- plays
 
-    def begin(self, game: str, place: int, question: str, players: Sequence[str]) -> None:
+    def begin(self, game: str, index: int, question: str, players: Sequence[str]) -> None:
         """The question of a game is about to be shown."""
         with self._db.writing() as db:
             db.executemany(
                 "INSERT INTO plays (game, place, seat, player, question, state) VALUES (?, ?, ?, ?, ?, 'shown')",
-                [(game, place, seat, player, question) for seat, player in enumerate(players)],
+                [(game, index, seat, player, question) for seat, player in enumerate(players)],
             )
 
     def finish(self, play: Play) -> None:
@@ -167,7 +167,7 @@ class Journal:
             db.execute(
                 "UPDATE plays SET state = ?, step = ?, seconds = ?, answer = ?"
                 " WHERE game = ? AND place = ? AND seat = ?",
-                (play.state, play.step, play.seconds, play.answer, play.game, play.place, play.seat),
+                (play.state, play.step, play.seconds, play.answer, play.game, play.index, play.seat),
             )
 
     def lose_open(self) -> int:

@@ -93,7 +93,7 @@ class Table:
         self._journal, self._metric, self._timing = journal, metric, timing
         self.seats = [Seat(player, number) for number, player in enumerate(journal.seats(game.id))]
         self.rival = Totals()  # of the system, in that mode
-        self._place, self._step, self._asking = 0, -1, False
+        self._index, self._step, self._asking = 0, -1, False
         self._trace: QuestionTrace | None = None
         self._started = 0.0
         self._changed = asyncio.Event()
@@ -197,11 +197,11 @@ class Table:
 
     async def _play(self) -> None:
         await self._until(lambda: len(self.seats) == self.game.seats)
-        while self._place < len(self.game.questions):
+        while self._index < len(self.game.questions):
             await self._until(lambda: all(seat.ready for seat in self.seats))
-            await self._ask(self.game.questions[self._place])
-            self._place += 1
-            if self._place == len(self.game.questions):
+            await self._ask(self.game.questions[self._index])
+            self._index += 1
+            if self._index == len(self.game.questions):
                 for seat in self.seats:
                     seat.send({"type": "over"})
 
@@ -209,11 +209,11 @@ class Table:
         """One question, from its first word until everybody is done with it."""
         players = [seat.player for seat in self.seats]
         self._trace = await asyncio.to_thread(self._shown.trace, question)
-        await asyncio.to_thread(self._journal.begin, self.game.id, self._place, question, players)
+        await asyncio.to_thread(self._journal.begin, self.game.id, self._index, question, players)
         for seat in self.seats:
             seat.phase, seat.ready, seat.step, seat.seconds = "reading", False, None, None
             seat.outcome = seat.result = None
-            seat.send({"type": "question", "place": self._place, "of": len(self.game.questions)})
+            seat.send({"type": "question", "place": self._index, "of": len(self.game.questions)})
         self._asking, self._step, self._started = True, -1, asyncio.get_running_loop().time()
         await self._read_out(self._trace)
         end = asyncio.get_running_loop().time() + self._timing.end_seconds
@@ -244,7 +244,7 @@ class Table:
         seat.phase, question = "saving", self._trace.question.id
         state = "lost" if lost else "done"
         play = Play(
-            self.game.id, self._place, seat.number, seat.player, question, state, seat.step, seat.seconds, answer
+            self.game.id, self._index, seat.number, seat.player, question, state, seat.step, seat.seconds, answer
         )
         await asyncio.to_thread(self._journal.finish, play)
         if not lost:
@@ -333,7 +333,7 @@ class Table:
             phase = "reading" if seat.phase == "reading" else "answering"
         elif self._asking:
             phase = "waiting"
-        elif self._place >= len(self.game.questions):
+        elif self._index >= len(self.game.questions):
             phase = "over"
         words = self._trace.prefixes.texts[at].split() if reading and self._trace is not None and at >= 0 else []
         return {
@@ -343,7 +343,7 @@ class Table:
             "mode": self.game.mode,
             "run": self._shown.name,
             "system": None if self._system is None else self._system.name,
-            "place": self._place,
+            "place": self._index,
             "of": len(self.game.questions),
             "words": words,
             "left": max(0.0, seat.deadline - asyncio.get_running_loop().time()),
@@ -357,9 +357,9 @@ class Table:
     def _go_on(self) -> None:
         """Take up the game after the last question that was begun."""
         plays = self._journal.plays(self.game.id)
-        self._place = 1 + max((play.place for play in plays), default=-1)
-        for index in range(self._place):
-            here = {play.seat: play for play in plays if play.place == index and play.state == "done"}
+        self._index = 1 + max((play.index for play in plays), default=-1)
+        for index in range(self._index):
+            here = {play.seat: play for play in plays if play.index == index and play.state == "done"}
             seats = [here.get(seat.number) for seat in self.seats]
             done = [(self._outcome(play), None if play is None else play.seconds) for play in seats]
             if here:

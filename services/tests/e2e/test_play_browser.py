@@ -161,7 +161,7 @@ def test_twenty_questions_against_bm25_by_keys_alone(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.wait_for_selector("#leave:focus")
     check_traffic(shown, game.questions, traffic[1].said)
-    [one] = export(book, tmp_path / "out")
+    [exported] = export(book, tmp_path / "out")
     plays = {play.question: play for play in book.plays(game.id)}
     total = 0.0
     for i, question in enumerate(game.questions):
@@ -171,14 +171,20 @@ def test_twenty_questions_against_bm25_by_keys_alone(
         if step is not None and at is not None and kind in ("chosen", "typed"):
             assert step >= at - 1
             total += ew_by_hand(trace, step)
-    assert one.ew == pytest.approx(total / QUESTIONS, abs=1e-12) and one.ew > 0 and one.questions == QUESTIONS
-    saved = folders.read(one.folder)
+    assert (
+        exported.ew == pytest.approx(total / QUESTIONS, abs=1e-12)
+        and exported.ew > 0
+        and exported.questions == QUESTIONS
+    )
+    saved = folders.read(exported.folder)
     assert float(saved.stats["ew"].sum(axis=0)[0]) == pytest.approx(total, abs=1e-9)
-    rows, _ = paired.compare(saved, folders.read(one.folder.parent / one.run), 20, ["ew"])
-    assert rows[0].n == QUESTIONS and rows[0].a == pytest.approx(one.ew)
+    rows, _ = paired.compare(saved, folders.read(exported.folder.parent / exported.run), 20, ["ew"])
+    assert rows[0].n == QUESTIONS and rows[0].a == pytest.approx(exported.ew)
     shown_ew = float(page.inner_text("#score").split("EW ")[1].split(" ")[0])
-    assert shown_ew == pytest.approx(one.ew, abs=5e-4)
-    print(f"EW of the scripted player {one.ew:.6f}, by hand {total / QUESTIONS:.6f}, of the system {rows[0].b:.6f}")
+    assert shown_ew == pytest.approx(exported.ew, abs=5e-4)
+    print(
+        f"EW of the scripted player {exported.ew:.6f}, by hand {total / QUESTIONS:.6f}, of the system {rows[0].b:.6f}"
+    )
 
 
 def ew_by_hand(trace: Any, step: int) -> float:

@@ -27,13 +27,13 @@ def play(player: Player, until: int) -> None:
         if event["type"] in ("state", "scores"):
             player.act("next")
         elif event["type"] == "question":
-            place = event["place"]
+            index = event["place"]
         elif event["type"] == "word" and event["step"] == 2:
-            if place == until:
+            if index == until:
                 return
             player.act("buzz")
         elif event["type"] == "buzzed":
-            player.act("answer", {"answer": f"answer {place}"})
+            player.act("answer", {"answer": f"answer {index}"})
         elif event["type"] == "over":
             return
 
@@ -55,10 +55,10 @@ def test_a_killed_server_loses_the_current_question_at_most(tmp_path: Path) -> N
     finally:
         kill(process)
     book = play_games.journal(tmp_path)
-    assert [(p.place, p.state, p.answer) for p in book.plays(player.game)] == [
+    assert [(p.index, p.state, p.answer) for p in book.plays(player.game)] == [
         (0, "done", "answer 0"),
         (1, "done", "answer 1"),
         (2, "lost", ""),
         (3, "done", "answer 3"),
     ]
-    assert [(one.questions, one.lost) for one in export(book, tmp_path / "out")] == [(3, 1)]
+    assert [(row.questions, row.lost) for row in export(book, tmp_path / "out")] == [(3, 1)]

@@ -76,6 +76,6 @@ def test_prefixes() -> None:
     with_prefix, without, message = VECTORS["helpers"]["perturb_prefix"]
     assert list(split_prefix("fairness-mnli-dev", ["mnli-dev"])) == with_prefix
     assert list(split_prefix("mnli-dev", ["mnli-dev"])) == without
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError) as error:
         split_prefix("foo-bar", ["mnli-dev"])
-    assert f"RuntimeError: {found.value}" == message
+    assert f"RuntimeError: {error.value}" == message

@@ -49,11 +49,11 @@ def test_handshake_of_cdec() -> None:
 
 @pytest.mark.parametrize("match", READ, ids=lambda match: match[0])
 def test_replies_as_cdec_reads_them(match: re.Match[str]) -> None:
-    kind, reply, found = match.groups()
+    kind, reply, expected = match.groups()
     if kind == "parse":
-        assert " ".join(map(number, read_stats(reply))) == found
+        assert " ".join(map(number, read_stats(reply))) == expected
     else:
-        assert format(read_score(reply), "g") == found
+        assert format(read_score(reply), "g") == expected
 
 
 @needs_meteor

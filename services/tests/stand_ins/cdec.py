@@ -40,7 +40,7 @@ def number(value: float) -> str:
 def read_stats(reply: str) -> list[float]:
     """What `istream >> float` gets from a reply: the numbers up to the first thing that is none, as float32."""
     text = reply.encode()[:REPLY_LIMIT].decode("utf-8", "replace").strip(_BLANKS)
-    found: list[float] = []
+    numbers: list[float] = []
     at = 0
     while match := _NUMBER.match(text, at):
         mantissa, exponent = match.groups()
@@ -50,9 +50,9 @@ def read_stats(reply: str) -> list[float]:
             value = float(np.float32(float(mantissa + (exponent or ""))))
         if np.isinf(value):
             break
-        found.append(value)
+        numbers.append(value)
         at = match.end()
-    return found
+    return numbers
 
 
 def read_score(reply: str) -> float:

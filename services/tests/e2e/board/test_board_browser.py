@@ -157,8 +157,8 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path:
         worker.work(board, until_empty=True)
         page.reload()
         page.wait_for_selector("#board tbody tr >> nth=2")
-        places = dict(zip(models(page), page.locator("#board tbody tr td:first-child").all_inner_texts(), strict=True))
-        assert places == {"first": "1", "mine": "2", "too-good": "–"}
+        ranks = dict(zip(models(page), page.locator("#board tbody tr td:first-child").all_inner_texts(), strict=True))
+        assert ranks == {"first": "1", "mine": "2", "too-good": "–"}
         page.click("#board tbody button >> text=mine")
         page.wait_for_selector("#examples tbody tr >> nth=44")
         worst = page.locator("#examples tbody tr >> nth=0").inner_text().split("\t")

@@ -17,9 +17,11 @@ TASK = ("--task", "board_task:make")
 
 
 def run(folder: Path, *arguments: str) -> str:
-    found = CliRunner().invoke(board_app, ["--board", str(folder / "board"), *TASK, *arguments], catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    return found.stdout
+    result = CliRunner().invoke(
+        board_app, ["--board", str(folder / "board"), *TASK, *arguments], catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def test_from_registration_to_leaderboard(tmp_path: Path) -> None:
@@ -43,8 +45,8 @@ def test_what_an_organiser_does(tmp_path: Path) -> None:
     added = run(
         tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--phase", "open", "--perturb", "casing"
     )
-    made = json.loads(added)
-    assert made["phase"] == "open"
+    dataset = json.loads(added)
+    assert dataset["phase"] == "open"
     code = run(tmp_path, "invite", "--uses", "2", "--days", "1").splitlines()[1].split("\t")
     assert len(code[0]) == 32 and code[1] == "2"
     file = tmp_path / "m.jsonl"
@@ -71,8 +73,8 @@ def test_what_an_organiser_does(tmp_path: Path) -> None:
 
 
 def test_the_bundled_questions(tmp_path: Path) -> None:
-    made = json.loads(run(tmp_path, "register-dataset", "sqa-pl", "mini", "mini-pl", "--perturb", "all"))
-    assert made["examples"] == 45 and set(made["prefixes"]) == {"fairness", "robustness", "simultaneous"}
+    dataset = json.loads(run(tmp_path, "register-dataset", "sqa-pl", "mini", "mini-pl", "--perturb", "all"))
+    assert dataset["examples"] == 45 and set(dataset["prefixes"]) == {"fairness", "robustness", "simultaneous"}
 
 
 def test_a_model_is_named_as_sqa_run_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,8 @@ def filled(folder: Path, seconds: float = 0.1) -> Board:
     for i in range(SETS):
         board.register_dataset("toy", f"data-{i}", board_task.EXAMPLES, ["casing"])
     for i in range(MODELS):
-        told = {"name": f"m{i}", "seconds": seconds, "answers": {"eins": "a", "": "b"}}
-        board.register_model("toy", f"m{i}", "submission", json.dumps(told).encode())
+        config = {"name": f"m{i}", "seconds": seconds, "answers": {"eins": "a", "": "b"}}
+        board.register_model("toy", f"m{i}", "submission", json.dumps(config).encode())
     return board
 
 
@@ -168,8 +168,8 @@ def serving(folder: Path, port: int) -> subprocess.Popen[bytes]:
 def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> None:
     """One submission after the other, each until it is taken; `taken` gets the names of those that were."""
     body = json.dumps({"answers": {"eins": "a", "": "b"}, "name": "m"}).encode()
-    for made in itertools.count():
-        name, answer = f"m{number}-{made}", None
+    for attempt in itertools.count():
+        name, answer = f"m{number}-{attempt}", None
         while answer is None:
             try:
                 answer = requests.put(f"http://127.0.0.1:{port}/api/tasks/toy/models/{name}", data=body, timeout=30)

@@ -34,5 +34,5 @@ def test_no_request_gives_a_500(tmp_path: Path) -> None:
             *("--mode", "all", "--max-examples", os.environ.get("SQA_SCHEMATHESIS_EXAMPLES", "30")),
             *("--seed", "1", "--generation-database", "none", "--request-timeout", "60"),
         ]
-        found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=580)
-    assert found.returncode == 0, found.stdout[-5000:] + found.stderr[-2000:]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=580)
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-2000:]

@@ -54,8 +54,8 @@ def test_a_session_is_scored_as_the_same_translator_run_here(tmp_path: Path) -> 
     board.register_dataset("sqa-es", "secret", str(path), phase="hidden")
     where = ["--board", str(tmp_path / "board"), "register-session", "sqa-es"]
     options = ["--questions", str(path), "--guesser", GUESSER, "--buzzer", BUZZER]
-    made = CliRunner().invoke(board_app, [*where, "ann-1", str(journal), "ann", *options], catch_exceptions=False)
-    assert made.exit_code == 0 and json.loads(made.stdout)["kind"] == "session"
+    result = CliRunner().invoke(board_app, [*where, "ann-1", str(journal), "ann", *options], catch_exceptions=False)
+    assert result.exit_code == 0 and json.loads(result.stdout)["kind"] == "session"
     board.register_model("sqa-es", "copy", "config", CONFIG)
     assert worker.work(board, until_empty=True) == 2
     rows = {row["model"]: row for row in board.leaderboard("sqa-es", {"ew": 1.0})["rows"]}

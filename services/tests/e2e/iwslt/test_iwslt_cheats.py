@@ -53,8 +53,8 @@ def test_a_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
             for _ in range(20 * nothing):
                 assert {send(url, route, text) for text in NOTHING} == {200}
             WaitAgent(CORPUS.targets).decode(EvaluationService(url))
-            found = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
-            assert found["prediction"].split() == [*CORPUS.targets[0].split(), EOS]
+            result = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
+            assert result["prediction"].split() == [*CORPUS.targets[0].split(), EOS]
             scores.append(EvaluationService(url).get_scores())
     assert scores[0] == scores[1]
 
@@ -134,9 +134,9 @@ def test_a_whole_recording_has_one_latency_by_either_name(dialect: str, rate: in
             while requests.get(f"{url}/src?{query}", timeout=30).json()["segment"] != EOS:
                 pass
             send(url, "sent_id", "eins zwei </s>")
-            found = EvaluationService(url).get_scores()
-            found = found.get("Latency", found)
-            scores.append([found[name] for name in ("AL", "AP", "DAL")])
+            latencies = EvaluationService(url).get_scores()
+            latencies = latencies.get("Latency", latencies)
+            scores.append([latencies[name] for name in ("AL", "AP", "DAL")])
     assert scores[0] == scores[1] == scores[2] and scores[0][0] == pytest.approx(2000, abs=1)
 
 
@@ -144,8 +144,8 @@ def test_a_read_that_was_refused_changes_nothing(speech: SpeechCorpus) -> None:
     with serving(speech) as url:
         for size in (10, 0, 0, 10):
             requests.get(f"{url}/src?sent_id=0&read=0&segment_size={size}", timeout=30)
-        found = [requests.get(f"{url}/src?sent_id=0&read={read}", timeout=30).json() for read in (1, 1, 2)]
-        assert [segment["segment_id"] for segment in found] == [1, 1, 2]
+        segments = [requests.get(f"{url}/src?sent_id=0&read={read}", timeout=30).json() for read in (1, 1, 2)]
+        assert [segment["segment_id"] for segment in segments] == [1, 1, 2]
 
 
 def test_a_journal_of_the_first_version_goes_on(speech: SpeechCorpus, tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str]) -> None
             assert reply.status_code == 403, path
         for session in "abc":  # nor does one that is looked at take the room of another
             assert requests.get(f"{url}/sessions/{session}/progress", timeout=30).json()["finished"] == []
-        found = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
-        assert (found["prediction"], found["source"]) == ("Alice", "Alice")
+        result = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
+        assert (result["prediction"], result["source"]) == ("Alice", "Alice")
         assert requests.get(url, headers={"User-Agent": "Mozilla/5.0"}, timeout=30).status_code == 200
         assert EvaluationService(url, session="mine").get_src(0)["segment"] == "Alice"
 
@@ -233,8 +233,8 @@ def test_a_real_page_in_a_real_browser_cannot(browser: Any) -> None:
         for host in ("127.0.0.1", "localhost"):  # another port of the same host, and another host
             tab.goto(stranger.replace("127.0.0.1", host))
             tab.wait_for_url(f"{url}/start", timeout=20_000)
-        found = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
-    assert (found["prediction"], found["source"]) == ("Alice", "Alice")
+        result = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
+    assert (result["prediction"], result["source"]) == ("Alice", "Alice")
     assert any(line.startswith("403") and "/start" in line for line in seen), seen
 
 

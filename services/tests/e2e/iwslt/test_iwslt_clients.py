@@ -34,13 +34,13 @@ def expected(
     client: Client, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer
 ) -> tuple[dict[str, float], dict[str, float]]:
     """EW and its like, and the latencies, worked out from what the client meant to write; no server in it."""
-    places = [(q, i) for q in range(len(questions)) for i in range(len(questions[q].sentences))]
-    last = places[max(client.sentences)][0]
+    positions = [(q, i) for q in range(len(questions)) for i in range(len(questions[q].sentences))]
+    last = positions[max(client.sentences)][0]
     traces = []
     for index, question in enumerate(questions[: last + 1]):
         emissions = []
         for number in client.sentences:
-            owner, sentence = places[number]
+            owner, sentence = positions[number]
             if owner == index:
                 source = question.sentences[sentence]
                 pairs = zip(client.words(source), client.delays(source), strict=True)
@@ -48,7 +48,7 @@ def expected(
         history = guesses_per_word(guesser, [e.token for e in emissions], 50)
         traces.append(QuestionTrace(question, tuple(emissions), tuple(map(tuple, history)), buzzer.decide(history)))
     scores = {KEYS[metric.name]: metric.score(collect(traces, metric).sum(axis=0)) for metric in build(tuple(KEYS))}
-    sources = [questions[places[number][0]].sentences[places[number][1]] for number in client.sentences]
+    sources = [questions[positions[number][0]].sentences[positions[number][1]] for number in client.sentences]
     delays = [[*client.delays(source), len(source) + 1] for source in sources]
     packed = pack(delays, [len(source) + 1 for source in sources])
     return scores, {key: float(FORMULAS[key.lower()](packed, IWSLT_2020_FINAL).mean()) for key in ("AL", "AP", "DAL")}

@@ -65,12 +65,12 @@ def test_an_unfinished_sentence_tells_what_was_read_and_references_never(dialect
         service.get_src(3)
         service.send_hypo(3, "word")
         get(url, "/result")  # scoring all did show the sentence's BLEU
-        found = get(url, "/result?instance_id=3").json()
-        assert found | untold | {"source": "w3-0"} == found
+        result = get(url, "/result?instance_id=3").json()
+        assert result | untold | {"source": "w3-0"} == result
         service.send_hypo(3, "</s>")
-        found = get(url, "/result?instance_id=3").json()
-        assert found["source"] == "w3-0 w3-1 w3-2 w3-3 w3-4 w3-5 w3-6" and found["source_length"] == 7
-        assert found["metric"]["sentence_bleu"] >= 0 and found["reference"] is None
+        result = get(url, "/result?instance_id=3").json()
+        assert result["source"] == "w3-0 w3-1 w3-2 w3-3 w3-4 w3-5 w3-6" and result["source_length"] == 7
+        assert result["metric"]["sentence_bleu"] >= 0 and result["reference"] is None
         assert not any(
             ref in get(url, f"/result?instance_id={n}").text for n in range(12) for ref in ("a b c", f"r{n}")
         )
@@ -151,9 +151,9 @@ def test_participants_are_read_from_a_file(tmp_path: Path) -> None:
     path.write_text(f"# who\nann {ANN}\n\nbob {BOB}\n")
     assert read_participants(path) == {"ann": ANN, "bob": BOB}
     path.write_text(f"ann short\nbob {BOB}\nbob {ANN}\neve {BOB}\n../x {ANN}\n")
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as error:
         read_participants(path)
-    assert [problem.split(":")[1] for problem in found.value.problems] == ["1", "3", "4", "5"]
+    assert [problem.split(":")[1] for problem in error.value.problems] == ["1", "3", "4", "5"]
     for token, strict in ((None, False), (OWN, True), (ANN, False)):
         with pytest.raises(ConfigError, match="--participants|--token"):
             ServeConfig(strict=strict, address=Address(token=token), participants=(("ann", ANN),))
@@ -180,14 +180,14 @@ def test_a_server_goes_on_from_its_journal(tmp_path: Path) -> None:
         requests.delete(f"{url}/sessions/ended", timeout=30)
 
     def second(url: str) -> list[Any]:
-        told = []
+        replies = []
         for name in ("a", "b", "gone", "ended"):
             for number in range(6):
-                found = get(url, f"/sessions/{name}/result?instance_id={number}").json()
-                told.append(found | {"elapsed": len(found["elapsed"])})
-            told.append(get(url, f"/sessions/{name}/result").text)
-            told.append(get(url, f"/sessions/{name}/src?sent_id=5").text)
-        return told
+                result = get(url, f"/sessions/{name}/result?instance_id={number}").json()
+                replies.append(result | {"elapsed": len(result["elapsed"])})
+            replies.append(get(url, f"/sessions/{name}/result").text)
+            replies.append(get(url, f"/sessions/{name}/src?sent_id=5").text)
+        return replies
 
     with serving(CORPUS, config) as url:
         first(url)
@@ -239,8 +239,8 @@ def test_a_request_that_is_made_twice_counts_once() -> None:
         ):
             reply = requests.put(f"{url}/hypo?sent_id=1&written={written}", data=body, timeout=30)
             assert reply.status_code == status
-        found = get(url, "/result?instance_id=1").json()
-        assert (found["prediction"], found["delays"]) == ("a b c", [4, 4, 4])
+        result = get(url, "/result?instance_id=1").json()
+        assert (result["prediction"], result["delays"]) == ("a b c", [4, 4, 4])
         assert get(url, "/src?sent_id=1").json()["segment"] == "w1-4"  # and requests that do not count go on
 
 
@@ -252,8 +252,8 @@ def test_a_client_that_begins_again_goes_on() -> None:
 
         def translate(self, source: Iterator[str]) -> Iterator[str]:
             self.sentences += 1
-            for place, word in enumerate(super().translate(source)):
-                if self.sentences > 3 and place == 2:
+            for index, word in enumerate(super().translate(source)):
+                if self.sentences > 3 and index == 2:
                     raise KeyboardInterrupt
                 yield word
 
@@ -303,7 +303,7 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
         f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(address=Address(port={port}), output=Path('out')))"
     )
     command = [sys.executable, "-c", program]
-    chance, url, found, clients = random.Random(kills), f"http://127.0.0.1:{port}", {}, []
+    chance, url, scores, clients = random.Random(kills), f"http://127.0.0.1:{port}", {}, []
     server = subprocess.Popen(command, cwd=tmp_path)
     try:
         for number in range(people):
@@ -312,7 +312,7 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
                 while True:
                     service = EvaluationService(url, session=name, patience=120.0)
                     translate(service)
-                    found[name] = service.get_scores()
+                    scores[name] = service.get_scores()
                     if len(killed) == kills:
                         return
                     service.new_session()
@@ -337,4 +337,4 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
     with serving(CORPUS) as undisturbed:
         translate(EvaluationService(undisturbed))
         expected = EvaluationService(undisturbed).get_scores()
-    assert [found.get(f"c{number}") for number in range(people)] == [expected] * people
+    assert [scores.get(f"c{number}") for number in range(people)] == [expected] * people

@@ -13,6 +13,6 @@ from sqa_services.board.board import Board, BoardConfig
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[Board]:
-    made = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
-    yield made
-    made.engine.dispose()
+    opened = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    yield opened
+    opened.engine.dispose()

@@ -24,8 +24,8 @@ from sqa_services.board.task import load_tasks
 LEASE = 60.0
 
 
-def model(name: str, **told: object) -> bytes:
-    return json.dumps({"name": name, "answers": {"eins": "a", "zwei": "b", "DREI": "c"}} | told).encode()
+def model(name: str, **config: object) -> bytes:
+    return json.dumps({"name": name, "answers": {"eins": "a", "zwei": "b", "DREI": "c"}} | config).encode()
 
 
 def add_data(board: Board, name: str = "data", perturb: bool = True) -> dict:
@@ -114,10 +114,10 @@ def test_what_a_model_does_wrong_is_its_result(board: Board) -> None:
     board.register_model("toy", "bad", "submission", model("bad", refusal="no \x00 such \ud800 thing"))
     board.register_model("toy", "good", "submission", model("good"))
     assert worker.work(board, until_empty=True) == 3  # the fourth cannot begin
-    found = {(e["model"], e["prefix"]): (e["state"], e["error"]) for e in board.evaluations("toy")}
-    assert found["bad", ""] == ("failed", "no \\x00 such ? thing")
-    assert found["bad", "robustness"] == ("failed", "the evaluation on the original data failed")
-    assert found["good", "robustness"] == ("done", None)
+    outcomes = {(e["model"], e["prefix"]): (e["state"], e["error"]) for e in board.evaluations("toy")}
+    assert outcomes["bad", ""] == ("failed", "no \\x00 such ? thing")
+    assert outcomes["bad", "robustness"] == ("failed", "the evaluation on the original data failed")
+    assert outcomes["good", "robustness"] == ("done", None)
 
 
 def test_a_mistake_of_the_program_ends_the_worker_and_is_given_up(board: Board) -> None:
@@ -166,9 +166,9 @@ def test_leaderboard(board: Board) -> None:
         board.register_model("toy", name, "submission", model(name, answers=answers))
     worker.work(board, until_empty=True)
     board.register_model("toy", "new", "submission", model("new"))
-    found = board.leaderboard("toy")
-    assert [row["model"] for row in found["rows"]] == ["best", "half", "new"] and found["refusal"] is None
-    best, half, new = found["rows"]
+    ranked = board.leaderboard("toy")
+    assert [row["model"] for row in ranked["rows"]] == ["best", "half", "new"] and ranked["refusal"] is None
+    best, half, new = ranked["rows"]
     assert best["metrics"]["robustness"] == 50.0 and half["metrics"]["robustness"] == 100.0
     rate = 50.0 / (100.0 - 33.33)
     assert best["dynascore"] == pytest.approx(0.5 * 100 + 0.5 * 50 / rate)
@@ -177,12 +177,12 @@ def test_leaderboard(board: Board) -> None:
     assert "memory_utilization is the same" in board.leaderboard("toy", {"memory_utilization": 1.0})["refusal"]
     with pytest.raises(NotFound, match="no data set 'other'"):
         board.leaderboard("toy", datasets=["other"])
-    assert board.export("toy")["leaderboard"] == found
+    assert board.export("toy")["leaderboard"] == ranked
 
 
 def test_an_empty_board_has_a_leaderboard(board: Board) -> None:
-    found = board.leaderboard("sqa-pl")
-    assert found["rows"] == [] and "needs two or more" in found["refusal"]
+    ranked = board.leaderboard("sqa-pl")
+    assert ranked["rows"] == [] and "needs two or more" in ranked["refusal"]
 
 
 def test_examples_are_found_by_name_and_prefix(board: Board) -> None:
@@ -228,14 +228,17 @@ def test_submissions_are_evaluated_like_runs(board: Board) -> None:
     board.register_model("sqa-es", "right", "submission", submission() + submission(suffix="_casing"))
     board.register_model("sqa-es", "wrong", "submission", submission("Nowhere"))
     worker.work(board, until_empty=True)
-    found = {(e["model"], e["prefix"]): e for e in board.evaluations("sqa-es")}
-    metadata = json.loads(found["right", ""]["result"]["metadata_json"])
+    evaluations = {(e["model"], e["prefix"]): e for e in board.evaluations("sqa-es")}
+    metadata = json.loads(evaluations["right", ""]["result"]["metadata_json"])
     assert metadata["qa_accuracy"] == 1.0 and metadata["corpus_bleu"] == pytest.approx(100)
     tags = {row["tag"]: row["n"] for row in metadata["perf_by_tag"]}
     assert tags["sentences:4"] == 45 and sum(n for tag, n in tags.items() if tag.startswith("category:")) == 45
-    assert found["right", "robustness"]["result"]["robustness"] == 100.0
-    assert found["wrong", ""]["result"]["perf"] == 0.0
-    assert found["wrong", "robustness"]["state"] == "failed" and "has no rows" in found["wrong", "robustness"]["error"]
+    assert evaluations["right", "robustness"]["result"]["robustness"] == 100.0
+    assert evaluations["wrong", ""]["result"]["perf"] == 0.0
+    assert (
+        evaluations["wrong", "robustness"]["state"] == "failed"
+        and "has no rows" in evaluations["wrong", "robustness"]["error"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,14 +60,14 @@ def read_ahead_in_an_earlier_session(q: Question, i: int) -> Rows:
 def buzz_a_little_later(q: Question, i: int) -> Rows:
     """Wrong until a tenth of the question was read, then right."""
     for word, g, _, _ in honest(q, i):
-        known = g >= 0.09 * len(q.words)
-        yield word, g, q.page if known else "Nowhere", known
+        sure = g >= 0.09 * len(q.words)
+        yield word, g, q.page if sure else "Nowhere", sure
 
 
 def half_of_the_answers_at_a_quarter(q: Question, i: int) -> Rows:
     for word, g, _, _ in honest(q, i):
-        known = g >= 0.2 * len(q.words)
-        yield word, g, q.page if known and i % 4 else f"page {i}", known
+        sure = g >= 0.2 * len(q.words)
+        yield word, g, q.page if sure and i % 4 else f"page {i}", sure
 
 
 def first_words_are_the_answers(q: Question, i: int) -> Rows:
@@ -174,8 +174,8 @@ def examples() -> list:
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.__name__)
 def test_a_cheat_is_named(cheat: Callable[[Question, int], Rows]) -> None:
-    found = sqa_task.implausible(examples(), sqa_task.submitted(submission(cheat), examples()))
-    assert any(CHEATS[cheat] in reason for reason in found), found
+    reasons = sqa_task.implausible(examples(), sqa_task.submitted(submission(cheat), examples()))
+    assert any(CHEATS[cheat] in reason for reason in reasons), reasons
 
 
 @pytest.mark.parametrize("late", [0.3, 0.75, 1.0])
@@ -186,10 +186,10 @@ def test_what_is_honest_is_not(late: float) -> None:
 
 def post_edited(q: Question, i: int) -> Rows:
     """Our translator's text with three tenths of what it has otherwise put as in the reference: names, terms."""
-    theirs, mine, rng = reference_words(q), translated()[q.id].split(), random.Random(q.id)
+    reference, translation, rng = reference_words(q), translated()[q.id].split(), random.Random(q.id)
     words: list[str] = []
-    for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
-        words += theirs[c:d] if kind == "equal" or rng.random() < 0.3 else mine[a:b]
+    for kind, a, b, c, d in SequenceMatcher(None, translation, reference, autojunk=False).get_opcodes():
+        words += reference[c:d] if kind == "equal" or rng.random() < 0.3 else translation[a:b]
     for step, word in enumerate(words):
         yield word, min(step + 6, len(q.words)), f"page {i}", step == len(words) - 1
 
@@ -203,13 +203,13 @@ def translated() -> dict[str, str]:
         "translator": {"name": "waitk", "model": "es-en", "k": "full"},
     }
     with TemporaryDirectory() as folder:
-        made = run(run_from_mapping({**config, "metrics": ["bleu"]}), Store(Path(folder)), progress=False)
-        return {trace.question.id: " ".join(trace.hypotheses) for trace in made.traces}
+        result = run(run_from_mapping({**config, "metrics": ["bleu"]}), Store(Path(folder)), progress=False)
+        return {trace.question.id: " ".join(trace.hypotheses) for trace in result.traces}
 
 
 def test_a_corrected_translation_is_no_copy() -> None:
-    found = sqa_task.implausible(examples(), sqa_task.submitted(submission(post_edited), examples()))
-    assert not [reason for reason in found if "human reference" in reason]
+    reasons = sqa_task.implausible(examples(), sqa_task.submitted(submission(post_edited), examples()))
+    assert not [reason for reason in reasons if "human reference" in reason]
 
 
 @pytest.mark.parametrize(
@@ -240,15 +240,15 @@ def test_no_cheat_enters_the_rank_and_copies_are_named(tmp_path: Path) -> None:
     board.register_model("sqa-es", "thief", "submission", submission(honest), people[1])
     board.register_model("sqa-es", "all-at-0", "submission", submission(every_answer_at_step_0), people[1])
     worker.work(board, until_empty=True)
-    found = board.leaderboard("sqa-es", {"ew": 4.0, "dal": 1.0})
-    rows = {row["model"]: row for row in found["rows"]}
+    ranked = board.leaderboard("sqa-es", {"ew": 4.0, "dal": 1.0})
+    rows = {row["model"]: row for row in ranked["rows"]}
     assert rows["all-at-0"]["metrics"]["ew"] > 0.9 > rows["honest"]["metrics"]["ew"]
     assert rows["all-at-0"]["rank"] is None and rows["all-at-0"]["dynascore"] is None
     assert "mini: buzzes before any source word in 45 of 45 questions, first mini" in rows["all-at-0"]["implausible"][0]
     assert rows["thief"]["rank"] is None
     assert rows["thief"]["implausible"] == ["mini: has the answers of honest, to the letter"]
     assert sorted(row["rank"] for row in rows.values() if row["rank"]) == [1, 2]
-    assert [row["model"] for row in found["rows"]][2:] == ["all-at-0", "thief"]
+    assert [row["model"] for row in ranked["rows"]][2:] == ["all-at-0", "thief"]
     assert not any(row["run_here"] for row in rows.values())  # what a file says stays unverified
     for name in ("honest", "later"):  # 23 of 45 right in both, the first a little earlier
         low, high = rows[name]["interval"]

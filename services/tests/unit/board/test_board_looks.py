@@ -38,13 +38,13 @@ def url(board: Board) -> Iterator[str]:
 
 def account(board: Board, url: str, name: str, invitation: str = "") -> dict[str, str]:
     code = invitation or accounts.invite(board.engine)["invitation"]
-    made = requests.post(f"{url}/api/accounts", json={"name": name, "invitation": code}, timeout=30).json()
-    return {"Authorization": f"Bearer {made['token']}"}
+    signed_up = requests.post(f"{url}/api/accounts", json={"name": name, "invitation": code}, timeout=30).json()
+    return {"Authorization": f"Bearer {signed_up['token']}"}
 
 
-def put(url: str, name: str, who: dict[str, str], data: bytes = b"", task: str = "toy") -> requests.Response:
+def put(url: str, name: str, headers: dict[str, str], data: bytes = b"", task: str = "toy") -> requests.Response:
     body = data or json.dumps({"name": name, "answers": {"eins": "a"}}).encode()
-    return requests.put(f"{url}/api/tasks/{task}/models/{name}", data=body, headers=who, timeout=60)
+    return requests.put(f"{url}/api/tasks/{task}/models/{name}", data=body, headers=headers, timeout=60)
 
 
 # ------------------------------------------------------------------------------------------------- what a look tells
@@ -84,24 +84,24 @@ def test_a_score_of_kept_answers_does_not_say_which_were_right(board: Board, url
     worker.work(board, until_empty=True)
     exact = {(e["model"], e["dataset"]): e["result"] for e in board.evaluations("sqa-es") if not e["prefix"]}
     assert exact["one", "closed"]["perf"] != exact["two", "closed"]["perf"]  # which of two neighbours it was
-    found = requests.get(f"{url}/api/tasks/sqa-es/evaluations", timeout=30).json()
-    told = {(e["model"], e["dataset"]): e["result"] for e in found if not e["prefix"] and e["result"]}
+    evaluations = requests.get(f"{url}/api/tasks/sqa-es/evaluations", timeout=30).json()
+    published = {(e["model"], e["dataset"]): e["result"] for e in evaluations if not e["prefix"] and e["result"]}
     for model in ("one", "two", "three"):
-        assert told[model, "open"] == exact[model, "open"]
-        metadata = json.loads(told[model, "closed"]["metadata_json"])
+        assert published[model, "open"] == exact[model, "open"]
+        metadata = json.loads(published[model, "closed"]["metadata_json"])
         tags = metadata.pop("perf_by_tag")
         assert 1 < len(tags) < len(json.loads(exact[model, "closed"]["metadata_json"])["perf_by_tag"])
         assert all(tag["n"] >= 20 for tag in tags)
         intervals = metadata.pop("intervals")
-        for name, value in (*numbers(metadata), *numbers(intervals), ("ew", told[model, "closed"]["perf"])):
+        for name, value in (*numbers(metadata), *numbers(intervals), ("ew", published[model, "closed"]["perf"])):
             assert value == rounded(name, value, 45), name
         for tag in tags:
             for name, value in (*numbers(tag["perf_dict"]), *(("ew", v) for v in (tag["perf"], *tag["interval"]))):
                 assert value == rounded(name, value, tag["n"]), (tag["tag"], name)
     same = ("perf", "pretty_perf")
-    assert [told["one", "closed"][key] for key in same] == [told["two", "closed"][key] for key in same]
-    assert told["three", "closed"]["perf"] > told["one", "closed"]["perf"]
-    alone = next(e for e in found if e["model"] == "one" and e["dataset"] == "closed" and not e["prefix"])
+    assert [published["one", "closed"][key] for key in same] == [published["two", "closed"][key] for key in same]
+    assert published["three", "closed"]["perf"] > published["one", "closed"]["perf"]
+    alone = next(e for e in evaluations if e["model"] == "one" and e["dataset"] == "closed" and not e["prefix"])
     assert requests.get(f"{url}/api/evaluations/{alone['id']}", timeout=30).json() == alone
     for dataset in ("closed", "open"):
         where = f"{url}/api/tasks/sqa-es/leaderboard"
@@ -123,8 +123,8 @@ def test_differences_under_perturbation_are_rounded_too(board: Board, url: str) 
         rows += [{**row, "question": copy["id"], "g": min(row["g"], size)} for row in own]
     board.register_model("sqa-es", "m", "submission", as_lines(rows))
     worker.work(board, until_empty=True)
-    found = requests.get(f"{url}/api/tasks/sqa-es/evaluations", params={"state": "done"}, timeout=30).json()
-    by_prefix = {e["prefix"]: e["result"] for e in found}
+    evaluations = requests.get(f"{url}/api/tasks/sqa-es/evaluations", params={"state": "done"}, timeout=30).json()
+    by_prefix = {e["prefix"]: e["result"] for e in evaluations}
     assert {"robustness", "fairness"} <= set(by_prefix)
     for prefix in ("robustness", "fairness"):
         for transform in json.loads(by_prefix[prefix]["metadata_json"])["transforms"]:

@@ -29,8 +29,8 @@ def test_macro_f1_is_the_mean_over_labels() -> None:
 def test_squad_f1_takes_the_best_answer_after_normalisation() -> None:
     assert metrics.get_squad_f1(["The Cat!"], [["a dog", "cat"]]) == 100.0
     assert metrics.get_squad_f1(["black cat", "", "x"], ["cat", [], "y"]) == 55.56  # 2/3, 1 and 0
-    one, other = " ".join(["x"] + 40 * ["y"]), " ".join(["x"] + 22 * ["z"])
-    assert metrics.get_squad_f1([one], [other]) == 3.13  # 2 P R / (P + R) as it is, not 1/32: 3.12
+    text, other = " ".join(["x"] + 40 * ["y"]), " ".join(["x"] + 22 * ["z"])
+    assert metrics.get_squad_f1([text], [other]) == 3.13  # 2 P R / (P + R) as it is, not 1/32: 3.12
 
 
 def test_metrics_refuse_what_does_not_fit() -> None:
@@ -68,15 +68,15 @@ def test_job_metrics() -> None:
 def test_dynascore_by_hand() -> None:
     # p: 10, 20, 40; memory 4, 8, 3 -> utility 6, 2, 7; |change| 4, 5 over 10, 20: rates .4, .25, mean .325
     rows = [{"p": 10.0, "m": 4.0}, {"p": 40.0, "m": 3.0}, {"p": 20.0, "m": 8.0}]
-    found = dynascore(rows, "p", {"p": 3.0, "m": 1.0}, {"p": UP, "m": DOWN})
+    scores = dynascore(rows, "p", {"p": 3.0, "m": 1.0}, {"p": UP, "m": DOWN})
     expected = [0.75 * row["p"] + 0.25 * (10 - row["m"]) / 0.325 for row in rows]
-    assert found == pytest.approx(expected)
+    assert scores == pytest.approx(expected)
 
 
 def test_dynascore_leaves_out_equal_performances() -> None:
     rows = [{"p": 10.0, "m": 1.0}, {"p": 10.0, "m": 9.0}, {"p": 20.0, "m": 5.0}]
-    found = dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})
-    assert found[0] == pytest.approx(0.5 * 10 + 0.5 * 1 / 0.4)  # only the pair 10 -> 20 counts: |5 - 9| / 10
+    scores = dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})
+    assert scores[0] == pytest.approx(0.5 * 10 + 0.5 * 1 / 0.4)  # only the pair 10 -> 20 counts: |5 - 9| / 10
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_dynascore_does_not_depend_on_the_unit_of_a_metric(values: list[float], 
 
 def test_weights_from_text() -> None:
     assert parse_weights("a=4, b=0.5,", ["a", "b"]) == {"a": 4.0, "b": 0.5}
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as error:
         parse_weights("c=1,a=-1,b,a=nan", ["a", "b"])
-    assert len(found.value.problems) == 4
+    assert len(error.value.problems) == 4
     with pytest.raises(ConfigError, match="one of them above"):
         dynascore([], "p", {"p": 0.0}, {"p": UP})
 
@@ -133,9 +133,9 @@ def cases(pages: list[str], suffix: str = "", **more: str) -> tuple[list[dict], 
 
 
 def test_questions_have_intervals_and_tags() -> None:
-    found = evaluate(spanish(), *cases(["Spain", "France", "Spain", "France"]))
-    metadata = json.loads(found["metadata_json"])
-    assert metadata["qa_accuracy"] == 0.5 and found["perf"] == metadata["ew"] > 0
+    result = evaluate(spanish(), *cases(["Spain", "France", "Spain", "France"]))
+    metadata = json.loads(result["metadata_json"])
+    assert metadata["qa_accuracy"] == 0.5 and result["perf"] == metadata["ew"] > 0
     low, high = metadata["intervals"]["qa_accuracy"]
     assert 0 <= low < 0.5 < high <= 1
     assert [(row["tag"], row["n"], row["perf"] > 0) for row in metadata["perf_by_tag"]] == [
@@ -154,9 +154,9 @@ def test_a_metric_without_value_says_why() -> None:
 def test_differences_are_paired_over_what_was_changed() -> None:
     labels, predictions = cases(["Spain", "Spain", "Spain", "France"])
     copies, copied = cases(["Spain", "France", "Spain"], "_typos", transform="typos")
-    found = delta(spanish(), "robustness", labels, predictions, copies, copied)
-    assert found["robustness"] == 66.67
-    [row] = json.loads(found["metadata_json"])["transforms"]
+    result = delta(spanish(), "robustness", labels, predictions, copies, copied)
+    assert result["robustness"] == 66.67
+    [row] = json.loads(result["metadata_json"])["transforms"]
     difference = row["differences"]["qa_accuracy"]
     assert (row["transform"], row["n"], row["unperturbed_percent"]) == ("typos", 3, 66.67)
     assert difference["diff"] == pytest.approx(-1 / 3) and difference["n"] == 3

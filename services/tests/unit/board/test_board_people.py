@@ -37,9 +37,9 @@ def model(name: str, **more: object) -> bytes:
 
 
 def account(board: Board, url: str, name: str) -> dict[str, str]:
-    made = requests.post(f"{url}/api/accounts", json={"name": name, **invited(board)})
-    assert made.status_code == 201
-    return {"Authorization": f"Bearer {made.json()['token']}"}
+    reply = requests.post(f"{url}/api/accounts", json={"name": name, **invited(board)})
+    assert reply.status_code == 201
+    return {"Authorization": f"Bearer {reply.json()['token']}"}
 
 
 def invited(board: Board) -> dict[str, str]:
@@ -48,18 +48,18 @@ def invited(board: Board) -> dict[str, str]:
 
 def test_an_invitation_makes_one_account(board: Board, url: str) -> None:
     assert requests.post(f"{url}/api/invitations", json={}).status_code == 401
-    made = requests.post(f"{url}/api/invitations", json={"uses": 1, "days": 2}, headers=ADMIN).json()
-    code = {"invitation": made["invitation"]}
+    invitation = requests.post(f"{url}/api/invitations", json={"uses": 1, "days": 2}, headers=ADMIN).json()
+    code = {"invitation": invitation["invitation"]}
     ann = requests.post(f"{url}/api/accounts", json={"name": "ann", **code})
     assert ann.status_code == 201
-    mine = {"Authorization": f"Bearer {ann.json()['token']}"}
-    assert requests.get(f"{url}/api/me", headers=mine).json() == {"name": "ann"}
+    headers = {"Authorization": f"Bearer {ann.json()['token']}"}
+    assert requests.get(f"{url}/api/me", headers=headers).json() == {"name": "ann"}
     assert requests.get(f"{url}/api/me", headers=ADMIN).json() == {"name": None}
     assert requests.get(f"{url}/api/me").status_code == 401
     used = requests.post(f"{url}/api/accounts", json={"name": "bob", **code})
     assert used.status_code == 403 and "used up" in used.json()["detail"]
     assert requests.post(f"{url}/api/accounts", json={"name": "bob", "invitation": "guessed"}).status_code == 403
-    assert requests.post(f"{url}/api/invitations", json={}, headers=mine).status_code == 403
+    assert requests.post(f"{url}/api/invitations", json={}, headers=headers).status_code == 403
     again = invited(board)
     assert requests.post(f"{url}/api/accounts", json={"name": "ann", **again}).status_code == 409
     assert requests.post(f"{url}/api/accounts", json={"name": "bob", **again}).status_code == 201  # it was not used up
@@ -68,7 +68,7 @@ def test_an_invitation_makes_one_account(board: Board, url: str) -> None:
     assert requests.post(f"{url}/api/accounts", json={"name": "eve", **again}).status_code == 403
     with board.engine.connect() as connection:
         kept = str(connection.execute(ACCOUNTS.select()).all()) + str(connection.execute(INVITATIONS.select()).all())
-    assert ann.json()["token"] not in kept and made["invitation"] not in kept
+    assert ann.json()["token"] not in kept and invitation["invitation"] not in kept
 
 
 def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, url: str) -> None:
@@ -76,8 +76,8 @@ def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, url:
     ann, bob = account(board, url, "ann"), account(board, url, "bob")
     path = f"{url}/api/tasks/toy/models/m"
     assert requests.put(path, data=model("m")).status_code == 401
-    made = requests.put(path, data=model("m", refusal="no such thing"), headers=ann).json()
-    assert made["owner"] == "ann" and made["created"] > 0 and made["kind"] == "submission"
+    registered = requests.put(path, data=model("m", refusal="no such thing"), headers=ann).json()
+    assert registered["owner"] == "ann" and registered["created"] > 0 and registered["kind"] == "submission"
     worker.work(board, until_empty=True)
     for method, where in (("POST", "withdraw"), ("POST", "restore"), ("POST", "requeue"), ("DELETE", "")):
         assert requests.request(method, f"{path}/{where}".rstrip("/")).status_code == 401
@@ -127,12 +127,12 @@ def test_a_file_is_never_taken_for_a_run(board: Board, url: str) -> None:
 
 
 def rows(page: str | None = None, answered: bool = True) -> list[dict]:
-    found = []
+    written = []
     for q in load_questions("mini-es"):
         for step, word in enumerate(q.words):
             row = {"question": q.id, "step": step, "token": word, "g": step + 1}
-            found.append(row | ({"guess": page or q.page, "buzz": step > 60} if answered else {}))
-    return found
+            written.append(row | ({"guess": page or q.page, "buzz": step > 60} if answered else {}))
+    return written
 
 
 def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(board: Board, url: str) -> None:
@@ -153,8 +153,8 @@ def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(board: Boar
     assert len(reply["reasons"]) == 1000 and reply["more"] == 500 and "1495 more" in reply["detail"]
     assert board.models("sqa-es") == []
     board.register_dataset("sqa-es", "other", str(other(board)))
-    made = requests.put(path, data=as_lines(rows()), headers=ADMIN)
-    assert made.status_code == 201 and list(made.json()["cannot"]) == ["other"]
+    reply = requests.put(path, data=as_lines(rows()), headers=ADMIN)
+    assert reply.status_code == 201 and list(reply.json()["cannot"]) == ["other"]
 
 
 def other(board: Board) -> Path:
@@ -168,22 +168,22 @@ def other(board: Board) -> Path:
 
 
 def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, url: str) -> None:
-    path, some = board.config.folder / "some.jsonl", load_questions("mini-es")[:6]
-    told = [
+    path, questions = board.config.folder / "some.jsonl", load_questions("mini-es")[:6]
+    records = [
         {"id": q.id, "language": "es", "source": [" ".join(s) for s in q.sentences], "reference": list(q.reference)}
         | {"page": q.page}
-        for q in some
+        for q in questions
     ]
-    path.write_bytes(as_lines(told))
+    path.write_bytes(as_lines(records))
     for phase in ("open", "closed", "hidden"):
         board.register_dataset("sqa-es", phase, str(path), phase=phase)
     data = f"{url}/api/tasks/sqa-es/datasets"
-    made = requests.put(f"{url}/api/tasks/sqa-es/models/m", data=as_lines(rows("Nowhere")), headers=ADMIN).json()
-    assert made["queued"] == 2  # a file is not evaluated on hidden questions
+    registered = requests.put(f"{url}/api/tasks/sqa-es/models/m", data=as_lines(rows("Nowhere")), headers=ADMIN).json()
+    assert registered["queued"] == 2  # a file is not evaluated on hidden questions
     worker.work(board, until_empty=True)
     assert [requests.get(f"{data}/{p}/examples").status_code for p in ("open", "closed", "hidden")] == [200, 200, 403]
     assert [requests.get(f"{data}/{p}/answers").status_code for p in ("open", "closed", "hidden")] == [200, 403, 403]
-    answers = {q.page for q in some}
+    answers = {q.page for q in questions}
     assert {row["page"] for row in requests.get(f"{data}/open/answers").json()} == answers
     by_example = f"{url}/api/tasks/sqa-es/models/m/examples"
     each = requests.get(by_example, params={"dataset": "open"}).json()
@@ -207,7 +207,7 @@ def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, url: str) 
             "api/tasks/sqa-es/models",
         )
     )
-    references = [q.reference_text for q in some]
+    references = [q.reference_text for q in questions]
     assert not [text for text in references if text[:30] in said]
     assert not [a for a in answers if len(a) > 12 and f'"{a}"' in said]
 

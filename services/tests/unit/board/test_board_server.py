@@ -34,11 +34,13 @@ def new_questions(**more: object) -> dict:
 
 def test_from_registration_to_leaderboard(board: Board, url: str) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
-    made = requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL)
-    assert made.status_code == 201 and made.json()["queued"] == 2
+    reply = requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL)
+    assert reply.status_code == 201 and reply.json()["queued"] == 2
     worker.work(board, until_empty=True)
-    found = requests.get(f"{url}/api/tasks/toy/leaderboard", params={"weights": "accuracy=1", "dataset": "data"}).json()
-    assert found["rows"][0]["metrics"]["accuracy"] == 100.0 and "needs two or more" in found["refusal"]
+    ranked = requests.get(
+        f"{url}/api/tasks/toy/leaderboard", params={"weights": "accuracy=1", "dataset": "data"}
+    ).json()
+    assert ranked["rows"][0]["metrics"]["accuracy"] == 100.0 and "needs two or more" in ranked["refusal"]
     evaluations = requests.get(f"{url}/api/tasks/toy/evaluations", params={"state": "done"}).json()
     assert len(evaluations) == 2
     assert requests.get(f"{url}/api/evaluations/{evaluations[0]['id']}").json() == evaluations[0]
@@ -47,8 +49,8 @@ def test_from_registration_to_leaderboard(board: Board, url: str) -> None:
 
 
 def test_questions_come_in_and_go_out_without_answers(url: str) -> None:
-    made = requests.put(f"{url}/api/tasks/sqa-es/datasets/mine", json=new_questions())
-    assert made.status_code == 201 and made.json()["prefixes"] == ["fairness", "robustness"]
+    reply = requests.put(f"{url}/api/tasks/sqa-es/datasets/mine", json=new_questions())
+    assert reply.status_code == 201 and reply.json()["prefixes"] == ["fairness", "robustness"]
     examples = requests.get(f"{url}/api/tasks/sqa-es/datasets/fairness-mine/examples").json()
     assert examples == [{"id": "q1_gender", "language": "es", "source": ["La reina vive aquí."]}]
     assert [d["name"] for d in requests.get(f"{url}/api/tasks/sqa-es/datasets").json()] == ["mine"]

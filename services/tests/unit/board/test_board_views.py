@@ -37,8 +37,8 @@ def test_another_data_set_does_not_change_yesterdays_headline(board: Board) -> N
     assert board.leaderboard("toy") == before
     alone = board.leaderboard("toy", datasets=["other"])
     assert alone["view"] is None and {row["metrics"]["accuracy"] for row in alone["rows"]} == {50.0}
-    made = board.set_view("toy", "main", {"data": 3.0, "other": 1.0}, {"accuracy": 1.0})
-    assert made["version"] == 2
+    view = board.set_view("toy", "main", {"data": 3.0, "other": 1.0}, {"accuracy": 1.0})
+    assert view["version"] == 2
     after = board.leaderboard("toy")
     assert after["datasets"] == ["data", "other"] and after["weights"]["robustness"] == 0.0
     assert after["rows"][0]["metrics"]["accuracy"] == pytest.approx(0.75 * 100 + 0.25 * 50)
@@ -51,16 +51,16 @@ def test_a_headline_without_perturbed_copies_compares_models_all_the_same(board:
     for name, label in (("one", "a"), ("none", "x")):
         board.register_model("toy", name, "submission", model(name, eins=label))
     worker.work(board, until_empty=True)
-    found = board.leaderboard("toy")
-    assert found["view"]["metrics"] == {"accuracy": 1.0}
-    assert [(row["model"], row["rank"]) for row in found["rows"]] == [("one", 1), ("none", 2)]
+    ranked = board.leaderboard("toy")
+    assert ranked["view"]["metrics"] == {"accuracy": 1.0}
+    assert [(row["model"], row["rank"]) for row in ranked["rows"]] == [("one", 1), ("none", 2)]
 
 
 def test_a_view_names_what_there_is(board: Board) -> None:
     filled(board)
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as error:
         board.set_view("toy", "mine", {"nothing": 1.0, "data": 0.0}, {"what": 1.0, "accuracy": float("nan")})
-    assert len(found.value.problems) == 4
+    assert len(error.value.problems) == 4
     for view, version in (("mine", None), ("main", 7)):
         with pytest.raises(NotFound, match="no view"):
             board.leaderboard("toy", view=view, version=version)

@@ -168,16 +168,16 @@ def test_as_many_connections_as_there_are_files(monkeypatch: pytest.MonkeyPatch)
 
 def test_small_answers_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer of two pieces waits 40 ms for the receipt of the first unless the connection says TCP_NODELAY."""
-    made, found = connections.TimedProtocol.connection_made, []
+    original, options = connections.TimedProtocol.connection_made, []
 
     def noted(self: connections.TimedProtocol, transport: asyncio.Transport) -> None:
-        made(self, transport)
-        found.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        original(self, transport)
+        options.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
     monkeypatch.setattr(connections.TimedProtocol, "connection_made", noted)
     with serving_app(app()) as url:
         assert requests.get(url, timeout=20).text == "here"
-    assert found and all(found)
+    assert options and all(options)
 
 
 def test_a_port_in_use_is_said() -> None:

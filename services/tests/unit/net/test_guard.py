@@ -52,12 +52,12 @@ def test_host_names(host: str, names: tuple[str, ...], asked: str, allowed: bool
 
 def test_requests_of_other_sites_are_refused() -> None:
     with serving_app(app()) as url:
-        own = url.removeprefix("http://")
+        netloc = url.removeprefix("http://")
         for headers, status in (
             ({}, 200),
             ({"Origin": "http://evil.example"}, 403),
             ({"Origin": "null"}, 403),
-            ({"Origin": f"http://{own}"}, 200),
+            ({"Origin": f"http://{netloc}"}, 200),
             ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
             ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
             ({"Sec-Fetch-Site": "same-origin"}, 200),
@@ -73,11 +73,11 @@ def test_every_server_checks_names() -> None:
     from sqa_services.protocols.qanta import make_app as make_qanta
 
     corpus = TextCorpus((("a",),), ("b",))
-    for made, path in (
+    for server, path in (
         (make_app(corpus, ServeConfig()), ""),
         (make_qanta(None, QantaConfig()), "/api/1.0/quizbowl/status"),
     ):
-        with serving_app(made) as url:
+        with serving_app(server) as url:
             assert requests.get(url + path, timeout=30).status_code == 200
             assert requests.get(url + path, headers={"Host": "evil.example"}, timeout=30).status_code == 400
 
@@ -110,6 +110,6 @@ def test_addresses() -> None:
         assert not Address(host=host, token="t").local
     for host in ("127.0.0.1", "::1", "localhost", "127.3.2.1"):
         assert Address(host=host).local
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as error:
         Address(port=-1, max_body=0, names=("a*b",))
-    assert len(found.value.problems) == 3
+    assert len(error.value.problems) == 3

@@ -52,21 +52,21 @@ def test_expected_wins_of_a_person_are_the_curve_at_the_share_of_characters_read
     folder: Path, book: Journal, tmp_path: Path
 ) -> None:
     shown = PlayedRun("echo", folders.read(folder / "runs" / "echo"))
-    found = export(book, tmp_path)
-    assert len(found) == 5 and all(one.questions == 25 and one.lost == 0 for one in found)
-    for one in found:
-        [game] = [game for game in book.games() if book.seats(game.id) == [one.player]]
+    exported = export(book, tmp_path)
+    assert len(exported) == 5 and all(row.questions == 25 and row.lost == 0 for row in exported)
+    for row in exported:
+        [game] = [game for game in book.games() if book.seats(game.id) == [row.player]]
         total = 0.0
         for play in book.plays(game.id):
             words, page = shown.trace(play.question).question.words, shown.trace(play.question).question.page
             if play.step is not None and play.answer == page.lower():  # a copying system: step s has read s + 1 words
                 total += by_hand(len(" ".join(words[: play.step + 1])) / len(" ".join(words)))
-        saved = folders.read(one.folder)
+        saved = folders.read(row.folder)
         ew = float(saved.stats["ew"].sum(axis=0)[0] / 25)
-        assert ew == pytest.approx(total / 25, abs=1e-12) and ew == pytest.approx(one.ew, abs=1e-12) and ew > 0
-        system = folders.read(one.folder.parent / "echo")
+        assert ew == pytest.approx(total / 25, abs=1e-12) and ew == pytest.approx(row.ew, abs=1e-12) and ew > 0
+        system = folders.read(row.folder.parent / "echo")
         assert system.stats["ew"].tolist() == folders.read(folder / "runs" / "echo").stats["ew"].tolist()
-        assert folders.open_run(one.folder).traces[0].emissions == shown.trace(saved.questions[0]).emissions
+        assert folders.open_run(row.folder).traces[0].emissions == shown.trace(saved.questions[0]).emissions
 
 
 def test_the_commands_take_what_is_exported(folder: Path, tmp_path: Path) -> None:
@@ -100,11 +100,11 @@ def test_the_commands_take_what_is_exported(folder: Path, tmp_path: Path) -> Non
 
 
 def test_the_config_of_a_person_makes_the_same_run(book: Journal, tmp_path: Path) -> None:
-    [one] = export(book, tmp_path, [book.players()[0][0]])
-    before = (one.folder / "report.tsv").read_bytes()
-    shutil.rmtree(one.folder.parent / "store")
-    folders.save(run(load_run(one.folder / "config.yaml"), Store(one.folder.parent), progress=False), one.folder.parent)
-    assert (one.folder / "report.tsv").read_bytes() == before
+    [row] = export(book, tmp_path, [book.players()[0][0]])
+    before = (row.folder / "report.tsv").read_bytes()
+    shutil.rmtree(row.folder.parent / "store")
+    folders.save(run(load_run(row.folder / "config.yaml"), Store(row.folder.parent), progress=False), row.folder.parent)
+    assert (row.folder / "report.tsv").read_bytes() == before
 
 
 def test_buzz_positions_are_shares_of_the_source(book: Journal, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_cannot_be_exported_is_said(folder: Path, tmp_path: Path) -> None:
     player = play_games.record(book, shown, [("q0", 1, "Spain")])
     book.begin(f"game-{player}", 1, "q1", [player])
     book.finish(Play(f"game-{player}", 1, 0, player, "q1", "lost"))
-    assert [(one.questions, one.lost) for one in export(book, tmp_path / "out")] == [(1, 1)]
+    assert [(row.questions, row.lost) for row in export(book, tmp_path / "out")] == [(1, 1)]
     with pytest.raises(DataError, match="no player 'p-nobody'"):
         export(book, tmp_path / "out", ["p-nobody"])
 

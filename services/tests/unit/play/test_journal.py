@@ -44,8 +44,8 @@ def test_a_deleted_player_leaves_no_byte(tmp_path: Path) -> None:
     assert book.forget(second) and book.games() == []
     book.close()
     for path in tmp_path.iterdir():
-        found = path.read_bytes()
-        assert not [text for text in (b"memorable", first.encode(), second.encode(), b"q0") if text in found]
+        content = path.read_bytes()
+        assert not [text for text in (b"memorable", first.encode(), second.encode(), b"q0") if text in content]
 
 
 def test_keys_are_kept_as_hashes(tmp_path: Path) -> None:

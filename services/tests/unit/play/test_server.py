@@ -42,10 +42,10 @@ def url(shown: play_games.PlayedRun, tmp_path: Path) -> Iterator[str]:
 
 def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str) -> None:
     """Buzzes right at once on the first question, wrong on the second, never on the third."""
-    player, heard, asked, at = Player(url), [], -1, []
+    player, events, asked, at = Player(url), [], -1, []
     player.begin(mode="system")
     for event in player.events():
-        heard.append(event)
+        events.append(event)
         if event["type"] in ("state", "scores"):
             assert player.act("answer", {"answer": "x"}).status_code == 409  # not asked for
             player.act("next")
@@ -62,18 +62,20 @@ def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str) -> None:
             assert player.ask("GET", f"games/{player.game}/pages?text=FR")["pages"]  # asked for just before it was sent
         elif event["type"] == "over":
             break
-    results = [event for event in heard if event["type"] == "result"]
+    results = [event for event in events if event["type"] == "result"]
     assert [(r["mine"]["step"], r["mine"]["right"]) for r in results] == [(at[0], True), (at[1], False), (None, False)]
     assert results[0]["mine"]["words"] == at[0] + 1 and results[0]["page"] in ("Spain", "France", "Atlantis")
-    last = [event for event in heard if event["type"] == "scores"][-1]
-    assert last["me"]["right"] == 1 and last["me"]["points"] == sum(e["points"] for e in heard if e["type"] == "scores")
+    last = [event for event in events if event["type"] == "scores"][-1]
+    assert last["me"]["right"] == 1 and last["me"]["points"] == sum(
+        e["points"] for e in events if e["type"] == "scores"
+    )
     assert last["me"]["questions"] == 3
     assert last["rival"]["questions"] == 3 and last["rival"]["points"] in (0, 10, 20)
 
 
-def _id_of(shown: play_games.PlayedRun, game: str, place: int, url: str) -> str:
+def _id_of(shown: play_games.PlayedRun, game: str, index: int, url: str) -> str:
     """The question that is shown, from the journal: the page is not told."""
-    return BOOKS[url].game(game).questions[place]
+    return BOOKS[url].game(game).questions[index]
 
 
 BOOKS: dict[str, play_games.Journal] = {}
@@ -114,20 +116,20 @@ def test_two_people_have_the_same_words_and_do_not_stop_each_other(url: str) -> 
     assert second.send("GET", f"games/{first.game}/events").status_code == 404
     second.game = second.ask("POST", f"games/{first.game}/join")["game"]
     assert stranger.send("POST", f"games/{first.game}/join").status_code == 409
-    heard: dict[str, list[dict]] = {}
+    events_of: dict[str, list[dict]] = {}
 
     def play(player: Player, step: int | None) -> None:
-        heard[player.id] = player.play(until="over", buzz=step, answer="Portugal")
+        events_of[player.id] = player.play(until="over", buzz=step, answer="Portugal")
 
     threads = [threading.Thread(target=play, args=pair) for pair in ((first, 1), (second, None))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    words = {id: [e["word"] for e in events if e["type"] == "word"] for id, events in heard.items()}
+    words = {id: [e["word"] for e in events if e["type"] == "word"] for id, events in events_of.items()}
     n = len(words[first.id])
     assert 2 <= n < len(words[second.id]) == 10 and words[second.id][:n] == words[first.id]
-    scores = {id: [e for e in events if e["type"] == "scores"][-1] for id, events in heard.items()}
+    scores = {id: [e for e in events if e["type"] == "scores"][-1] for id, events in events_of.items()}
     assert scores[first.id]["points"] == -5 and scores[second.id]["points"] == 0
     assert scores[second.id]["beside"]["step"] == n - 1 and scores[first.id]["beside"]["step"] is None
     assert scores[second.id]["rival"]["points"] == -5
@@ -142,11 +144,11 @@ def test_nobody_sees_the_answer_while_the_other_reads(
     assert game is not None
     [question] = [q for q in shown.finished.questions if q.id == game.questions[0]]
     second.game = second.ask("POST", f"games/{first.game}/join")["game"]
-    told, order, reads = [], [], threading.Event()
+    events, order, reads = [], [], threading.Event()
 
     def early() -> None:
         for event in first.events():
-            told.append(event)
+            events.append(event)
             if event["type"] == "state":
                 first.act("next")
             elif event["type"] == "word" and event["step"] == 0:
@@ -167,7 +169,7 @@ def test_nobody_sees_the_answer_while_the_other_reads(
         if event["type"] == "state":
             second.act("next")
         elif event["type"] == "word" and reads.is_set() and "second buzzes" not in order:
-            so_far = json.dumps(told)
+            so_far = json.dumps(events)
             assert f'"{question.page}' not in so_far and question.reference_text not in so_far
             order.append("second buzzes")
             second.act("buzz")
@@ -179,7 +181,7 @@ def test_nobody_sees_the_answer_while_the_other_reads(
             break
     thread.join(30)
     assert order == ["first waits", "second buzzes", "first sees it"]
-    [result] = [event for event in told if event["type"] == "result"]
+    [result] = [event for event in events if event["type"] == "result"]
     assert result["page"] == question.page and not result["mine"]["right"]
 
 
@@ -288,8 +290,10 @@ def test_a_config_makes_its_run_when_the_game_begins(tmp_path: Path) -> None:
             if event["type"] == "result" and event["system"]:
                 break
     assert event["system"]["name"] == "mine"
-    [one] = export(play_games.journal(tmp_path), tmp_path / "out")
-    assert (one.run, one.questions) == ("mine", 1) and (one.folder.parent / "mine" / "report.tsv").is_file()
+    [exported] = export(play_games.journal(tmp_path), tmp_path / "out")
+    assert (exported.run, exported.questions) == ("mine", 1) and (
+        exported.folder.parent / "mine" / "report.tsv"
+    ).is_file()
 
 
 def test_a_game_whose_first_player_was_deleted_is_over(url: str) -> None:

@@ -77,13 +77,13 @@ def test_the_contracts_replies(url: str) -> None:
 def test_guesses_and_buzzes_are_those_of_a_run_in_any_order(url: str, contestant) -> None:
     expected = [{"guess": act.guess, "buzz": act.buzz} for act in offline(contestant)]
     questions = [{"text": text} for text in texts()]
-    places = [*range(1, len(questions), 2), *reversed(range(0, len(questions), 2))]
-    found: dict[int, Any] = {}
-    for start in range(0, len(places), 60):
-        asked = places[start : start + 60]
+    order = [*range(1, len(questions), 2), *reversed(range(0, len(questions), 2))]
+    acts: dict[int, Any] = {}
+    for start in range(0, len(order), 60):
+        asked = order[start : start + 60]
         reply = requests.post(f"{url}/batch_act", json={"questions": [questions[i] for i in asked]}, timeout=60)
-        found |= dict(zip(asked, reply.json(), strict=True))
-    assert [found[i] for i in range(len(questions))] == expected
+        acts |= dict(zip(asked, reply.json(), strict=True))
+    assert [acts[i] for i in range(len(questions))] == expected
     for i in (5, 80, 120):
         assert requests.post(f"{url}/act", json=questions[i], timeout=30).json() == expected[i]
     assert {act["buzz"] for act in expected} == {True, False}

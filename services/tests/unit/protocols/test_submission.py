@@ -15,14 +15,14 @@ QUESTIONS = "mini-es"
 
 
 def rows(answered: bool = True) -> list[dict]:
-    found = []
+    lines = []
     for question in load_questions(QUESTIONS):
         for step, word in enumerate(question.reference_text.split()):
             row = {"question": question.id, "step": step, "token": word, "g": min(step + 3, len(question.words))}
             if answered:
                 row |= {"guess": question.page, "buzz": step == 4}
-            found.append(row)
-    return found
+            lines.append(row)
+    return lines
 
 
 def run(folder: Path, lines: list[object], as_json: bool = True) -> int:
@@ -37,21 +37,21 @@ def scores(capsys: pytest.CaptureFixture[str]) -> dict[str, dict]:
 
 def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, list(rows())) == 0
-    found = scores(capsys)
+    by_metric = scores(capsys)
     curve = curve_named("qanta2018")
     questions = load_questions(QUESTIONS)
     fraction = [len(" ".join(q.words[:7])) / len(q.text) for q in questions]
     expected = sum(float(curve(f)) for f in fraction) / len(questions)
-    assert found["ew"]["value"] == pytest.approx(expected, abs=0.01)
-    assert found["accuracy"]["value"] == 1
-    assert found["al"]["value"] > 0 and found["bleu"]["value"] > 0
+    assert by_metric["ew"]["value"] == pytest.approx(expected, abs=0.01)
+    assert by_metric["accuracy"]["value"] == 1
+    assert by_metric["al"]["value"] > 0 and by_metric["bleu"]["value"] > 0
 
 
 def test_without_answers_there_is_no_ew_but_latency(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, list(rows(answered=False))) == 0
-    found = scores(capsys)
-    assert found["ew"]["value"] is None and "no guesser ran" in found["ew"]["refusal"]
-    assert found["al"]["value"] > 0
+    by_metric = scores(capsys)
+    assert by_metric["ew"]["value"] is None and "no guesser ran" in by_metric["ew"]["refusal"]
+    assert by_metric["al"]["value"] > 0
 
 
 def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

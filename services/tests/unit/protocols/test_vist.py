@@ -119,8 +119,8 @@ def test_order_of_photos_matters_and_numbers_are_ids(tmp_path: Path, capsys: pyt
 
 def test_keyed_in_file_order_told_in_the_workers_order() -> None:
     rows = [annotation("s", "p", 2, "last"), annotation("s", "q", "1", "first "), annotation("s", "r", 1, "then")]
-    found = vist.gold_stories(parse(json.dumps({"annotations": rows})))
-    assert {key: found[key] for key in found} == {"p-q-r-": ["first  then last"]}
+    stories = vist.gold_stories(parse(json.dumps({"annotations": rows})))
+    assert {key: stories[key] for key in stories} == {"p-q-r-": ["first  then last"]}
 
 
 def test_all_errors_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,11 +133,11 @@ def test_all_errors_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         "[Error] One story is missing in this submission. Photo seq: c-d-",
     ]
     assert run(tmp_path, bad, "--json") == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["valid"] is False and len(found["problems"]) == 1 and found["score"] is None
+    result = json.loads(capsys.readouterr().out)
+    assert result["valid"] is False and len(result["problems"]) == 1 and result["score"] is None
     assert run(tmp_path, told(*GOOD), "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["valid"] and found["score"] == 0.75 and found["sequences"] == 2
+    result = json.loads(capsys.readouterr().out)
+    assert result["valid"] and result["score"] == 0.75 and result["sequences"] == 2
 
 
 def test_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -160,8 +160,8 @@ def test_words_and_delays_are_those_of_simuleval(path, questions, name):
     for question, emissions in zip([*questions, *short], batch, strict=True):
         check_emissions(question, emissions)
         for i in range(len(question.sentences)):
-            mine = [e for e in emissions if e.sentence == i]
-            ours.append(([e.token for e in mine], [e.g for e in mine]))
+            of_sentence = [e for e in emissions if e.sentence == i]
+            ours.append(([e.token for e in of_sentence], [e.g for e in of_sentence]))
     assert ours == [tuple(sentence) for sentence in recorded]
     assert any(words for words, _ in ours)
 

@@ -59,8 +59,8 @@ def test_simulevals_remote_evaluator_drives_our_translator(tmp_path) -> None:
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr[-2000:]
     rows = [json.loads(row) for row in (tmp_path / "out" / "instances.log").read_text().splitlines()]
-    for place, row in enumerate(rows):
-        expected = [(e.token, e.g) for e in echo(question) if e.sentence == place]
+    for index, row in enumerate(rows):
+        expected = [(e.token, e.g) for e in echo(question) if e.sentence == index]
         assert list(zip(row["prediction"].split(), row["delays"], strict=True)) == expected
     assert len(rows) == len(question.sentences) and "AL" in done.stdout
 
@@ -161,9 +161,9 @@ def test_our_translator_drives_simulevals_service(standalone: str) -> None:
 def test_there_and_back_again() -> None:
     questions = load_questions("mini-es", limit=2)
     with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
-        found = build(SimulevalServiceConfig(url=url)).translate_batch(questions)
+        emissions_of = build(SimulevalServiceConfig(url=url)).translate_batch(questions)
     expected = [[(e.sentence, e.token, e.g) for e in echo(question)] for question in questions]
-    assert [[(e.sentence, e.token, e.g) for e in emissions] for emissions in found] == expected
+    assert [[(e.sentence, e.token, e.g) for e in emissions] for emissions in emissions_of] == expected
 
 
 @pytest.mark.parametrize(

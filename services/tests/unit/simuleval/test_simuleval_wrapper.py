@@ -39,14 +39,14 @@ def turns(pushed, *words):
 @pytest.fixture
 def push():
     """Makes a Pushed and ends its thread after the test."""
-    made = []
+    opened = []
 
     def make(translate):
-        made.append(Pushed(translate))
-        return made[-1]
+        opened.append(Pushed(translate))
+        return opened[-1]
 
     yield make
-    for pushed in made:
+    for pushed in opened:
         pushed.close()
 
 
@@ -187,9 +187,9 @@ def test_there_and_back_again():
 
 
 def test_its_fingerprint_holds_the_translators():
-    place = "sqa_services.simuleval.translator_agent:TranslatorAgent"
+    target = "sqa_services.simuleval.translator_agent:TranslatorAgent"
     prints = {
-        build(SimulevalConfig(place, ("--translator", text))).fingerprint() for text in (ECHO, ECHO.replace("2", "3"))
+        build(SimulevalConfig(target, ("--translator", text))).fingerprint() for text in (ECHO, ECHO.replace("2", "3"))
     }
     assert len(prints) == 2
     assert agent().fingerprint() == agent().translator.fingerprint()
@@ -246,12 +246,12 @@ def test_translators_that_cannot_be(text, expected):
 
 
 def test_retractions_are_refused(monkeypatch):
-    made = agent()
-    monkeypatch.setattr(made, "_pushed", Pushed(lambda source: (Write(word, 0) for word in source)))
-    assert evaluate(made, ["a b"]) == [(["a", "b"], [1, 2])]
-    monkeypatch.setattr(made, "_pushed", Pushed(lambda source: (Write(word, 1) for word in source)))
+    wrapped = agent()
+    monkeypatch.setattr(wrapped, "_pushed", Pushed(lambda source: (Write(word, 0) for word in source)))
+    assert evaluate(wrapped, ["a b"]) == [(["a", "b"], [1, 2])]
+    monkeypatch.setattr(wrapped, "_pushed", Pushed(lambda source: (Write(word, 1) for word in source)))
     with pytest.raises(ConfigError, match="it retracts words; a SimulEval agent can only append"):
-        evaluate(made, ["a b"])
+        evaluate(wrapped, ["a b"])
 
 
 def test_the_benchmark_compares_words_before_it_reports(tmp_path):
