@@ -19,15 +19,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from itertools import accumulate
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, Count, checked
-from sqa.core.interfaces import Buzzer, Guesser, IncrementalGuesser
-from sqa.core.types import Guess
+from sqa.core.interfaces import Buzzer, Guesser, guesses_per_word
 from sqa.files.records import parse_json
 from sqa.run.named import contestant_from
 from sqa.run.pipeline import N_GUESSES
@@ -81,12 +79,7 @@ class Player:
 
     def _acts(self, words: Sequence[str]) -> list[Act]:
         """The act after each word."""
-        history: Sequence[Sequence[Guess]]
-        if isinstance(self._guesser, IncrementalGuesser):
-            history = self._guesser.guess_prefixes(words, N_GUESSES)
-        else:
-            texts = list(accumulate(words, lambda text, word: f"{text} {word}"))
-            history = self._guesser.guess(texts, N_GUESSES)
+        history = guesses_per_word(self._guesser, words, N_GUESSES)
         buzzes = self._buzzer.decide(history)
         pairs = zip(history, buzzes, strict=True)
         return [Act(guesses[0].page if guesses else "", bool(buzz.buzz)) for guesses, buzz in pairs]
