@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pytest
 from refusals import refused
 
@@ -12,7 +13,7 @@ from smt.models.bundle import model_folder
 from smt.statistical import packed
 from smt.statistical.model import read_model
 from smt.statistical.packed import PackingConfig, Phrase, phrases_of, unpack, unpacked, usual_forms
-from smt.statistical.phrase_table import history_counts
+from smt.statistical.phrase_table import LEXICON, history_counts
 from smt.statistical.translator import Statistical, StatisticalConfig, build
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
@@ -108,6 +109,8 @@ def test_counts_come_back_as_they_were(model, tmp_path):
     again.mkdir()
     unpack(small, again)
     assert (again / "table.ttable").read_text("utf-8") == rows
+    words = np.fromfile(again / "table_invswm.fa_lexnd", LEXICON)
+    assert sorted(np.exp(words["log_count"] - words["log_total"])) == pytest.approx([0.4, 0.6])  # 2 and 3 of 5
 
 
 def test_every_way_to_name_it(model, cache):

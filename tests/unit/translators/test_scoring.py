@@ -32,6 +32,7 @@ def test_the_source_speaks_for_its_translation_and_against_another_word(scorer: 
     good, bad = scorer.score([(SOURCE, GOOD), (SOURCE, BAD)])
     assert good.given[:5] == pytest.approx(bad.given[:5], abs=2e-3)  # only words before a word count
     assert good.given[5] > bad.given[5] + math.log(100)
+    assert all(p == round(p, 3) for p in good.given) and any(p != round(p, 2) for p in good.given)
     assert good.given[5] - good.alone[5] > 1
     assert all(p <= 0 for p in (*good.given, *good.alone, *bad.given, *bad.alone))
     assert all(short >= 0 for short in (*good.short, *bad.short)) and bad.short[5] > good.short[5]
