@@ -56,6 +56,19 @@ def build(config: MyConfig) -> Copier:
 """
 
 
+COMMAND = '''
+import typer
+
+count_app = typer.Typer()
+
+
+@count_app.command()
+def count(word: str) -> None:
+    """The letters of a word."""
+    print(len(word))
+'''
+
+
 def part(signature: str, body: str, imports: str) -> str:
     """A part of another kind."""
     text = TRANSLATOR.replace("translate(self, source)", signature).replace("yield from source", body)
@@ -293,7 +306,7 @@ RECIPES = (
         {"sqa/core/languages/it.py": LANGUAGE},
     ),
     Recipe(
-        "data set",
+        "data set to download (a file of your own needs nothing: `docs/own_data.md`)",
         "sqa run run.yaml",
         r"mywords\t3\.0\d*\t3\.0\d*\t3\.0\d*\t1\t",
         {"mirror/mine.jsonl": json.dumps(QUESTION) + "\n"},
@@ -305,6 +318,13 @@ RECIPES = (
             ),
             ("data/manifest.yaml", "files:", MANIFEST),
         ),
+    ),
+    Recipe(
+        "command",
+        "sqa count Vilnius",
+        r"^7$",
+        {"sqa/cli/count.py": COMMAND},
+        (("sqa/core/registry.py", '"convert": "sqa.cli', '        "count": "sqa.cli.count:count_app",'),),
     ),
     Recipe(
         "perturbation",
