@@ -27,7 +27,7 @@ from sqa_services.play.runs import PlayedRun
 from sqa_services.play.table import Timing
 
 pytestmark = pytest.mark.slow
-QUESTIONS = 20
+QUESTIONS = 10
 CURVE = (0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423)
 
 
@@ -56,7 +56,7 @@ class Traffic:
 def shown(tmp_path_factory: pytest.TempPathFactory) -> PlayedRun:
     """The bundled Spanish questions by wait-6, BM25 and its buzzer."""
     runs = tmp_path_factory.mktemp("runs")
-    config = with_limit(load_run(CONFIGS / "mini_es_wait6_bm25.yaml"), 24)
+    config = with_limit(load_run(CONFIGS / "mini_es_wait6_bm25.yaml"), 14)
     result = run(config, Store(runs), progress=False)
     return PlayedRun("wait6", folders.read(folders.save(result, runs)))
 
@@ -133,7 +133,7 @@ def answer_by_keys(page: Any, text: str, kind: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "colour"), [(400, "dark")])
-def test_twenty_questions_against_bm25_by_keys_alone(
+def test_a_game_against_bm25_by_keys_alone(
     shown: PlayedRun, open_page: Any, traffic: tuple[str, Traffic], tmp_path: Path, width: int, colour: str
 ) -> None:
     page, book = open_page(width, colour), play_games.journal(tmp_path)
@@ -221,7 +221,7 @@ def check_traffic(shown: PlayedRun, questions: tuple[str, ...], said: list[tuple
 
 def test_two_browsers_see_the_same_words_in_step(open_page: Any, traffic: tuple[str, Traffic]) -> None:
     first, second = open_page(1400, "light"), open_page(400, "light")
-    begin(first, mode=2, questions=1, pace=600)
+    begin(first, mode=2, questions=1)
     first.wait_for_selector("#gather:not([hidden])")
     code = first.inner_text("#shown-code")
     second.focus("#code")
