@@ -221,3 +221,4 @@ CONTRACTS: dict[str, tuple[type, ...]] = {
     "guesser": (Guesser,),
     "buzzer": (Buzzer, OracleBuzzer),
 }
+METHODS = {"translator": "translate", "guesser": "guess", "buzzer": "decide"}  # that a part of your own needs

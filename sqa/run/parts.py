@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.interfaces import CONTRACTS, ChecksQuestions, Fingerprinted, KnowsLanguages
+from sqa.core.interfaces import CONTRACTS, METHODS, ChecksQuestions, Fingerprinted, KnowsLanguages
 from sqa.core.own import short, watching
 from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import Question
@@ -50,11 +51,13 @@ class Parts:
             with watching() as codes:
                 built = registry.build(config.name, config.options)
             if not isinstance(built, CONTRACTS[registry.kind]):
-                part = type(getattr(built, "own_part", built)).__name__
-                contracts = " or ".join(contract.__name__ for contract in CONTRACTS[registry.kind])
+                part = getattr(built, "own_part", built)
+                method = METHODS[registry.kind]
+                near = get_close_matches(method, (name for name in dir(part) if name[0] != "_"), 1)
+                instead = f", but {near[0]}" if near else ""
                 raise ConfigError(
-                    f"{registry.kind} {config.name!r}: {short(registry.target(config.name))} made a {part}, "
-                    f"which is no {contracts} (sqa/core/interfaces.py)"
+                    f"{registry.kind} {config.name!r}: {short(registry.target(config.name))} made a "
+                    f"{type(part).__name__}, which has no {method}{instead}"
                 )
             if not getattr(built, "says", True):
                 print(

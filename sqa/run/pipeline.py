@@ -43,6 +43,7 @@ from sqa.core.interfaces import (
     Translator,
 )
 from sqa.core.own import own_codes, short
+from sqa.core.paths import DATA
 from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score, Table
@@ -167,7 +168,9 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
         model = getattr(config.buzzer.options, "model", None)
         trained = f"its model {model!r} was trained on guesses of {short(guesser)}, not of {current}"
         buzzer = f"buzzer {short(config.buzzer.name)!r}"
-        print(f"sqa: {buzzer}: {trained}; it may buzz at random (`sqa train buzzer` makes one)", file=sys.stderr)
+        bundled = (DATA / "models" / f"buzzer-{short(config.buzzer.name)}-{current}").is_dir()
+        mend = f"buzzer.model={current} is the one for it" if bundled else "`sqa train buzzer` makes one"
+        print(f"sqa: {buzzer}: {trained}; it may buzz at random ({mend})", file=sys.stderr)
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:

@@ -31,6 +31,7 @@ FILES = {
     "whisper.jsonl": '{"emission_time": 1.0, "text": "a"}\n',
     "mlp.yaml": RUN.format(ECHO, GUESSER, "mlp"),
     "tuned.yaml": RUN.format(ECHO, GUESSER, "{name: threshold, model: gru}"),
+    "bundled.yaml": RUN.format("fixed", "rerank", "mlp"),
     "fits.yaml": RUN.format("fixed", "bm25", "mlp"),
     "own.yaml": RUN.format(ECHO, "mine.py:Guesser", "null").replace("[ew]", "[bleu]"),
     "mine.py": OWN,
@@ -63,6 +64,7 @@ MISTAKES = {
     "config keys metric ew": (2, "a metric has no keys: `metrics:` is a list of names, such as ew, ew@xqb-interface"),
     "run mlp.yaml": (0, BUZZER.format("'mlp'", "'bm25'", "bm25")),
     "run tuned.yaml": (0, BUZZER.format("'threshold'", "'gru'", "gru")),
+    "run bundled.yaml": (0, "not of rerank; it may buzz at random (buzzer.model=rerank is the one for it)"),
     "run fits.yaml": (0, ""),
 }
 
