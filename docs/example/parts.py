@@ -59,7 +59,7 @@ def pages(file):
 class Buzzer:
     """Sure when a page has stayed the best for some words.   sqa run own.yaml buzzer=parts.py:Buzzer"""
 
-    words: int = 3
+    words: int = 3  # a page stays best
 
     def decide(self, history):
         stayed, buzzes, before = 0, [], None
@@ -75,7 +75,7 @@ class Buzzer:
 class Policy:
     """Shows words in groups.   sqa run own.yaml translator.policy=parts.py:Policy"""
 
-    words: int = 3
+    words: int = 3  # shown together
     start: int = 1  # source words of the shortest beginning that is translated
 
     def show(self, shown, translations, ended):

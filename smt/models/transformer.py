@@ -19,7 +19,8 @@ them).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
 import torch
@@ -31,6 +32,11 @@ from smt.models.vocab import BOS, EOS, PAD
 from sqa.core.errors import BelowOne, checked
 
 LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)
+
+
+def default_lexicon() -> int:
+    """Translations per source piece: none where eflomal, which aligns the pieces, is not installed."""
+    return 24 if find_spec("eflomal") else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class ModelConfig:
     decoder_layers: int = 2
     dropout: BelowOne = 0.1
     encoder: Literal["causal", "bidirectional"] = "causal"  # bidirectional is for full input only
-    lexicon_width: int = 24  # translations per source piece in the lexicon; 0 = neither lexicon nor alignment head
+    lexicon_width: int = field(default_factory=default_lexicon)  # 0 = neither lexicon nor alignment head
     source_vocabulary: int = 0  # pieces of a source embedding of its own; 0 = one embedding for both languages
     tied_output: bool = True  # the target embedding is the output layer too
     encoder_norm: Literal["pre", "post"] = "pre"  # where a layer normalises: before each part, or after its residual

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from smt.models.transformer import ModelConfig
+from smt.models.transformer import ModelConfig, default_lexicon
 from smt.policies.waitk import FULL, parse_k
 from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
@@ -43,7 +43,7 @@ class CorpusConfig:
     vocabulary_size: Annotated[int, Bound(300, 65535)] = 8000  # pieces, both languages together, 256 bytes among them
     vocabulary_kind: Literal["unigram", "bpe"] = "unigram"  # how SentencePiece learns them
     aligned_sentences: Whole = 120_000  # sentences given to the aligner; the lexicon comes from these
-    lexicon_width: Whole = 24  # translations kept per source piece
+    lexicon_width: Whole = field(default_factory=default_lexicon)  # translations kept per source piece
     seed: Whole = 0
     clean: CleanConfig = field(default_factory=CleanConfig)
 

@@ -91,7 +91,7 @@ def init(
     sources = sorted(path for path in (ROOT / "docs" / "example").iterdir() if path.is_file())
     existing = [str(folder / source.name) for source in sources if (folder / source.name).exists()]
     if existing:
-        raise ConfigError(f"{', '.join(existing)}: there already; give an empty folder, as in `sqa init start`")
+        raise ConfigError(f"{', '.join(existing)}: there already; give another folder")
     commands = ["sqa run mine.yaml"]
     for source in sources:
         text = source.read_text(encoding="utf-8")

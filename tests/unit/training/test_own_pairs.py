@@ -10,6 +10,7 @@ import pytest
 import yaml
 from refusals import refused
 
+from smt.models import transformer
 from smt.models.vocab import Vocabulary
 from smt.models.waitk_translator import WaitKConfig, build
 from smt.train import main
@@ -51,6 +52,12 @@ def config(folder: Path, **corpus: object) -> Path:
     path = folder / "own.yaml"
     path.write_text(f"{SMALL}\n{yaml.safe_dump({'corpus': corpus})}", encoding="utf-8")
     return path
+
+
+@pytest.mark.parametrize(("installed", "width"), [(True, 24), (False, 0)])
+def test_there_is_a_lexicon_where_the_aligner_is(monkeypatch: pytest.MonkeyPatch, installed: bool, width: int) -> None:
+    monkeypatch.setattr(transformer, "find_spec", lambda name: installed and name == "eflomal")
+    assert (CorpusConfig("es-en").lexicon_width, transformer.ModelConfig().lexicon_width) == (width, width)
 
 
 def test_a_translator_of_ones_own_pairs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
