@@ -96,8 +96,8 @@ def init(
     for source in sources:
         text = source.read_text(encoding="utf-8")
         write_text(folder / source.name, text.replace("docs/example/", "") if source.suffix == ".yaml" else text)
-        print(folder / source.name)
         commands += COMMAND.findall(text)
+    print(*(folder / source.name for source in sources), sep="\n")  # once all are there: the reader may be gone
     print(f"sqa: now cd {folder}, where each of these runs:", *commands, sep="\n    ", file=sys.stderr)
 
 

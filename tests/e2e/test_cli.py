@@ -417,6 +417,15 @@ def test_init_writes_a_folder_and_says_what_runs_there(sqa: Shell) -> None:
     assert "words.py: there already" in sqa.refused(2, "init", "start")
 
 
+def test_init_writes_all_though_nobody_reads_what_it_prints(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    subprocess.run([sys.executable, "-m", "sqa", "init", "start"], stdout=write, cwd=tmp_path)
+    os.close(write)
+    names = {path.name for path in (ROOT / "docs" / "example").iterdir() if path.is_file()}
+    assert {path.name for path in (tmp_path / "start").iterdir()} == names
+
+
 def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     required = ["nothere==1.0; extra == 'lm'", "typer==0.1", "x; extra == 'ci'"]
     monkeypatch.setattr(start, "requires", lambda name: required)
