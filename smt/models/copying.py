@@ -72,12 +72,6 @@ class Names:
         if named and self.words > 1:
             self._known += ((self.words, spelling) for spelling in spellings(name, self.language))
 
-    def heard(self, source: Iterator[str]) -> Iterator[str]:
-        """The words of `source`, each heard when it is read."""
-        for word in source:
-            self.hear(word)
-            yield word
-
     def wrote(self, word: str, read: int) -> None:
         """One more word of the translation, when `read` words were read: a name may come again."""
 
@@ -101,12 +95,19 @@ class Bonus(Protocol):
     """What is favoured in a search, by what was read of the source."""
 
     def names(self, words: Iterable[str] = ()) -> Any:
-        """Of a sentence, `words` of which are heard: something with `hear`, `heard`, `wrote` and `words`, as Names."""
+        """Of a sentence, `words` of which are heard: something with `hear`, `wrote` and `words`, as Names."""
         ...
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
         """scores (B, V), changed in place."""
         ...
+
+
+def reading(names: Any, source: Iterator[str]) -> Iterator[str]:
+    """The words of `source`; what a bonus follows (`Bonus.names`) learns each when it is read."""
+    for word in source:
+        names.hear(word)
+        yield word
 
 
 class Copier:

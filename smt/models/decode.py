@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from smt.models.copying import Begun, Names
+from smt.models.copying import Begun, Names, reading
 from smt.models.stepper import Stepper, Writer, Written, by_length
 from smt.policies.waitk import Schedule
 
@@ -62,7 +62,7 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: S
 def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
     names = writer.bonus.names() if writer.bonus else Names()
-    stepper = writer.stream(names.heard(source), schedule)
+    stepper = writer.stream(reading(names, source), schedule)
     start_reading(stepper, schedule)
     if not int(stepper.state.length[0]):
         return

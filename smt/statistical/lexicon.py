@@ -16,7 +16,7 @@ the bonus takes the place of articles and prepositions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -127,12 +127,6 @@ class Uncovered:
         self.words += 1
         if translations := self.lexicon.translations(word):
             self.open.append((self.words, translations))
-
-    def heard(self, source: Iterator[str]) -> Iterator[str]:
-        """The words of `source`, each heard when it is read."""
-        for word in source:
-            self.hear(word)
-            yield word
 
     def wrote(self, word: str, read: int) -> None:
         """One more word of the translation: it covers the first of the `read` words that it can translate."""

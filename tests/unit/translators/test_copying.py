@@ -8,7 +8,7 @@ import torch
 from refusals import refused
 
 from smt.models.bundle import load_model, model_folder
-from smt.models.copying import MOST, Begun, Copier, Names, spellings
+from smt.models.copying import MOST, Begun, Copier, Names, reading, spellings
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
@@ -97,7 +97,7 @@ def test_the_first_word_of_a_sentence_is_no_name_and_the_second_may_be():
 
 def test_words_are_heard_as_they_are_read():
     names = Names()
-    source = names.heard(iter(SENTENCE))
+    source = reading(names, iter(SENTENCE))
     for n, word in enumerate(SENTENCE, 1):
         assert next(source) == word and names.words == n
     assert names.rests("Mus", 9) == Names(SENTENCE).rests("Mus", 9)
