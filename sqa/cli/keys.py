@@ -13,7 +13,7 @@ from typing import Any
 from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, did_you_mean
-from sqa.run.config import describe
+from sqa.files.yaml_reader import describe
 
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY, "policy": POLICIES}
 

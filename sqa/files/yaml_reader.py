@@ -13,9 +13,12 @@ that names its component (`name`) replaces the whole.
 from __future__ import annotations
 
 import re
+import types
+import typing
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Union
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -205,3 +208,20 @@ def kind_of(value: Any) -> str:
         return "null (nothing)"
     names = {bool: "true or false", int: "number", float: "number", str: "text", list: "list", dict: "mapping"}
     return f"{names.get(type(value), type(value).__name__)} {str(value)[:60]!r}"
+
+
+def describe(hint: Any) -> str:
+    """A type in a config author's words."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe(argument) for argument in arguments)
+    if origin is Literal:
+        return " or ".join(repr(argument) for argument in arguments)
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return f"a list of {len(arguments)}: {', '.join(map(describe, arguments))}"
+    if origin is tuple:
+        return f"a list of {describe(arguments[0])}"
+    if is_dataclass(hint) or origin in (dict, Mapping):
+        return "a mapping of keys to values"
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
+    return "null" if hint is type(None) else names.get(hint, str(hint))

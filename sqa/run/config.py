@@ -23,7 +23,7 @@ from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
-from sqa.files.yaml_reader import kind_of, mapping_in, name_of, read_yaml
+from sqa.files.yaml_reader import describe, kind_of, mapping_in, name_of, read_yaml
 
 C = TypeVar("C")
 
@@ -430,23 +430,6 @@ def _fits(hint: type, value: Any) -> bool:
 def _finite(value: float) -> bool:
     """No NaN, no infinity, no integer beyond the greatest float."""
     return math.isfinite(value) if isinstance(value, float) else abs(value) <= sys.float_info.max
-
-
-def describe(hint: Any) -> str:
-    """A type in a config author's words."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (Union, types.UnionType):
-        return " or ".join(describe(argument) for argument in arguments)
-    if origin is Literal:
-        return " or ".join(repr(argument) for argument in arguments)
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        return f"a list of {len(arguments)}: {', '.join(map(describe, arguments))}"
-    if origin is tuple:
-        return f"a list of {describe(arguments[0])}"
-    if is_dataclass(hint) or origin in (dict, Mapping):
-        return "a mapping of keys to values"
-    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
-    return "null" if hint is type(None) else names.get(hint, str(hint))
 
 
 def join(key: str, name: object) -> str:
