@@ -215,6 +215,19 @@ class BuiltMetric(Metric, ScoresMany, Protocol):
     """A metric as `sqa.metrics.build` returns it; your own metrics have a plain `score_many` if they define none."""
 
 
+@runtime_checkable
+class TextMetric(BuiltMetric, Protocol):
+    """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are stored."""
+
+    def fingerprint(self) -> str | None:
+        """Everything but the texts that the statistics depend on; None: they must not be stored."""
+        ...
+
+    def measure(self, segments: Sequence[Any]) -> list[tuple[float, ...]]:
+        """Additive statistics of each `Segment` (sqa/metrics/quality/text_metric.py)."""
+        ...
+
+
 # what a component of each kind of registry must be
 CONTRACTS: dict[str, tuple[type, ...]] = {
     "translator": (Translator, BatchTranslator),

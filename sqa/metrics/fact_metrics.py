@@ -19,9 +19,8 @@ import numpy as np
 
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
-from sqa.metrics.measure import Family, MeanMetric
+from sqa.metrics.measure import Family, MeanMetric, lines
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
-from sqa.metrics.quality.text_metric import lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -215,3 +215,11 @@ class MeanMetric(Protocol):
 
     def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)
+
+
+def lines(trace: QuestionTrace) -> tuple[str, str]:
+    """(hypothesis, reference) of one question, one line each.  No human translation: NotComputable."""
+    reference = trace.question.reference_text
+    if not reference.strip():
+        raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
+    return " ".join(sentence for sentence in trace.hypotheses if sentence), reference

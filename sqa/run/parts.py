@@ -16,7 +16,6 @@ from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.files.store import digest
-from sqa.metrics.quality.text_metric import NotComputed
 from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ class Parts:
                 try:
                     built = QUALITY.build(config.kind, config.options)
                 except SqaError as error:
+                    from sqa.metrics.quality.text_metric import NotComputed
+
                     built = NotComputed(config.name, in_a_line(error))
             self._components[identity] = built, tuple(codes)
         return self._used(identity)

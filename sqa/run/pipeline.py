@@ -40,6 +40,7 @@ from sqa.core.interfaces import (
     KnowsPages,
     Metric,
     OracleBuzzer,
+    TextMetric,
     Translator,
 )
 from sqa.core.own import own_codes, short
@@ -233,8 +234,6 @@ class Work:
         until: str = "score",
         whole: Callable[[], Sequence[Question]] | None = None,
     ) -> None:
-        from sqa.metrics.quality.text_metric import TextMetric
-
         self.config, self.store, self.parts, self.questions = config, store, parts, questions
         self.stages: dict[str, Stage] = {}  # in the order of STAGES
         self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of your own

@@ -13,7 +13,8 @@ import sacrebleu
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.metrics import build, collect
-from sqa.metrics.quality.text_metric import lines, segment_of
+from sqa.metrics.measure import lines
+from sqa.metrics.quality.text_metric import segment_of
 
 PAIRS = [  # (translation by sentence, human translation by sentence)
     (

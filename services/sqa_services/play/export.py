@@ -19,6 +19,7 @@ from typing import Any
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
+from sqa.core.interfaces import TextMetric
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.trace import QuestionTrace, Table
 from sqa.core.types import Question
@@ -26,7 +27,6 @@ from sqa.data.datasets import load_questions
 from sqa.files.atomic import write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint
 from sqa.metrics.qa import ExpectedWins
-from sqa.metrics.quality.text_metric import TextMetric
 from sqa.report.data import run_names
 from sqa.run import folder as folders
 from sqa.run import pipeline

@@ -22,8 +22,7 @@ from sacrebleu.metrics.ter import TER
 from sqa.core.errors import NotComputable
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
-from sqa.metrics.measure import Family, MeanMetric
-from sqa.metrics.quality.text_metric import lines
+from sqa.metrics.measure import Family, MeanMetric, lines
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace

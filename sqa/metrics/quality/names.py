@@ -20,8 +20,7 @@ from sqa.core.answers import unmarked
 from sqa.core.languages.en import DOTTED, PRONOUNS
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
-from sqa.metrics.measure import Family, MeanMetric
-from sqa.metrics.quality.text_metric import lines
+from sqa.metrics.measure import Family, MeanMetric, lines
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace

@@ -18,24 +18,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.significance import ratio, ratio_many
 from sqa.core.types import Floats
+from sqa.metrics.measure import lines
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
-
-
-def lines(trace: QuestionTrace) -> tuple[str, str]:
-    """(hypothesis, reference) of one question, one line each.  No human translation: NotComputable."""
-    reference = trace.question.reference_text
-    if not reference.strip():
-        raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
-    return " ".join(sentence for sentence in trace.hypotheses if sentence), reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +51,6 @@ def segment_of(trace: QuestionTrace) -> Segment:
 _MEANS = {"comet": "COMET", "bertscore": "BERTScore", "bleurt": "BLEURT", "scores": ""}
 
 Device = Literal["cpu", "cuda"]
-
-
-@runtime_checkable
-class TextMetric(Protocol):
-    """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are stored."""
-
-    name: str
-    unit: str
-    digits: int
-    label: str
-    kind: str
-    higher_is_better: bool
-
-    def signature(self) -> str: ...
-
-    def fingerprint(self) -> str | None:
-        """Everything but the texts that the statistics depend on; None: they must not be stored."""
-        ...
-
-    def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        """Additive statistics of each segment."""
-        ...
-
-    def score(self, stats: Floats) -> float: ...
-
-    def score_many(self, stats: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True)

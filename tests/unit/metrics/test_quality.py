@@ -16,10 +16,11 @@ from stand_ins import quality_doubles
 
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.interfaces import TextMetric
 from sqa.core.trace import QuestionTrace, Score
 from sqa.files.store import Store
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
-from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, TextMetric
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 from sqa.run import folder as runs
 from sqa.run import paired
 from sqa.run.config import QualityConfig, RunConfig, load, load_run, run_from_mapping, to_mapping
