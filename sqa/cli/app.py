@@ -1,7 +1,7 @@
 """The `sqa` command.
 
-stdout is data (TSV in a pipe, columns on a terminal, JSON with --json, LaTeX with --latex: `sqa.cli.output`); stderr is
-talk and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 usage or config, 3 data.  A command is
+stdout is data (TSV in a pipe, columns on a terminal, JSON with --json, LaTeX with --latex: `sqa.cli.options`); stderr
+is talk and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 usage or config, 3 data.  A command is
 imported when it is called (`COMMANDS` in sqa/core/registry.py), and imports what it needs when it runs.
 """
 
@@ -19,8 +19,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS
-from sqa.cli.output import equip
+from sqa.cli.options import SETTINGS, equip
 from sqa.core.errors import OF_SERVICES, SqaError, absent, lacking, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
-from sqa.cli.options import SETTINGS, Json, Names, print_table
+from sqa.cli.options import SETTINGS, Json, print_table
 from sqa.data import download
 
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
+
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Files by name; all when none is given.")]
 
 
 @data_app.command("list")

@@ -17,8 +17,6 @@ from sqa.cli.options import (
     Config,
     Json,
     Metrics,
-    Priors,
-    QuestionIds,
     Resamples,
     RunFolder,
     Runs,
@@ -33,6 +31,11 @@ from sqa.core.paths import config_file
 from sqa.core.registry import Registry
 
 evidence_app = typer.Typer(**SETTINGS)
+
+QuestionIds = Annotated[
+    list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
+]
+Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")]
 
 PAPER = {  # figure or table of the paper -> its function, its config in configs/
     "fig3": ("experiments.ablation.over_k:main", "ablation.yaml"),

@@ -1,15 +1,30 @@
-"""What the modules of the command line share: settings, common arguments, and calling a command's function lazily."""
+"""What the modules of the command line share: arguments of many commands, options of all, tables, calling a function.
+
+A command writes tab-separated tables with a header to stdout (and, below them, files that it made, one a line).  A
+pipe gets them unchanged, line by line; a terminal gets aligned columns; `--json` and `--latex` convert them.  Messages
+go to stderr: `-q` suppresses them, errors excepted, and `-v` adds more.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-from collections.abc import Iterable, Sequence
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
+from sqa import __version__
 from sqa.core.paths import CONFIGS, config_file
 
 SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -30,24 +45,11 @@ Limit = Annotated[
     typer.Option("--limit", metavar="N", help="Take the first N questions only (N >= 1).", show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of TSV.")]
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Files by name; all when none is given.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", show_default=False)]
-QuestionIds = Annotated[
-    list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
-]
-Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")]
-Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
 Metrics = Annotated[
     list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
 ]
 Resamples = Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")]
-Host = Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")]
-Port = Annotated[int, typer.Option("--port", metavar="N")]
-HostNames = Annotated[
-    list[str] | None,
-    typer.Option("--name", metavar="HOST", help="A host name it is asked by; repeatable. Beyond loopback, none: any."),
-]
-MaxBody = Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")]
 SchedulerOption = Annotated[
     str | None,
     typer.Option(
@@ -82,3 +84,119 @@ def call(target: str, *arguments: Any) -> None:
     code = getattr(import_module(module), function)(*arguments)
     if isinstance(code, int) and code:
         raise typer.Exit(code)
+
+
+# ------------------------------------------------------------------------------------------ options of all commands
+
+PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout other programs read: no tables
+OWN_TEXT = {
+    *((name,) for name in ("export", "questions")),
+    *(("board", name) for name in ("export", "register-dataset", "register-model", "register-session")),
+    ("config", "schema"),
+    ("validate", "vist"),
+}
+_META = "sqa.output"  # key of the context under which the values of the common options are kept
+_VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
+
+
+def equip(group: Any, parents: tuple[str, ...] = ()) -> Any:
+    """Give all commands below a group the options -q and -v, and those that print results --json and --latex."""
+    for name, command in group.commands.items():
+        full_name = (*parents, name)
+        if hasattr(command, "commands"):
+            equip(command, full_name)
+        elif not command.context_settings.get("ignore_unknown_options"):  # their arguments are other programs'
+            _equip(command, tables_too=full_name[0] not in PROTOCOLS and full_name not in OWN_TEXT)
+    return group
+
+
+def _equip(command: Any, tables_too: bool) -> None:
+    declared = {name for param in command.params for name in param.opts}
+    wanted = {"-q", "-v", *(["--latex", "--json"] if tables_too else [])} - declared
+    command.params += [param for param in _common() if wanted & set(param.opts)]
+    invoke = command.invoke
+
+    def shown(context: Any) -> Any:
+        options, own_json = context.meta.get(_META, {}), bool(context.params.get("as_json"))
+        style = "tsv"
+        if own_json or options.get("as_json"):
+            style = "json"
+        elif options.get("latex"):
+            style = "latex"
+        elif tables_too and sys.stdout.isatty():
+            style = "aligned"
+        with _talk(bool(options.get("quiet")), bool(options.get("loud"))), rendered(style, own_json):
+            return invoke(context)
+
+    command.invoke = shown
+
+
+def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bool:
+    """Keep an option's value for `_equip`; the command's function does not get it."""
+    if value:
+        context.meta.setdefault(_META, {})[param.name] = value
+    return value
+
+
+@cache
+def _common() -> list[Any]:
+    """The options, as typer makes them of a function that has them all."""
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def options(
+        as_json: Annotated[bool, typer.Option("--json", callback=_keep, help="Print JSON instead of TSV.")] = False,
+        latex: Annotated[bool, typer.Option("--latex", callback=_keep, help="Print LaTeX (booktabs).")] = False,
+        quiet: Annotated[bool, typer.Option("-q", "--quiet", callback=_keep, help="Only errors on stderr.")] = False,
+        loud: Annotated[bool, typer.Option("-v", "--verbose", callback=_keep, help="Say more on stderr.")] = False,
+    ) -> None:
+        """Never called."""
+
+    params = [param for param in get_command(app).params if "--help" not in param.opts]
+    for param in params:
+        param.expose_value = False
+    return params
+
+
+@contextlib.contextmanager
+def rendered(style: str, own_json: bool = False) -> Iterator[None]:
+    """stdout in a style; the output of a command that writes JSON itself is not changed."""
+    if style == "tsv" or own_json:
+        yield
+        return
+    held = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(held):
+            yield
+    finally:  # also what was written before an error
+        from sqa.report.tables import restyled
+
+        sys.stdout.write(restyled(held.getvalue(), style))
+
+
+@contextlib.contextmanager
+def _talk(quiet: bool, loud: bool) -> Iterator[None]:
+    """Suppress messages on stderr (`quiet`), or add version, time and memory (`loud`)."""
+    if quiet:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+        return
+    start, processor = time.perf_counter(), time.process_time()
+    if loud:
+        threads = os.environ.get("OMP_NUM_THREADS", "as many as the libraries like")
+        print(f"sqa: version {__version__}, Python {sys.version.split()[0]}, threads: {threads}", file=sys.stderr)
+    token = _VERBOSE.set(loud)
+    try:
+        yield
+    finally:
+        _VERBOSE.reset(token)
+    if loud:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # KiB on Linux
+        wall, used = time.perf_counter() - start, time.process_time() - processor
+        print(f"sqa: {wall:.1f} s, {used:.1f} s of processor time, at most {peak:.0f} MiB", file=sys.stderr)
+
+
+def verbose(line: str) -> None:
+    """Print a line on stderr with `-v`."""
+    if _VERBOSE.get():
+        print(f"sqa: {line}", file=sys.stderr)

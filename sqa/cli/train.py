@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Runs, SchedulerOption, call, print_table
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, SchedulerOption, call, print_table
 from sqa.core.errors import ConfigError
 
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
@@ -20,7 +20,9 @@ clean_app = typer.Typer(**SETTINGS)
 def train_smt(
     config: Config,
     runs: Runs = DEFAULT_RUNS,
-    fresh: Fresh = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")
+    ] = False,
     sweep: Annotated[
         str | None, typer.Option("--sweep", metavar="k=...", help="One model per k: k=3,6,full,multi.")
     ] = None,

@@ -286,8 +286,8 @@ COMMANDS = Registry(  # an entry is a typer.Typer that holds the command of this
     {
         **dict.fromkeys(("init", "doctor"), "sqa.cli.start:start_app"),
         "config": "sqa.cli.start:config_app",
-        **dict.fromkeys(("run", "translate", "guess", "buzz", "score", "sweep"), "sqa.cli.runs:runs_app"),
-        **dict.fromkeys(("compare", "export", "questions"), "sqa.cli.runs:runs_app"),
+        **dict.fromkeys(("run", "translate", "guess", "buzz", "score"), "sqa.cli.runs:runs_app"),
+        **dict.fromkeys(("sweep", "compare", "export", "questions"), "sqa.cli.finished:finished_app"),
         **dict.fromkeys(("ablation", "translations", "guessers", "head-to-head"), "sqa.cli.evidence:evidence_app"),
         **dict.fromkeys(("reproduce", "correlate", "report", "latency"), "sqa.cli.evidence:evidence_app"),
         **dict.fromkeys(("diagnose", "view"), "sqa.cli.evidence:evidence_app"),

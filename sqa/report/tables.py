@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
+import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 NONE = frozenset({"n/a", "-", ""})  # cells without a value
@@ -99,3 +100,38 @@ def _width(text: str) -> int:
 def _padded(text: str, width: int, right: bool) -> str:
     blanks = " " * (width - _width(text))
     return blanks + text if right else text + blanks
+
+
+def restyled(text: str, style: str) -> str:
+    """A command's stdout, its tables in another style.
+
+    JSON is the rows of a single table, or the list of lines without a table, else {"tables": [...], "lines": [...]}.
+    """
+    blocks = list(_blocks(text.splitlines()))
+    if style == "json":
+        objects = [as_objects(block) for block in blocks if isinstance(block, list)]
+        lines = [block for block in blocks if isinstance(block, str)]
+        document: Any = {"tables": objects, "lines": lines}
+        if len(objects) == 1 and not lines:
+            [document] = objects
+        elif not objects:
+            document = lines
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    draw = aligned if style == "aligned" else latex
+    return "".join(draw(block) if isinstance(block, list) else f"{block}\n" for block in blocks)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[list[list[str]] | str]:
+    """Tables (consecutive lines with as many tabs) and the lines between them."""
+    table: list[list[str]] = []
+    for line in lines:
+        cells = line.split("\t")
+        if table and len(cells) != len(table[0]):
+            yield table
+            table = []
+        if len(cells) > 1:
+            table.append(cells)
+        else:
+            yield line
+    if table:
+        yield table

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, SchedulerOption, StoreOption
+from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption
 from sqa.core.errors import lacking
 from sqa.core.paths import config_file
+from sqa_services.cli.options import Host, HostNames, MaxBody, Port
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:

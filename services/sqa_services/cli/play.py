@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sqa.cli.options import SETTINGS, Host, HostNames, Json, Port, print_table
+from sqa.cli.options import SETTINGS, Json, print_table
 from sqa.core.errors import DataError
+from sqa_services.cli.options import Host, HostNames, Port
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, call
+from sqa.cli.options import SETTINGS, Json, call
 from sqa.core.errors import ConfigError
+from sqa_services.cli.options import Host, HostNames, MaxBody, Port
 from sqa_services.net.address import Address
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
