@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from sqa.core.errors import lacking
+from sqa.core.packages import lacking
 
 
 @dataclass(frozen=True, slots=True)

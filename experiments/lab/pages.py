@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from experiments.lab import ledger as ledgers
 from experiments.lab.item import Item, chosen
 from experiments.lab.ledger import DIGITS, Ledger
-from sqa.core.errors import DataError, lacking
+from sqa.core.errors import DataError
+from sqa.core.packages import lacking
 from sqa.core.paths import ROOT
 from sqa.core.registry import did_you_mean
 

@@ -24,7 +24,8 @@ from smt.statistical.phrase_table import write_tokens
 from smt.statistical.train import make_alignment, make_language, make_phrases, write_corpus
 from smt.statistical.tune import tune_language, tune_weights
 from smt.training.prepare import names
-from sqa.core.errors import SqaError, need
+from sqa.core.errors import SqaError
+from sqa.core.packages import need
 from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
 from sqa.files.atomic import write_text
 from sqa.files.store import digest

@@ -22,7 +22,8 @@ from torch import Tensor, nn
 
 from guessers import text
 from guessers.pretrained import WANTED, Device, load_pretrained, pick_device
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.files import hub
 from sqa.files.atomic import file_digest
 

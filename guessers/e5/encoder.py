@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.errors import need
+from sqa.core.packages import need
 from sqa.files.store import digest
 
 DIMENSIONS = 384

@@ -23,7 +23,8 @@ from tqdm import tqdm
 
 from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
 from guessers.text import Profile
-from sqa.core.errors import ConfigError, DataError, lacking, returns_exit_code
+from sqa.core.errors import ConfigError, DataError, returns_exit_code
+from sqa.core.packages import lacking
 from sqa.files.model_files import folder_digest
 from sqa.run import config as configs
 

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from guessers.llm.client import Budget, Reply
 from guessers.pretrained import Device, check_folder, load_pretrained, pick_device
-from sqa.core.errors import ConfigError, Count, DataError, checked, need
+from sqa.core.errors import ConfigError, Count, DataError, checked
+from sqa.core.packages import need
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 

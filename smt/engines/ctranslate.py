@@ -23,7 +23,8 @@ from smt.models.vocab import BOS, PAD, UNK, Vocabulary
 from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
 from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
-from sqa.core.errors import Count, DataError, Whole, checked, need
+from sqa.core.errors import Count, DataError, Whole, checked
+from sqa.core.packages import need
 from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.records import json_document
 

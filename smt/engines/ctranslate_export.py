@@ -28,7 +28,8 @@ from smt.engines.pretrained import check_vocabulary, load_weights
 from smt.models.bundle import load_model, model_folder
 from smt.models.transformer import Attention, FeedForward, Transformer
 from smt.models.vocab import BOS, EOS, UNK, Vocabulary
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.data.languages import Pair, pair_of

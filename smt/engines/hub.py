@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.core.registry import did_you_mean
 from sqa.data.languages import Pair, certain_pair, code_of
 from sqa.files.hub import check_shards, files_digest

@@ -25,7 +25,8 @@ from tqdm import tqdm
 
 from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator
-from sqa.core.errors import DataError, Positive, RemoteProtocolError, checked, lacking
+from sqa.core.errors import DataError, Positive, RemoteProtocolError, checked
+from sqa.core.packages import lacking
 from sqa.data.languages import certain_pair
 
 VERSION = 1  # raise when the words that come from the same server change

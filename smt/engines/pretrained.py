@@ -20,7 +20,8 @@ from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, l
 from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
 from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
-from sqa.core.errors import ConfigError, Count, DataError, checked, need
+from sqa.core.errors import ConfigError, Count, DataError, checked
+from sqa.core.packages import need
 from sqa.files.hub import find_model
 from sqa.files.model_files import check_weights
 

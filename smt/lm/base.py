@@ -14,7 +14,8 @@ from smt.lm.files import load_network, read_shape
 from smt.lm.gguf_file import VERSION, unpacked
 from smt.lm.network import CausalLM, Norm
 from smt.lm.tokens import FILE, Tokens
-from sqa.core.errors import ChecksumError, ConfigError, DataError, need
+from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.core.packages import need
 from sqa.core.paths import cache_dir
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import file_digest

@@ -19,7 +19,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from smt.lm.tokens import from_scores
-from sqa.core.errors import DataError, need
+from sqa.core.errors import DataError
+from sqa.core.packages import need
 from sqa.core.paths import cache_dir
 from sqa.files.atomic import file_digest
 

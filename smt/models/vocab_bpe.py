@@ -20,7 +20,8 @@ import numpy as np
 import sentencepiece
 
 from smt.models.vocab import CACHE, UNK, WORD_START, joined
-from sqa.core.errors import ConfigError, DataError, lacking
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import lacking
 from sqa.files.records import parse_json
 
 FORMAT = 1

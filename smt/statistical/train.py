@@ -42,7 +42,8 @@ from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
 from smt.training.prepare import cleaned, lexicon_pairs, names
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.files.atomic import claimed, empty, write_text
 from sqa.files.records import json_document
 from sqa.files.store import digest

@@ -19,7 +19,8 @@ from smt.statistical import tokens
 from smt.statistical.model import LANGUAGE, TABLE, Decoding, read_model
 from smt.statistical.packed import is_packed, unpacked
 from smt.statistical.phrase_table import longest_source
-from sqa.core.errors import DataError, need
+from sqa.core.errors import DataError
+from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.data.languages import pair_of
 from sqa.files.store import digest

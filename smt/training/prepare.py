@@ -23,7 +23,8 @@ from smt.training.config import CorpusConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.language import Languages
 from smt.training.made import MadeConfig, made_pairs
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.files.atomic import atomic, write_text
 from sqa.files.records import json_document, parse_json
 

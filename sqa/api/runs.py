@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqa.core.compute import set_for
-from sqa.core.errors import NotComputable, lacking
+from sqa.core.errors import NotComputable
+from sqa.core.packages import lacking
 from sqa.core.paths import config_file
 from sqa.files.store import Store
 from sqa.report.data import read_rows

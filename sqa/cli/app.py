@@ -20,7 +20,7 @@ from typer.main import get_command
 
 from sqa import __version__
 from sqa.cli.options import SETTINGS, equip
-from sqa.core.errors import OF_SERVICES, SqaError, absent, lacking, on_a_screen
+from sqa.core.errors import SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.registry import COMMANDS
@@ -41,8 +41,11 @@ class Program(TyperGroup):
         if cmd_name not in COMMANDS.entries:
             self.list_commands(ctx)  # of plugins, and what was meant
         self._load(cmd_name)
-        if cmd_name not in self.commands and cmd_name in OF_SERVICES[COMMANDS.kind]:
-            raise absent(COMMANDS.kind, cmd_name)
+        if cmd_name not in self.commands:
+            from sqa.core.packages import OF_SERVICES, absent
+
+            if cmd_name in OF_SERVICES[COMMANDS.kind]:
+                raise absent(COMMANDS.kind, cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def _load(self, name: str) -> None:
@@ -89,6 +92,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in PACKAGES:
             raise
+        from sqa.core.packages import lacking
+
         print(f"sqa: {lacking(error)}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:

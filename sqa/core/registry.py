@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sqa.core import own
-from sqa.core.errors import OF_SERVICES, ConfigError, absent, lacking
+from sqa.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -63,6 +63,8 @@ class Registry:
         if ":" in name:
             current = next((new for new, first in self.keyed.items() if first == name), None)
             return self.entries[current] if current else name
+        from sqa.core.packages import OF_SERVICES, absent
+
         if name in OF_SERVICES.get(self.kind, ()):
             raise absent(self.kind, name)
         names = f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"
@@ -143,6 +145,8 @@ class Registry:
             missing = (error.name or "").partition(".")[0]
             if missing in own.PACKAGES and name in self.entries:
                 raise
+            from sqa.core.packages import lacking
+
             raise lacking(error, f"{self.kind} {name!r}") from error
         except ConfigError as error:  # of a file
             start = f"{self.kind} {name!r}: "

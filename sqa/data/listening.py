@@ -31,7 +31,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqa.core import answers
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.core.types import Asked, Question
 from sqa.files import records
 from sqa.files.records import parse_json

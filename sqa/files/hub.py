@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.files.atomic import file_digest
 from sqa.files.records import json_document

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
-from sqa.core.errors import need
+from sqa.core.packages import need
 from sqa.core.trace import Column, Table
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
-from sqa.core.errors import DataError, need
+from sqa.core.errors import DataError
 
 T = TypeVar("T")
 MAX_LINE = 1 << 28  # bytes
@@ -134,6 +134,8 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 
 def _decompressed(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
+    from sqa.core.packages import need
+
     need("zstandard", str(path))
     import zstandard
 

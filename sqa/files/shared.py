@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from sqa.core.errors import ConfigError, DataError, lacking
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import lacking
 from sqa.files.store import Backend, file_names
 
 WAITS = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds to wait for another machine's file: NFS caches a miss for 60 s

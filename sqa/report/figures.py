@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sqa.core.answers import is_right
-from sqa.core.errors import ConfigError, SqaError, need
+from sqa.core.errors import ConfigError, SqaError
+from sqa.core.packages import need
 from sqa.core.significance import Band, Interval, MeanCurve, bootstrap_band, curve_stats
 from sqa.metrics.curve import curve_named
 from sqa.report.data import Gap, Reported, described, one_line

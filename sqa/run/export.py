@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-from sqa.core.errors import NotComputable, need
+from sqa.core.errors import NotComputable
+from sqa.core.packages import need
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 

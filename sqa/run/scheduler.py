@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.errors import ConfigError, Count, RemoteProtocolError, checked, need
+from sqa.core.errors import ConfigError, Count, RemoteProtocolError, checked
+from sqa.core.packages import need
 from sqa.files.shared import shared
 from sqa.files.store import Store
 from sqa.run.config import load

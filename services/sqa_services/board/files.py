@@ -15,7 +15,8 @@ from typing import Any
 
 from fsspec.core import url_to_fs
 
-from sqa.core.errors import ConfigError, DataError, lacking
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import lacking
 
 
 class Files:

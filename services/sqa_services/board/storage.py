@@ -48,7 +48,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.schema import CreateColumn, SchemaItem
 
-from sqa.core.errors import ConfigError, lacking
+from sqa.core.errors import ConfigError
+from sqa.core.packages import lacking
 
 VERSION = 3
 META = MetaData()

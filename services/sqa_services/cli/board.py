@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption
-from sqa.core.errors import lacking
+from sqa.core.packages import lacking
 from sqa.core.paths import config_file
 from sqa_services.cli.options import Host, HostNames, MaxBody, Port
 from sqa_services.net.address import Address

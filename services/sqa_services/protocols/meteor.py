@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from sqa.core.errors import ConfigError, lacking
+from sqa.core.errors import ConfigError
+from sqa.core.packages import lacking
 from sqa_services.protocols.external import External, ExternalConfig
 from sqa_services.protocols.java import double_text
 

@@ -28,10 +28,11 @@ from operator import length_hint
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.own import in_file
 from sqa.core.own.code import Code
 from sqa.core.own.worlds import own_file
+from sqa.core.packages import need
 from sqa.core.types import Emission, Question
 from sqa.files.atomic import file_digest
 

@@ -23,7 +23,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sqa.core.errors import ConfigError, NotNegative, checked, need
+from sqa.core.errors import ConfigError, NotNegative, checked
+from sqa.core.packages import need
 from sqa.files.records import parse_json
 from sqa_services.net import connections
 from sqa_services.net.address import Address

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqa.core.errors import OF_SERVICES
+from sqa.core.packages import OF_SERVICES
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, QUALITY, TRANSLATORS
 
 

@@ -10,7 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.files.records import parse_json
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label

@@ -17,7 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import DataError, need
+from sqa.core.errors import DataError
+from sqa.core.packages import need
 from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
 from sqa.files.yaml_reader import parse_yaml

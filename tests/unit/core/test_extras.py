@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import sqa
-from sqa.core.errors import INSTALLED_BY
+from sqa.core.packages import INSTALLED_BY
 
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
@@ -182,7 +182,7 @@ def test_only_one_place_says_how_an_extra_is_installed() -> None:
     rooms = ("sqa", "smt", "guessers", "buzzers", "experiments", "services/sqa_services")
     texts = {path: path.read_text(encoding="utf-8") for room in rooms for path in (ROOT / room).rglob("*.py")}
     assert [path.name for path, text in texts.items() if re.search(r"(pip )?install [^\n]{0,9}\[", text)] == [
-        "errors.py"
+        "packages.py"
     ]
 
 

