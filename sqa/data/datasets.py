@@ -4,7 +4,7 @@
     mini-es, mini-pl, mini-en the set bundled with this project; mini-en is its English side, read as if it were foreign
     guessdev                  the QANTA 2018 guessdev fold in English: source and reference are the same text
     human-buzzes              the English tossups on which people's buzzes are recorded (`sqa.data.human_buzzes`)
-    any/file.json, .jsonl     your own: records {source, reference, page, language, id?, meta?}, see `_own_questions`
+    any/file.json, .jsonl     your own, see sqa/data/own_questions.py
 
 Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references: both stay, both count.
 """
@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.core.registry import did_you_mean
 from sqa.core.types import GREATEST_SMALL, Question
 from sqa.data import sentences
 from sqa.files import records
@@ -28,8 +27,6 @@ from sqa.files import records
 MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
-HEARD = ("word_times", "recording", "question", "answers", "earliest_answerable")  # sqa/data/listening.py
-OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", *HEARD, "meta")  # of a record of your own
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
@@ -100,7 +97,7 @@ def _path_of(name: str) -> Path:
 
 def _xqb(language: str) -> Iterator[Question]:
     path = _path_of(f"xqb-{language}")
-    for i, record in enumerate(_listed(path)):
+    for i, record in enumerate(records.listed(path)):
         where = f"{path}: questions[{i}]"
         number = record.get("xqb_id")
         if not isinstance(number, int):
@@ -117,7 +114,7 @@ def _xqb(language: str) -> Iterator[Question]:
 
 
 def _mini(language: str) -> Iterator[Question]:
-    for i, record in enumerate(_listed(MINI)):
+    for i, record in enumerate(records.listed(MINI)):
         where = f"{MINI}: questions[{i}]"
         yield _question(
             where,
@@ -164,69 +161,11 @@ def _human_buzz_questions() -> Iterator[Question]:
 
 
 def _own_questions(path: Path) -> Iterator[Question]:
-    """A user's file: JSON (a list, or a mapping with a list "questions") or JSON lines, .zst or not.
+    """A user's file."""
+    from sqa.data import own_questions
 
-    Each record has `source` and `reference` (a text, or a list of sentences), `page` (or `target_page`), `language`
-    (ISO 639-1) and optionally `id`; ids are <file name>-<record number> otherwise.  With `word_times` (the second at
-    which each word has been said, in the file `recording`, else the id) one text is not cut into sentences; `question`
-    and `answers` replace the page: sqa/data/listening.py.  Other data goes under `meta` or keys that begin with an
-    underscore; any other key is refused.
-    """
-    stem = path.name.split(".")[0]
-    listed: Iterable[tuple[str, dict[str, Any]]] = (
-        ((str(path), record) for record in _listed(path))
-        if path.suffix == ".json"
-        else ((f"{path}:{number}", record) for number, record in records.numbered_lines(path))
-    )
-    for i, (file, record) in enumerate(listed):
-        where = f"{file}: record {i}"
-        _check_keys(where, record)
-        given = record.get("id")
-        if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int)) or given == ""):
-            raise DataError(f"{where}.id: expected a text or a whole number, got {repr(given)[:60]}")
-        if wrong := answers.unwritable(str(given), answers.LINE_ENDS):
-            raise DataError(f"{where}.id: holds {wrong}; an id is one line without tabs or control characters")
-        spoken, source = {"word_times", "recording"} & record.keys(), record.get("source")
-        titles = record.get("answers")
-        question = _question(
-            where,
-            id=f"{stem}-{i}" if given is None else str(given),
-            dataset=stem,
-            language=record.get("language"),
-            source=[source] if spoken and isinstance(source, str) else source,
-            reference=record.get("reference"),
-            page=titles[0] if isinstance(titles, list) and titles else record.get("page", record.get("target_page")),
-        )
-        if set(HEARD) & record.keys():
-            from sqa.data.listening import heard
-
-            question = heard(where, question, record)
-        yield question
-
-
-def _check_keys(where: str, record: Mapping[str, Any]) -> None:
-    """DataError for an unknown key, which may be misspelt."""
-    for key in record:
-        if key not in OWN_KEYS and not key.startswith("_"):
-            near, allowed = did_you_mean(key, OWN_KEYS), ", ".join(OWN_KEYS)
-            raise DataError(
-                f"{where}: unknown key {key[:60]!r}{near}; there are {allowed}; what else you keep goes under "
-                "`meta` or begins with an underscore"
-            )
-    if "page" in record and "target_page" in record:
-        raise DataError(f"{where}: has page and target_page, which mean the same; give one")
-
-
-def _listed(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON list, or of the list under "questions"."""
-    document = records.json_document(path)
-    listed = document.get("questions") if isinstance(document, dict) else document
-    if not isinstance(listed, list):
-        raise DataError(f'{path}: expected a list of questions, or a mapping with a list "questions"')
-    for i, record in enumerate(listed):
-        if not isinstance(record, dict):
-            raise DataError(f"{path}: record {i}: expected an object, got {type(record).__name__}")
-    return listed
+    for where, record, fields in own_questions.read(path):
+        yield own_questions.heard(where, _question(where, **fields), record)
 
 
 def _question(

@@ -1,15 +1,6 @@
-"""Questions of listeners: what is asked about a source, which answers are right, when each word was said.
+"""`sqa data listen`: records of the question sets of others (keys: sqa/data/own_questions.py).
 
-    question             in English; left out: who or what is meant, as in Quizbowl
-    answers              the right ones, at least one: short answers compared as `sqa.core.answers.takes` does
-    earliest_answerable  source words after which it can be answered, 0 .. all of them
-    word_times           the second at which each source word has been said (docs/simulstream.md)
-    recording            in which file
-
-data/listening/schema.json is the JSON Schema of a record.
-
-`sqa data listen` makes such records of the question sets of others.  The language that they translate into is the
-source here, English the language that answers are looked for in:
+The language that they translate into is the source here, English the language that answers are looked for in:
 
     askqe   {id, en, questions, answers}, the last two lists as a language model wrote them, and {id, en, LANGUAGE}:
             QA/*/en-*.jsonl and data/processed/*.jsonl of github.com/dayeonki/askqe at 7e4c226
@@ -26,69 +17,22 @@ import ast
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
-from sqa.core.types import Asked, Question
 from sqa.files import records
 from sqa.files.records import parse_json
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-LONGEST = 1e7  # s: four months
 LONGEST_LIST = 100_000  # characters of a list of texts that a language model wrote
 LARGEST_XML = 1 << 26  # bytes
 PROMPT = "Answer the following question concisely given the English content: "  # of MCIF, before each question
 HEARD_TYPES = ("A", "AV")  # of MCIF's questions: answered by what is said; V: by what is seen, NA: by neither
-
-
-def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """The question with the keys of its record that concern listening; invalid values: DataError."""
-    if {"word_times", "recording"} & record.keys():
-        question = _spoken(where, question, record)
-    asked = {"question", "answers", "earliest_answerable"} & record.keys()
-    return _asked(where, question, record) if asked else question
-
-
-def _asked(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    right, asked, earliest = record.get("answers"), record.get("question", ""), record.get("earliest_answerable")
-    if not isinstance(right, list) or not right or not all(isinstance(t, str) and answers.bare(t) for t in right):
-        raise DataError(f"{where}.answers: expected a list of texts, the right answers, got {repr(right)[:60]}")
-    if {"page", "target_page"} & record.keys():
-        raise DataError(f"{where}: has a page and answers; `answers` take the page's place")
-    if not isinstance(asked, str) or ("question" in record and not asked.strip()):
-        raise DataError(f"{where}.question: expected a text, or no such key, got {repr(asked)[:60]}")
-    if wrong := next((wrong for text in (asked, *right) if (wrong := answers.unwritable(text))), ""):
-        raise DataError(f"{where}: holds {wrong}; a question and its answers have no control characters")
-    size = len(question.words)
-    if earliest is not None and (type(earliest) is not int or not 0 <= earliest <= size):
-        got = repr(earliest)[:40]
-        raise DataError(f"{where}.earliest_answerable: expected 0 to {size} words of the source, got {got}")
-    return replace(question, asked=Asked(" ".join(asked.split()), tuple(right), earliest))
-
-
-def _spoken(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """The question with the `word_times` of its record and its `recording` (else the id).  Invalid: DataError."""
-    times, recording, before = record.get("word_times"), record.get("recording", question.id), 0.0
-    if not isinstance(times, list) or len(times) != len(question.words):
-        got = len(times) if isinstance(times, list) else repr(times)[:40]
-        raise DataError(f"{where}.word_times: expected {len(question.words)} seconds, one for each word, got {got}")
-    for i, time in enumerate(times):
-        if type(time) not in (int, float) or not before <= time <= LONGEST:
-            limits = f"{before:g} (no word ends before the one before it) to {LONGEST:g}"
-            raise DataError(f"{where}.word_times[{i}]: expected seconds, {limits}, got {repr(time)[:40]}")
-        before = time
-    if not isinstance(recording, str) or not recording.strip() or answers.unwritable(recording, answers.LINE_ENDS):
-        raise DataError(f"{where}.recording: expected the name of a file, got {repr(recording)[:60]}")
-    return replace(question, word_times=tuple(map(float, times)), recording=recording)
-
-
-# ------------------------------------------------------------------------------------------- question sets of others
 
 
 class Item(NamedTuple):

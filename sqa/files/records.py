@@ -215,6 +215,18 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, record
 
 
+def listed(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON list, or of the list under "questions"."""
+    document = json_document(path)
+    listed = document.get("questions") if isinstance(document, dict) else document
+    if not isinstance(listed, list):
+        raise DataError(f'{path}: expected a list of questions, or a mapping with a list "questions"')
+    for i, record in enumerate(listed):
+        if not isinstance(record, dict):
+            raise DataError(f"{path}: record {i}: expected an object, got {type(record).__name__}")
+    return listed
+
+
 def table(path: Path, columns: int) -> Iterator[tuple[str, ...]]:
     """The rows of a tab-separated file without header; a row with another number of columns is a DataError."""
     for number, line in enumerate(lines(path), 1):

@@ -1,0 +1,122 @@
+"""Questions of your own: a file of records, its keys and their checks.
+
+JSON (a list, or a mapping with a list "questions") or JSON lines, .zst or not.  Each record has `source` and
+`reference` (a text, or a list of sentences), `page` (or `target_page`), `language` (ISO 639-1) and optionally `id`; ids
+are <file name>-<record number> otherwise.  Other data goes under `meta` or keys that begin with an underscore; any
+other key is refused.  What a listener is asked about a source, and when each word was said:
+
+    question             in English; left out: who or what is meant, as in Quizbowl
+    answers              the right ones, at least one: short answers compared as `sqa.core.answers.takes` does
+    earliest_answerable  source words after which it can be answered, 0 .. all of them
+    word_times           the second at which each source word has been said (docs/simulstream.md)
+    recording            in which file
+
+data/listening/schema.json is the JSON Schema of a record.
+
+With `word_times` one text is not cut into sentences; `question` and `answers` replace the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqa.core import answers
+from sqa.core.errors import DataError
+from sqa.core.registry import did_you_mean
+from sqa.core.types import Asked, Question
+from sqa.files import records
+
+HEARD = ("word_times", "recording", "question", "answers", "earliest_answerable")
+OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", *HEARD, "meta")  # of a record of your own
+LONGEST = 1e7  # s: four months
+
+
+def read(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """(where it stands, record, what `datasets` makes a question of) of each record of a file."""
+    stem = path.name.split(".")[0]
+    listed: Iterable[tuple[str, dict[str, Any]]] = (
+        ((str(path), record) for record in records.listed(path))
+        if path.suffix == ".json"
+        else ((f"{path}:{number}", record) for number, record in records.numbered_lines(path))
+    )
+    for i, (file, record) in enumerate(listed):
+        where = f"{file}: record {i}"
+        _check_keys(where, record)
+        given = record.get("id")
+        if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int)) or given == ""):
+            raise DataError(f"{where}.id: expected a text or a whole number, got {repr(given)[:60]}")
+        if wrong := answers.unwritable(str(given), answers.LINE_ENDS):
+            raise DataError(f"{where}.id: holds {wrong}; an id is one line without tabs or control characters")
+        spoken, source = {"word_times", "recording"} & record.keys(), record.get("source")
+        titles, page = record.get("answers"), record.get("page", record.get("target_page"))
+        if isinstance(titles, list) and titles:
+            page = titles[0]
+        yield (
+            where,
+            record,
+            {
+                "id": f"{stem}-{i}" if given is None else str(given),
+                "dataset": stem,
+                "language": record.get("language"),
+                "source": [source] if spoken and isinstance(source, str) else source,
+                "reference": record.get("reference"),
+                "page": page,
+            },
+        )
+
+
+def _check_keys(where: str, record: Mapping[str, Any]) -> None:
+    """DataError for an unknown key, which may be misspelt."""
+    for key in record:
+        if key not in OWN_KEYS and not key.startswith("_"):
+            near, allowed = did_you_mean(key, OWN_KEYS), ", ".join(OWN_KEYS)
+            raise DataError(
+                f"{where}: unknown key {key[:60]!r}{near}; there are {allowed}; what else you keep goes under "
+                "`meta` or begins with an underscore"
+            )
+    if "page" in record and "target_page" in record:
+        raise DataError(f"{where}: has page and target_page, which mean the same; give one")
+
+
+def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question:
+    """The question with the keys of its record that concern listening; invalid values: DataError."""
+    if {"word_times", "recording"} & record.keys():
+        question = _spoken(where, question, record)
+    asked = {"question", "answers", "earliest_answerable"} & record.keys()
+    return _asked(where, question, record) if asked else question
+
+
+def _asked(where: str, question: Question, record: Mapping[str, Any]) -> Question:
+    right, asked, earliest = record.get("answers"), record.get("question", ""), record.get("earliest_answerable")
+    if not isinstance(right, list) or not right or not all(isinstance(t, str) and answers.bare(t) for t in right):
+        raise DataError(f"{where}.answers: expected a list of texts, the right answers, got {repr(right)[:60]}")
+    if {"page", "target_page"} & record.keys():
+        raise DataError(f"{where}: has a page and answers; `answers` take the page's place")
+    if not isinstance(asked, str) or ("question" in record and not asked.strip()):
+        raise DataError(f"{where}.question: expected a text, or no such key, got {repr(asked)[:60]}")
+    if wrong := next((wrong for text in (asked, *right) if (wrong := answers.unwritable(text))), ""):
+        raise DataError(f"{where}: holds {wrong}; a question and its answers have no control characters")
+    size = len(question.words)
+    if earliest is not None and (type(earliest) is not int or not 0 <= earliest <= size):
+        got = repr(earliest)[:40]
+        raise DataError(f"{where}.earliest_answerable: expected 0 to {size} words of the source, got {got}")
+    return replace(question, asked=Asked(" ".join(asked.split()), tuple(right), earliest))
+
+
+def _spoken(where: str, question: Question, record: Mapping[str, Any]) -> Question:
+    """The question with the `word_times` of its record and its `recording` (else the id).  Invalid: DataError."""
+    times, recording, before = record.get("word_times"), record.get("recording", question.id), 0.0
+    if not isinstance(times, list) or len(times) != len(question.words):
+        got = len(times) if isinstance(times, list) else repr(times)[:40]
+        raise DataError(f"{where}.word_times: expected {len(question.words)} seconds, one for each word, got {got}")
+    for i, time in enumerate(times):
+        if type(time) not in (int, float) or not before <= time <= LONGEST:
+            limits = f"{before:g} (no word ends before the one before it) to {LONGEST:g}"
+            raise DataError(f"{where}.word_times[{i}]: expected seconds, {limits}, got {repr(time)[:40]}")
+        before = time
+    if not isinstance(recording, str) or not recording.strip() or answers.unwritable(recording, answers.LINE_ENDS):
+        raise DataError(f"{where}.recording: expected the name of a file, got {repr(recording)[:60]}")
+    return replace(question, word_times=tuple(map(float, times)), recording=recording)
