@@ -3,6 +3,7 @@
 The fit is isotonic: steps are sorted by logit and cut into bins of equal size, neighbouring bins whose shares of right
 steps fall instead of growing are merged (pool adjacent violators), and the shares' logits are joined by straight lines.
 A slope of a hundredth on top keeps any two different logits apart, so a threshold means the same before and after.
+`calibrated` in buzzers/learnt.py applies it.
 
 ECE            sum over ten bins of equal width of (steps in the bin / steps) * |mean chance - share right|, 0..1
 Brier score    mean of (chance - right)^2, 0..1
@@ -12,9 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from buzzers.learnt import SLOPE
+
 BINS = 10
 KNOTS = 20  # bins of the fit
-SLOPE = 0.01  # per unit of the logit, so that the fit grows everywhere
 
 
 def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -32,13 +34,6 @@ def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
     at = np.array([_mean(pool) for pool in pools])
     chance = np.array([_chance(pool) for pool in pools])
     return np.stack([at, np.log(chance / (1 - chance)) - SLOPE * at]).astype(np.float32)
-
-
-def apply(knots: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Logits (n,) -> chances (n,) float64, growing with the logit."""
-    at, height = knots.astype(np.float64)
-    logits = logits.astype(np.float64)
-    return np.exp(-np.logaddexp(0, -(np.interp(logits, at, height) + SLOPE * logits)))
 
 
 def _chance(pool: list[float]) -> float:

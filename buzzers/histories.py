@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from buzzers.features import N_GUESSES, signals
-from buzzers.learnt import WIDTHS, all_features
+from buzzers.learnt import N_GUESSES, WIDTHS, all_features
+from buzzers.threshold import signals
 from sqa.core.answers import is_right
 from sqa.core.errors import Count, Share, checked
 from sqa.core.interfaces import guesses_per_word

@@ -2,12 +2,39 @@
 
 Standardised features -> logit -> calibrated chance of being right -> answer or wait.
 
-The networks, in numpy: logistic regression, a layer of rectified units, a GRU, an LSTM.  Each turns the features of a
-step into what the output layer sees, and that is one weighted sum.  They go one step after another, so that a step's
-logit is the same to the last bit whether the question goes on after it or not.  The state of a recurrent one at step t
-is made of steps 1..t, so it knows how the guesses came about and not only what they are now.  Which cell it is, the
-tensors say: the gates of a GRU are three times its units, those of an LSTM four times.  They say too whether the output
-sees the features of the step beside the state.
+Networks are in numpy: logistic regression, a layer of rectified units, and buzzers/recurrent.py.  Each turns the
+features of a step into what the output layer sees, and that is one weighted sum.  They go one step after another, so
+that a step's logit is the same to the last bit whether the question goes on after it or not.
+
+A step's features are QANTA's 22 numbers (its `vector_converter_0`), and 23 of ours.
+
+`features`, with p1..p10 the scores of the ten best guesses (0 where there are fewer) and "previous" the step before (0
+at first):
+
+    0-2    p1, p2, p3                       13     how many of the best five were not among the previous ten
+    3-5    1 if guess 1, 2, 3 is new        14-15  mean of the ten, now and previously
+    6-8    change of its score, 1, 2, 3     16     mean of the best SIX
+    9-10   p1 - p2, p2 - p3                 17     previous mean of the best five
+    11-12  p1, p2 minus the previous ones   18-19  variance of the ten, now and previously
+                                            20-21  variance of the best five, now and previously
+
+Six against five in 16 and 17 is what the original does.  A guess is new if its page was not among the ten before; its
+change is then its score.  Variances are those of the population.
+
+`shape`, mostly free of the guesser's scale: with m = p1 - p2, and t = 1, 2, ... the words read:
+
+    0-1    ln t, t / 100                            11  ln(1 + steps in a row with this top guess)
+    2-4    parts of p1, p2, p3 in the sum of ten    12  ln(1 + different top guesses so far)
+    5      entropy of the ten parts                 13  part of the steps so far that had this top guess
+    6-7    ln sum_i exp((p_i - p1) / T), T = 1, 3   14  ln(1 + steps since this page was first among the ten)
+    8-9    ln(p1 + .0001), ln(m + .001)             15  p1 / t
+    10     m / p1                                   16  m / sqrt(t)
+                                                    17-20  p1 and m: change over 5 and over 15 steps
+                                                    21  guesses / 10
+                                                    22  ln(p1 / (1 - p1)), with p1 kept in .000001 .. .999
+
+6 and 7 are what a softmax over scores would give, 22 is for guessers whose scores are chances.  The length of
+the question is unknown in advance, so no number here depends on it.
 """
 
 from __future__ import annotations
@@ -20,16 +47,120 @@ from typing import Any, Literal
 
 import numpy as np
 
-from buzzers import calibration
-from buzzers import features as qanta
-from buzzers.features import N_SHAPE, shape
 from sqa.core.errors import DataError, Share, checked
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 
 Tensors = Mapping[str, np.ndarray]
 Shapes = dict[str, tuple[int, ...]]
-GATES = {"gru": 3, "lstm": 4}
+N_GUESSES = 10
+N_FEATURES = 22
+N_SHAPE = 23
+LAGS = (5, 15)  # steps, of `shape`
+_TINY = 1e-6
+
+
+# --------------------------------------------------------------------------------------------------- features of a step
+
+
+def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
+    """(n, 22) float32 for n steps of one question; row t depends on history[: t + 1] only."""
+    n = len(history)
+    scores = np.zeros((n + 1, N_GUESSES))  # row 0: before the first step
+    is_new = np.zeros((n, N_GUESSES))
+    change = np.zeros((n, N_GUESSES))
+    previous: dict[str, float] = {}
+    for step, guesses in enumerate(history):
+        best = {guess.page: guess.score for guess in guesses[:N_GUESSES]}
+        for rank, (page, score) in enumerate(best.items()):
+            scores[step + 1, rank] = score
+            is_new[step, rank] = page not in previous
+            change[step, rank] = score - previous.get(page, 0.0)
+        previous = best
+    current, before = scores[1:], scores[:-1]
+    columns = [
+        current[:, :3],
+        is_new[:, :3],
+        change[:, :3],
+        current[:, :2] - current[:, 1:3],
+        current[:, :2] - before[:, :2],
+        is_new[:, :5].sum(1, keepdims=True),
+        current.mean(1, keepdims=True),
+        before.mean(1, keepdims=True),
+        current[:, :6].mean(1, keepdims=True),
+        before[:, :5].mean(1, keepdims=True),
+        current.var(1, keepdims=True),
+        before.var(1, keepdims=True),
+        current[:, :5].var(1, keepdims=True),
+        before[:, :5].var(1, keepdims=True),
+    ]
+    return np.concatenate(columns, axis=1).astype(np.float32)
+
+
+def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
+    """(n, 23) float32 for n steps of one question; row t depends on history[: t + 1] only."""
+    n = len(history)
+    scores, count = np.zeros((n, N_GUESSES)), np.zeros(n)
+    for step, guesses in enumerate(history):
+        best = [guess.score for guess in guesses[:N_GUESSES]]
+        scores[step, : len(best)], count[step] = best, len(best)
+    t = np.arange(1, n + 1)
+    top, margin = scores[:, 0], scores[:, 0] - scores[:, 1]  # (n,)
+    parts = scores / (scores.sum(1, keepdims=True) + _TINY)  # (n, 10)
+    below = scores - top[:, None]  # (n, 10), 0 or less
+    chance = np.clip(top, _TINY, 0.999)
+    columns = [
+        np.log(t),
+        t / 100,
+        *parts[:, :3].T,
+        -(parts * np.log(parts + 1e-9)).sum(1),
+        np.log(np.exp(below).sum(1)),
+        np.log(np.exp(below / 3).sum(1)),
+        np.log(np.maximum(top, 0) + 1e-4),
+        np.log(margin + 1e-3),
+        margin / (top + _TINY),
+        *_loyalty(history),
+        top / t,
+        margin / np.sqrt(t),
+        *(_change(series, lag) for series in (top, margin) for lag in LAGS),
+        count / N_GUESSES,
+        np.log(chance / (1 - chance)),
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
+    """(4, n): how long and how often the top guess has been what it is, columns 11-14; 0 without a guess."""
+    columns = np.zeros((4, len(history)))
+    times: dict[str, int] = {}  # page -> steps at the top
+    first: dict[str, int] = {}  # page -> step at which it came among the ten
+    last, row = None, 0
+    for step, guesses in enumerate(history):
+        for guess in guesses[:N_GUESSES]:
+            first.setdefault(guess.page, step)
+        page = guesses[0].page if guesses else None
+        if page is not None:
+            row = row + 1 if page == last else 1
+            times[page] = times.get(page, 0) + 1
+            columns[:, step] = np.log1p(row), 0, times[page] / (step + 1), np.log1p(step - first[page])
+        columns[1, step] = np.log1p(len(times))
+        last = page
+    return columns
+
+
+def _change(series: np.ndarray, lag: int) -> np.ndarray:
+    """series[t] - series[t - lag], (n,); the series is 0 before its start."""
+    before = np.zeros_like(series)
+    before[lag:] = series[:-lag]
+    return series - before
+
+
+def all_features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
+    """(n, 45) float32: QANTA's 22 features, then the 23 of `shape`."""
+    return np.concatenate([features(history), shape(history)], axis=1)
+
+
+# ----------------------------------------------------------------------------------------------------------- networks
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,59 +195,15 @@ def _rectified(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
     return np.maximum(affine(rows, tensors["hidden.weight"], tensors["hidden.bias"]), 0)
 
 
-def _state_shapes(width: int, tensors: Tensors) -> tuple[Shapes, int]:
-    units, gates = tensors["cell.weight_hh_l0"].shape[-1], len(tensors["cell.bias_hh_l0"])
-    if gates not in (units * factor for factor in GATES.values()):
-        raise ValueError(f"{gates} gates for {units} units: neither a GRU nor an LSTM")
-    shapes: Shapes = {
-        "cell.weight_ih_l0": (gates, width),
-        "cell.weight_hh_l0": (gates, units),
-        "cell.bias_ih_l0": (gates,),
-        "cell.bias_hh_l0": (gates,),
-    }
-    return shapes, units + width if tensors["output.weight"].shape[-1] > units else units
-
-
-def _states(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
-    """The states (n, H), step after step from one of zeros, the features beside them if the output sees these."""
-    inputs = affine(rows, tensors["cell.weight_ih_l0"], tensors["cell.bias_ih_l0"])  # (n, G H)
-    weight, bias = tensors["cell.weight_hh_l0"], tensors["cell.bias_hh_l0"]
-    units = weight.shape[1]
-    step = _gru if len(bias) == GATES["gru"] * units else _lstm
-    hidden, cell = np.zeros(units, np.float32), np.zeros(units, np.float32)
-    states = np.zeros((len(rows), units), np.float32)
-    for index, gates in enumerate(inputs):
-        hidden, cell = step(gates, weight @ hidden + bias, hidden, cell)
-        states[index] = hidden
-    return np.concatenate([states, rows], axis=1)[:, : tensors["output.weight"].shape[1]]
-
-
-def _gru(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One step of torch's GRU: gates of input and state (3 H,), state (H,) -> the next state (H,)."""
-    n = len(hidden)
-    reset, update = np.split(_sigmoid(x[: 2 * n] + h[: 2 * n]), 2)
-    new = np.tanh(x[2 * n :] + reset * h[2 * n :])
-    return (1 - update) * new + update * hidden, cell
-
-
-def _lstm(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One step of torch's LSTM: gates of input and state (4 H,), state and cell (H,) -> the next two."""
-    enter, forget, new, leave = np.split(x + h, 4)
-    cell = _sigmoid(forget) * cell + _sigmoid(enter) * np.tanh(new)
-    return _sigmoid(leave) * np.tanh(cell), cell
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return (1 + np.tanh(x / 2)) / 2
-
-
 LOGISTIC = Network("logistic", lambda width, tensors: ({}, width), lambda tensors, rows: rows)
 MLP = Network("mlp", _rectified_shapes, _rectified)
-RECURRENT = Network("recurrent", _state_shapes, _states)
 
+
+# ------------------------------------------------------------------------------------------------------------- buzzers
 
 VERSION = 2  # of the files and of the code that turns guesses into buzzes
-WIDTHS = {"qanta": qanta.N_FEATURES, "all": qanta.N_FEATURES + N_SHAPE}  # numbers per step by set of features
+WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # numbers per step by set of features
+SLOPE = 0.01  # per unit of the logit, so that the fit grows everywhere
 CLIP = 8.0  # standardised features are kept within so many deviations
 
 End = Literal["answer", "silent"]  # what a question that ends unanswered gets: the top guess, or nothing (the paper)
@@ -171,7 +258,7 @@ class LearntBuzzer:
     """A trained network and the chance at which it answers."""
 
     def __init__(self, network: Network, tensors: Tensors, card: Card, digest: str = "") -> None:
-        """`tensors`: float32, mean (d,), deviation (d,), calibration (2, k) (`calibration.fit`), and the
+        """`tensors`: float32, mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and the
         network's own.  `digest` names them in the fingerprint.  ValueError for tensors of other names or shapes."""
         width = WIDTHS[card.features]
         expected: dict[str, tuple[int, ...]] = {
@@ -198,13 +285,13 @@ class LearntBuzzer:
         t = self.tensors
         rows = rows[:, : WIDTHS[self.card.features]]
         logits = self.network.logits(t, standardise(rows, t["mean"], t["deviation"]))
-        return calibration.apply(t["calibration"], logits)
+        return calibrated(t["calibration"], logits)
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
         """One buzz per step. Without a guess there is nothing to answer: chance 0."""
         if not history:
             return []
-        rows = qanta.features(history) if self.card.features == "qanta" else all_features(history)
+        rows = features(history) if self.card.features == "qanta" else all_features(history)
         chances = self.chances(rows).tolist()
         return [
             Buzz(chance, chance >= self.threshold) if guesses else Buzz(0.0, False)
@@ -224,9 +311,11 @@ class LearntBuzzer:
         write_tensors(folder, self.tensors, {"kind": f"buzzer-{self.network.kind}", "version": VERSION} | card)
 
 
-def all_features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """(n, 45) float32: QANTA's 22 features, then the 23 of `buzzers.features`."""
-    return np.concatenate([qanta.features(history), shape(history)], axis=1)
+def calibrated(knots: np.ndarray, logits: np.ndarray) -> np.ndarray:
+    """Logits (n,) -> chances (n,) float64, growing with the logit."""
+    at, height = knots.astype(np.float64)
+    logits = logits.astype(np.float64)
+    return np.exp(-np.logaddexp(0, -(np.interp(logits, at, height) + SLOPE * logits)))
 
 
 def standardise(rows: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
@@ -258,8 +347,3 @@ def logistic(config: LearntConfig) -> LearntBuzzer:
 def mlp(config: LearntConfig) -> LearntBuzzer:
     """One layer of rectified units over the features of a step."""
     return bundled(MLP, config)
-
-
-def recurrent(config: LearntConfig) -> LearntBuzzer:
-    """A GRU or an LSTM that reads the features of one step after the other."""
-    return bundled(RECURRENT, config)

@@ -14,16 +14,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 
-from buzzers.features import SIGNALS, Signal, signals
+from buzzers.learnt import N_GUESSES
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import read_tensors, resolve_model, write_tensors
 
 VERSION = 2  # of the files and of the code that turns guesses into buzzes
 KIND = "buzzer-threshold"
+Signal = Literal["share", "score", "margin"]  # what a fixed threshold can look at
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,23 @@ class ThresholdConfig:
             raise ConfigError(f"threshold: must be at most 1, the largest share, got {self.threshold}")
         if self.model is not None and self.signal is not None:
             raise ConfigError("signal: a model has its own; leave out one of the two")
+
+
+def share(guesses: Sequence[Guess]) -> float:
+    """The top guess's part of the sum of the best ten scores, 0..1; 0 without guesses or with a sum of 0."""
+    total = sum(guess.score for guess in guesses[:N_GUESSES])
+    return guesses[0].score / total if total > 0 else 0.0
+
+
+def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
+    """SIGNALS of one step: the share of the best ten, the top score, and by how much it leads.
+
+    A share of fewer than ten and a lead of a single guess are -inf: they would be largest where least is known.
+    """
+    if not guesses:
+        return (-np.inf, -np.inf, -np.inf)
+    lead = guesses[0].score - guesses[1].score if len(guesses) > 1 else -np.inf
+    return (share(guesses) if len(guesses) >= N_GUESSES else -np.inf, guesses[0].score, lead)
 
 
 class ThresholdBuzzer:

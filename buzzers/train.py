@@ -25,11 +25,11 @@ import numpy as np
 from tqdm import tqdm
 
 from buzzers import calibration, wins
-from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
 from buzzers.histories import DataChoice, GuessHistory, guesser_of, histories_of
-from buzzers.learnt import LOGISTIC, MLP, RECURRENT, Card, End, LearntBuzzer
-from buzzers.threshold import ThresholdBuzzer
+from buzzers.learnt import LOGISTIC, MLP, Card, End, LearntBuzzer
+from buzzers.recurrent import RECURRENT
+from buzzers.threshold import SIGNALS, ThresholdBuzzer
 from sqa.core.errors import BelowOne, ConfigError, Count, DataError, SqaError, checked
 from sqa.data.corrupted import corrupt
 from sqa.data.folds import fold_of, half_of

@@ -26,10 +26,10 @@ from pathlib import Path
 import numpy as np
 
 from buzzers import calibration, learnt, wins
-from buzzers.features import SIGNALS, signals
 from buzzers.histories import GuessHistory, guesser_of, histories_of
-from buzzers.learnt import LOGISTIC, MLP, RECURRENT, all_features
-from buzzers.threshold import KIND, ThresholdBuzzer
+from buzzers.learnt import LOGISTIC, MLP, all_features
+from buzzers.recurrent import RECURRENT
+from buzzers.threshold import KIND, SIGNALS, ThresholdBuzzer, signals
 from buzzers.train import fold_tossups, load_config
 from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows

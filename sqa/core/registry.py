@@ -253,14 +253,13 @@ BUZZERS = Registry(
         "threshold": "buzzers.threshold:build",
         "logistic": "buzzers.learnt:logistic",
         "mlp": "buzzers.learnt:mlp",
-        "recurrent": "buzzers.learnt:recurrent",
+        "recurrent": "buzzers.recurrent:build",
         "oracle": "buzzers.oracle:build",
         "qanta_service": "buzzers.qanta_service:build",
     },
     keyed={
         "logistic": "buzzers.logistic:build",
         "mlp": "buzzers.mlp:build",
-        "recurrent": "buzzers.recurrent:build",
     },
 )
 POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from buzzers import fit as buzzer_fit
-from buzzers.features import N_FEATURES, N_SHAPE
 from buzzers.histories import GuessHistory
+from buzzers.learnt import N_FEATURES, N_SHAPE
 from guessers import noise
 from guessers.fusion import fitting
 from guessers.fusion import train as fusion

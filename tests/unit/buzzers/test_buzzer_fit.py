@@ -11,11 +11,12 @@ import pytest
 import torch
 from refusals import refused
 
-from buzzers import calibration, train, wins
-from buzzers.features import SIGNALS
+from buzzers import calibration, learnt, train, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, logits_of, loss, soft_wins
 from buzzers.histories import DataChoice, GuessHistory
-from buzzers.learnt import RECURRENT, WIDTHS
+from buzzers.learnt import WIDTHS
+from buzzers.recurrent import RECURRENT
+from buzzers.threshold import SIGNALS
 from sqa.metrics.qa import expected_wins
 
 CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_rate=0.01, weight_decay=0.0, seed=0)
@@ -183,14 +184,14 @@ def test_what_was_bent_is_straightened():
     chance = 1 / (1 + np.exp(-true))
     right = rng.random(len(true)) < chance
     bent = np.where(true > 0, 5 * true, true / 5)  # grows, but by no straight line
-    actual = calibration.apply(calibration.fit(bent, right), bent)
+    actual = learnt.calibrated(calibration.fit(bent, right), bent)
     assert np.abs(actual - chance).mean() < 0.01
     assert calibration.expected_calibration_error(actual, right) < 0.01
 
 
 def test_the_order_is_kept_even_where_the_shares_fall():
     logits = np.linspace(-3, 3, 200)
-    actual = calibration.apply(calibration.fit(logits, logits < 0), np.linspace(-9, 9, 50))
+    actual = learnt.calibrated(calibration.fit(logits, logits < 0), np.linspace(-9, 9, 50))
     assert (np.diff(actual) > 0).all()
 
 

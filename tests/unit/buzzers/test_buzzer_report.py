@@ -7,10 +7,9 @@ import pytest
 from refusals import refused
 
 from buzzers import learnt, wins
-from buzzers.features import SIGNALS
 from buzzers.histories import GuessHistory
 from buzzers.learnt import LOGISTIC, Card, LearntBuzzer
-from buzzers.threshold import ThresholdBuzzer
+from buzzers.threshold import SIGNALS, ThresholdBuzzer
 from experiments.items import buzzers as report
 from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from buzzers import calibration, learnt
-from buzzers.features import N_FEATURES, N_SHAPE, features, shape, share, signals
-from buzzers.learnt import GATES, LOGISTIC, MLP, RECURRENT, Card, LearntBuzzer
+from buzzers import learnt
+from buzzers.learnt import LOGISTIC, MLP, N_FEATURES, N_SHAPE, Card, LearntBuzzer, features, shape
 from buzzers.oracle import OracleBuzzer
-from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build
+from buzzers.recurrent import GATES, RECURRENT
+from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build, share, signals
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Guess
 
@@ -166,7 +166,7 @@ def test_mlp_is_one_hidden_layer_and_its_calibration():
     row = np.linspace(-1, 1, N_FEATURES)
     hidden = np.maximum(t["hidden.weight"] @ ((row - t["mean"]) / t["deviation"]) + t["hidden.bias"], 0)
     logit = t["output.weight"][0] @ hidden + t["output.bias"][0]
-    expected = calibration.apply(buzzer.tensors["calibration"], np.array([logit]))[0]
+    expected = learnt.calibrated(buzzer.tensors["calibration"], np.array([logit]))[0]
     assert buzzer.chances(row.astype(np.float32)[None])[0] == pytest.approx(expected, rel=1e-5)
 
 

@@ -15,7 +15,8 @@ import guessers.lessons
 import guessers.train
 from buzzers import learnt
 from buzzers.histories import histories_of
-from buzzers.learnt import LOGISTIC, MLP, RECURRENT
+from buzzers.learnt import LOGISTIC, MLP
+from buzzers.recurrent import RECURRENT
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate, paired
 from guessers.bert.train import BertTraining
