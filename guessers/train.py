@@ -28,10 +28,10 @@ def main(config_path: Path, output: Path | None = None) -> Path:
 
 
 def _bm25(config: Any, folder: Path) -> None:
-    from guessers.retrieval.bm25 import Bm25Guesser
+    from guessers.retrieval.counting import fit
 
     counted = lessons(config.folds, config.bonus, config.texts)
-    Bm25Guesser.fit(counted, config.pair_min_count, analyzer=config.analyzer).save(folder)
+    fit(counted, config.pair_min_count, analyzer=config.analyzer).save(folder)
 
 
 def _gru(config: Any, folder: Path) -> None:
@@ -61,7 +61,7 @@ def _alone(config: Any, folder: Path) -> None:
 
 KINDS: dict[str, tuple[str, str, Callable[[Any, Path], None]]] = {  # kind -> where its config is, and its training
     "bert": ("guessers.bert.train", "BertTraining", _bert),
-    "bm25": ("guessers.retrieval.bm25", "Bm25Training", _bm25),
+    "bm25": ("guessers.retrieval.counting", "Bm25Training", _bm25),
     "gru": ("guessers.gru.train", "GruTraining", _gru),
     "fusion": ("guessers.fusion.train", "FusionTraining", _alone),
     "rerank": ("guessers.rerank.train", "RerankTraining", _alone),

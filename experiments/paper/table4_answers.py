@@ -22,7 +22,7 @@ from guessers.open_qa import short_answers
 from guessers.open_qa.lm_reader import LmReader
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader
-from guessers.retrieval.index import VERSION as INDEX_VERSION
+from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
 from sqa.core import trace
 from sqa.core.registry import TRANSLATORS
 from sqa.core.reveal import hypotheses

@@ -17,7 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from guessers.lessons import mapped_tossups
-from guessers.retrieval.index import Index
+from guessers.retrieval.bm25 import Index
 from sqa.core.errors import DataError
 from sqa.core.paths import cache_dir
 from sqa.files.model_files import resolve_model

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from guessers.elastic import index as elastic_index
-from guessers.retrieval.index import Index
+from guessers.retrieval.bm25 import Index
 from sqa.core.errors import Count, DataError, Positive, Share, Whole, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
+from guessers.retrieval.counting import Bm25Training, fit
 from guessers.text import Profile
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.packages import lacking
@@ -252,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with explained(client, options.index, instead):
         number = check_server(client)
     texts = lessons(config.folds, config.bonus, config.texts)
-    Bm25Guesser.fit(texts, None, analyzer=config.analyzer).save(config.output)
+    fit(texts, None, analyzer=config.analyzer).save(config.output)
     identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
     documents = documents_of(texts)
     with explained(client, options.index, instead):

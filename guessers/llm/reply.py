@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guessers.retrieval.index import Index
+from guessers.retrieval.bm25 import Index
 from guessers.text import fold
 from sqa.core.answers import canonical, key
 from sqa.core.errors import ConfigError, DataError

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guessers.bonus import load_bonus
-from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from guessers.retrieval.bm25 import Bm25Config
+from guessers.retrieval.counting import fit
 from sqa.core.errors import DataError
 from sqa.data import download
 from sqa.data.texts import load_tossups
@@ -91,7 +92,7 @@ class PassageIndex:
         self.passages = passages
         width = len(str(len(passages)))  # so that pages, which the index sorts, stay in the order of the passages
         profiles = (_Profile(f"{p.title} {p.text}", f"{i:0{width}}") for i, p in enumerate(passages))
-        self._guesser = Bm25Guesser.fit(profiles, None, Bm25Config(k1=K1, b=B))
+        self._guesser = fit(profiles, None, Bm25Config(k1=K1, b=B))
 
     def search(self, query: str, n: int) -> list[Hit]:
         """The best `n` passages, best first, equal scores in the passages' order; [] without an indexed word.

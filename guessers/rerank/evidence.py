@@ -12,8 +12,7 @@ import numpy as np
 
 from guessers import text
 from guessers.rerank.kinds import MARK, KindReader, Kinds
-from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
-from guessers.retrieval.index import Index
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, Index
 from guessers.retrieval.tfidf import TfidfConfig
 
 EVIDENCE = (

@@ -26,7 +26,7 @@ from guessers.fusion.scorer import Scorer, Tensors, best
 from guessers.rerank.evidence import Knowledge, Reading
 from guessers.rerank.kinds import Kinds
 from guessers.rerank.numbers import NUMBERS, numbers
-from guessers.retrieval.index import Index
+from guessers.retrieval.bm25 import Index
 from sqa.core.errors import DataError
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors

@@ -22,7 +22,7 @@ from guessers.lessons import lessons
 from guessers.rerank.evidence import Knowledge
 from guessers.rerank.guesser import RerankGuesser, candidates
 from guessers.rerank.kinds import Kinds
-from guessers.retrieval.index import Index
+from guessers.retrieval.bm25 import Index
 from sqa.core.answers import key
 from sqa.core.errors import Count, DataError, checked
 from sqa.data.folds import Fold, Half

@@ -19,19 +19,32 @@ guessers/retrieval/kernel.py.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from guessers.retrieval.index import VERSION, Index, analyzer_of, tfidf_weights
-from guessers.text import Profile
-from sqa.core.errors import NotNegative, Positive, Share, checked
+from guessers import text
+from sqa.core.errors import DataError, NotNegative, Positive, Share, checked
 from sqa.core.types import Guess
-from sqa.files.model_files import folder_digest, resolve_model
+from sqa.files.model_files import (
+    folder_digest,
+    pack_integers,
+    pack_strings,
+    read_tensors,
+    resolve_model,
+    unpack_integers,
+    unpack_strings,
+    write_tensors,
+)
 
+VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
+_STEPS, _COUNTS = "page_steps", "counts"
+
+Analyzer = Callable[[str], tuple[str, ...]]  # the terms of one word
+ANALYZERS = ("stems", "standard", "english")  # ours, and Lucene's two
 Similarity = Literal["exact", "lucene", "elasticsearch", "tfidf"]
 
 
@@ -47,17 +60,77 @@ class Bm25Config:
     similarity: Similarity = "exact"  # lucene, elasticsearch: as these compute it; tfidf: guessers/retrieval/tfidf.py
 
 
-@dataclass(frozen=True, slots=True)
-class Bm25Training:
-    """Keys of configs/train_guessers.yaml:bm25; see there for meanings."""
+def analyzer_of(name: str) -> Analyzer:
+    """The analyzer of a name of ANALYZERS; Lucene's are imported when they are asked for."""
+    if name == "stems":
+        return text.content_stems
+    from guessers.retrieval import lucene
 
-    kind: Literal["bm25"]
-    output: Path
-    folds: tuple[str, ...] = ("guesser", "buzzer", "dev")
-    bonus: bool = False  # bonus parts too (guessers/bonus.py)
-    analyzer: Literal["stems", "standard", "english"] = "stems"
-    pair_min_count: int | None = None  # pairs seen less often are left out; None = no pairs
-    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+    return lucene.standard if name == "standard" else lucene.english
+
+
+@dataclass(frozen=True)
+class Index:
+    """Term counts by page. Terms 0..W-1 are words, the others pairs (their key: first word * W + second word)."""
+
+    titles: tuple[str, ...]  # sorted
+    words: tuple[str, ...]  # sorted
+    pair_keys: np.ndarray  # (pairs,) int64, increasing
+    starts: np.ndarray  # (terms + 1,) int64, where a term's postings begin
+    pages: np.ndarray  # (postings,) int64, increasing within a term
+    counts: np.ndarray  # (postings,) int64, >= 1
+    analyzer: str = "stems"  # a name of ANALYZERS
+
+    def fields(self) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
+        """(terms, postings) of the words and of the pairs."""
+        words, at = len(self.words), int(self.starts[len(self.words)])
+        return (slice(0, words), slice(0, at)), (slice(words, None), slice(at, len(self.pages)))
+
+    def save(self, folder: Path) -> None:
+        """Write model.safetensors and config.json."""
+        words = len(self.words)
+        deltas = np.diff(self.pages, prepend=0)
+        firsts = self.starts[:-1]
+        deltas[firsts] = self.pages[firsts]
+        first, second = np.divmod(self.pair_keys, max(words, 1))
+        tensors = {
+            "titles": pack_strings(self.titles),
+            "words": pack_strings(self.words),
+            "pairs_per_word": pack_integers(np.bincount(first, minlength=words)),
+            "pair_seconds": pack_integers(second),
+            "pages_per_term": pack_integers(np.diff(self.starts)),
+            _STEPS: pack_integers(deltas),
+            _COUNTS: pack_integers(self.counts),
+        }
+        write_tensors(folder, tensors, {"kind": "bm25", "version": VERSION, "analyzer": self.analyzer})
+
+    @classmethod
+    def load(cls, folder: Path) -> Index:
+        """Read what `save` wrote; DataError if it is damaged."""
+        tensors, config = read_tensors(folder, "bm25", VERSION)
+        analyzer = config.get("analyzer", "stems")
+        if not isinstance(analyzer, str) or analyzer not in ANALYZERS:
+            raise DataError(f"{folder}: analyzer {analyzer!r} is none of {', '.join(ANALYZERS)}; train the model again")
+        try:
+            titles, words = unpack_strings(tensors["titles"]), unpack_strings(tensors["words"])
+            names = ("pairs_per_word", "pair_seconds", "pages_per_term", _STEPS, _COUNTS)
+            per_word, second, frequency, deltas, counts = (unpack_integers(tensors[name]) for name in names)
+        except KeyError as error:
+            raise DataError(f"{folder}: the model lacks {error}; restore or train it again") from error
+        starts = np.concatenate([[0], np.cumsum(frequency)])
+        fits = len(deltas) == len(counts) == starts[-1] and len(starts) == len(words) + len(second) + 1
+        if fits and len(per_word) == len(words) and per_word.sum() == len(second):
+            running = np.cumsum(deltas)
+            before = np.concatenate([[0], running])[starts[:-1]]  # the sum of all steps of earlier terms
+            pages = running - np.repeat(before, frequency)
+            fits = pages.max(initial=-1) < len(titles)
+        else:
+            fits = False
+        if not fits:
+            raise DataError(f"{folder}: the model's tables do not fit together; restore or train it again")
+        first = np.repeat(np.arange(len(words)), per_word)
+        keys = first * len(words) + second
+        return cls(tuple(titles), tuple(words), keys, starts, pages, counts, analyzer)
 
 
 def weights(index: Index, config: Bm25Config) -> np.ndarray:
@@ -83,6 +156,17 @@ def weights(index: Index, config: Bm25Config) -> np.ndarray:
     return weighted
 
 
+def tfidf_weights(index: Index, b: float, pair_boost: float) -> np.ndarray:
+    """(postings,) float64, what one occurrence of the term adds to the page's score (guessers/retrieval/tfidf.py)."""
+    pages, frequency = len(index.titles), np.diff(index.starts)
+    idf = 1 + np.log(pages / frequency)  # (terms,)
+    idf[len(index.words) :] *= pair_boost
+    idf = np.repeat(idf, frequency)
+    vector = idf * (1 + np.log(index.counts))
+    length = np.sqrt(np.bincount(index.pages, vector * vector, minlength=pages))
+    return idf * vector / length[index.pages] ** b
+
+
 def best_indices(scores: np.ndarray, n: int) -> list[int]:
     """The indices of the `n` highest of scores (pages,) >= 0, best first, equal ones in order; those of 0 left out."""
     n = min(n, int(np.count_nonzero(scores)))
@@ -105,17 +189,6 @@ class Bm25Guesser:
         self._pages = np.ascontiguousarray(index.pages)
         self.weights = weights(index, config)  # (postings,)
         self._analyze = analyzer_of(index.analyzer)
-
-    @classmethod
-    def fit(
-        cls,
-        profiles: Iterable[Profile],
-        pair_min_count: int | None = 2,
-        config: Bm25Config | None = None,
-        analyzer: str = "stems",
-    ) -> Bm25Guesser:
-        """Count the words of tossups, or of anything with a text and a page."""
-        return cls(Index.of(profiles, pair_min_count, analyzer), config or Bm25Config())
 
     @classmethod
     def load(cls, folder: Path, config: Bm25Config | None = None) -> Bm25Guesser:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 from stand_ins.keyed_parts import LESSONS, Places
 
-from guessers.retrieval.index import Index
+from guessers.retrieval.bm25 import Index
 from sqa.core.errors import ConfigError
 from sqa.core.interfaces import Guesser, IncrementalGuesser
 from sqa.core.paths import ROOT

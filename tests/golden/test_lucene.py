@@ -15,7 +15,8 @@ import pytest
 
 from guessers.bonus import HeldOut
 from guessers.retrieval import lucene
-from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from guessers.retrieval.bm25 import Bm25Config
+from guessers.retrieval.counting import fit
 from tests.golden import record_lucene
 
 VECTORS = json.loads(record_lucene.VECTORS.read_text(encoding="utf-8"))
@@ -43,7 +44,7 @@ def test_words_are_cut_and_stemmed_as_lucene_does(analyzer):
 def test_ranking_and_scores_are_lucenes(name, way):
     analyzer, k1, b, similarity = name.split("-")
     config = Bm25Config(k1=float(k1), b=float(b), similarity=similarity)
-    guesser = Bm25Guesser.fit([HeldOut(text, title) for title, text in DOCUMENTS.items()], None, config, analyzer)
+    guesser = fit([HeldOut(text, title) for title, text in DOCUMENTS.items()], None, config, analyzer)
     if way == "from scratch":
         results = guesser.guess(QUERIES, record_lucene.HITS)
     else:

@@ -101,9 +101,9 @@ def _log(places: Places, path: Path, seed: int) -> None:
 
 
 def _bm25(places: Places, path: Path, seed: int) -> None:
-    from guessers.retrieval.bm25 import Bm25Guesser
+    from guessers.retrieval.counting import fit
 
-    Bm25Guesser.fit(LESSONS * seed, 1).save(path)
+    fit(LESSONS * seed, 1).save(path)
 
 
 def _gru(places: Places, path: Path, seed: int) -> None:
@@ -159,7 +159,7 @@ def _rerank(places: Places, path: Path, seed: int) -> None:
     from guessers.rerank.guesser import RerankGuesser
     from guessers.rerank.kinds import Kinds
     from guessers.rerank.numbers import NUMBERS
-    from guessers.retrieval.index import Index
+    from guessers.retrieval.bm25 import Index
 
     index = Index.load(Path(places.path("bm25")))
     knowledge = Knowledge(index, Kinds.of(LESSONS, index.titles, 1))

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from guessers.retrieval import tfidf
-from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
-from guessers.retrieval.index import Index
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, Index
+from guessers.retrieval.counting import count, fit
 from guessers.retrieval.kernel import best_pages
 from guessers.retrieval.tfidf import TfidfConfig
 from sqa.core.compute import compiled
@@ -74,18 +74,18 @@ WEIGHTINGS = [*CONFIGS, *(Bm25Config(similarity=name) for name in ("lucene", "el
 @pytest.mark.parametrize("query", ["capital peru", "inca inca capital peru", "pizarro founded peru", "atlantis norway"])
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_scores_are_the_formula(config, query, min_count):
-    guesser = Bm25Guesser.fit(DOCS, min_count, config)
+    guesser = fit(DOCS, min_count, config)
     actual = {guess.page: guess.score for guess in guesser.guess([query], 10)[0]}
     assert actual == pytest.approx(by_hand(query, config, min_count))
 
 
 def test_a_tossup_without_a_page_teaches_nothing():
-    assert Bm25Guesser.fit(DOCS, 1).pages == {"Lima", "Cusco", "Oslo"}
+    assert fit(DOCS, 1).pages == {"Lima", "Cusco", "Oslo"}
 
 
 def test_equal_scores_are_ordered_by_title():
     twins = [Doc("b", "sun moon"), Doc("a", "sun moon"), Doc("c", "sun moon")]
-    guesser = Bm25Guesser.fit(twins, 1)
+    guesser = fit(twins, 1)
     for n in (1, 2, 3):
         assert [guess.page for guess in guesser.guess(["sun moon"], n)[0]] == ["a", "b", "c"][:n]
         assert guesser.guess_prefixes(["sun", "moon"], n) == guesser.guess(["sun", "sun moon"], n)
@@ -102,7 +102,7 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
     config=st.sampled_from(WEIGHTINGS),
 )
 def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n, config):
-    guesser = Bm25Guesser.fit(docs, 1, config)
+    guesser = fit(docs, 1, config)
     prefixes = [" ".join(words[: end + 1]) for end in range(len(words))]
     assert guesser.guess_prefixes(words, n) == guesser.guess(prefixes, n)
 
@@ -126,14 +126,14 @@ def test_the_best_pages_are_the_sorted_ones_whatever_is_tied():
 
 
 def test_more_pages_than_there_are_and_none():
-    guesser = Bm25Guesser.fit(DOCS, 1)
+    guesser = fit(DOCS, 1)
     assert [len(guesses) for guesses in guesser.guess_prefixes(["peru", "of", "norway"], 10**9)] == [2, 2, 3]
     assert guesser.guess_prefixes(["peru", "norway"], 0) == [[], []]
-    assert Bm25Guesser.fit([], 1).guess_prefixes(["peru"], 5) == [[]]
+    assert fit([], 1).guess_prefixes(["peru"], 5) == [[]]
 
 
 def test_incremental_guesses_are_whole_and_frozen():
-    guess = Bm25Guesser.fit(DOCS, 1).guess_prefixes(["norway"], 5)[0][0]
+    guess = fit(DOCS, 1).guess_prefixes(["norway"], 5)[0][0]
     assert type(guess) is Guess and type(guess.page) is str and type(guess.score) is float
     assert guess == Guess("Oslo", guess.score) and hash(guess) == hash(Guess("Oslo", guess.score))
     with pytest.raises(AttributeError):
@@ -141,7 +141,7 @@ def test_incremental_guesses_are_whole_and_frozen():
 
 
 def test_a_guess_lives_on_through_the_steps_that_do_not_change_it():
-    steps = Bm25Guesser.fit(DOCS, 1).guess_prefixes(["norway", "of", "peru"], 5)
+    steps = fit(DOCS, 1).guess_prefixes(["norway", "of", "peru"], 5)
     assert steps[0] == steps[1] and steps[0] is not steps[1] and steps[0][0] is steps[1][0]
     assert any(guess is steps[0][0] for guess in steps[2])
 
@@ -167,21 +167,21 @@ def test_where_no_machine_code_can_be_kept_it_is_compiled_again(monkeypatch):
 
 
 def test_the_last_word_of_a_text_makes_no_pair_with_the_next_text():
-    index = Index.of([Doc("Lima", "sun moon"), Doc("Lima", ""), Doc("Lima", "of the"), Doc("Lima", "star dust")], 1)
+    index = count([Doc("Lima", "sun moon"), Doc("Lima", ""), Doc("Lima", "of the"), Doc("Lima", "star dust")], 1)
     pairs = {tuple(index.words[id] for id in divmod(key, len(index.words))) for key in index.pair_keys.tolist()}
     assert pairs == {("sun", "moon"), ("star", "dust")}
 
 
 def test_an_index_without_pairs_has_only_words():
-    index = Index.of(DOCS, None)
-    assert len(index.pair_keys) == 0 and index.words == Index.of(DOCS, 1).words
+    index = count(DOCS, None)
+    assert len(index.pair_keys) == 0 and index.words == count(DOCS, 1).words
     actual = Bm25Guesser(index, Bm25Config()).guess(["capital peru"], 5)
-    assert actual == Bm25Guesser.fit(DOCS, 1, Bm25Config(pair_boost=0)).guess(["capital peru"], 5)
+    assert actual == fit(DOCS, 1, Bm25Config(pair_boost=0)).guess(["capital peru"], 5)
 
 
 @pytest.mark.parametrize(("analyzer", "known"), [("stems", "found"), ("standard", "founded"), ("english", "found")])
 def test_a_guesser_reads_words_as_its_model_was_counted(tmp_path, analyzer, known):
-    Bm25Guesser.fit(DOCS, None, analyzer=analyzer).save(tmp_path)
+    fit(DOCS, None, analyzer=analyzer).save(tmp_path)
     loaded = Bm25Guesser.load(tmp_path)
     assert loaded.index.analyzer == analyzer and known in loaded.index.words
     assert [guess.page for guess in loaded.guess(["Founded,"], 5)[0]] == ["Lima"]
@@ -189,7 +189,7 @@ def test_a_guesser_reads_words_as_its_model_was_counted(tmp_path, analyzer, know
 
 @pytest.mark.parametrize("analyzer", ["polish", [], {}, None, 1])
 def test_an_unknown_analyzer_is_one_clear_error(tmp_path, analyzer):
-    Index.of(DOCS, 1).save(tmp_path)
+    count(DOCS, 1).save(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "analyzer": analyzer}))
     refused(DataError, re.escape(f"analyzer {analyzer!r} is none of stems, standard, english"), Index.load, tmp_path)
@@ -198,11 +198,11 @@ def test_an_unknown_analyzer_is_one_clear_error(tmp_path, analyzer):
 def test_elasticsearch_is_lucene_times_k1_plus_1():
     query = ["capital peru inca"]
     lucene, elastic = (
-        Bm25Guesser.fit(DOCS, None, Bm25Config(k1=2, b=0.75, similarity=name)).guess(query, 5)[0]
+        fit(DOCS, None, Bm25Config(k1=2, b=0.75, similarity=name)).guess(query, 5)[0]
         for name in ("lucene", "elasticsearch")
     )
     assert [guess.score for guess in elastic] == pytest.approx([3 * guess.score for guess in lucene])
-    exact = Bm25Guesser.fit(DOCS, None, Bm25Config(k1=2, b=0.75)).guess(query, 5)[0]
+    exact = fit(DOCS, None, Bm25Config(k1=2, b=0.75)).guess(query, 5)[0]
     assert [guess.score for guess in lucene] == pytest.approx([guess.score for guess in exact])  # no length over 40
 
 
@@ -224,13 +224,13 @@ def test_tfidf_is_its_formula():
         score = sum(idf(term) ** 2 * (1 + math.log(tf[term])) for term in terms if term in tf) / length**0.7
         expected |= {page: score} if score else {}
     weights = Bm25Config(b=config.b, pair_boost=config.pair_boost, similarity="tfidf")
-    guesser = Bm25Guesser.fit(DOCS, 1, weights)
+    guesser = fit(DOCS, 1, weights)
     assert {g.page: g.score for g in guesser.guess([" ".join(query)], 5)[0]} == pytest.approx(expected)
     assert guesser.guess_prefixes(query, 5)[-1] == guesser.guess([" ".join(query)], 5)[0]
 
 
 def test_tfidf_takes_the_bm25_models_counts(tmp_path):
-    Index.of(DOCS, 1).save(tmp_path)
+    count(DOCS, 1).save(tmp_path)
     guesser = tfidf.build(TfidfConfig(model=str(tmp_path)))
     assert guesser.guess(["fjord"], 1)[0][0].page == "Oslo"
     assert guesser.fingerprint() != Bm25Guesser.load(tmp_path).fingerprint()
@@ -238,7 +238,7 @@ def test_tfidf_takes_the_bm25_models_counts(tmp_path):
 
 @pytest.mark.parametrize("analyzer", ["stems", "standard"])
 def test_saved_tables_come_back(tmp_path, analyzer):
-    index = Index.of(DOCS, 1, analyzer)
+    index = count(DOCS, 1, analyzer)
     index.save(tmp_path)
     loaded = Index.load(tmp_path)
     assert (loaded.titles, loaded.words, loaded.analyzer) == (index.titles, index.words, analyzer)
@@ -253,7 +253,7 @@ def test_integers_survive_packing(values):
 
 @pytest.mark.parametrize("size", [0, 10, -20])
 def test_a_truncated_model_is_one_clear_error(tmp_path, size):
-    Index.of(DOCS, 1).save(tmp_path)
+    count(DOCS, 1).save(tmp_path)
     path = tmp_path / "model.safetensors"
     path.write_bytes(path.read_bytes()[:size])
     refused(DataError, "damaged", Bm25Guesser.load, tmp_path)
@@ -261,13 +261,13 @@ def test_a_truncated_model_is_one_clear_error(tmp_path, size):
 
 @pytest.mark.parametrize("name", ["page_steps", "pages_per_term", "pairs_per_word"])
 def test_tables_that_do_not_fit_together_are_one_clear_error(tmp_path, name):
-    Index.of(DOCS, 1).save(tmp_path)
+    count(DOCS, 1).save(tmp_path)
     tensors, config = read_tensors(tmp_path, "bm25", 1)
     write_tensors(tmp_path, dict(tensors) | {name: pack_integers(unpack_integers(tensors[name]) + 3)}, config)
     refused(DataError, "do not fit together", Index.load, tmp_path)
 
 
 def test_a_model_of_another_kind_is_refused(tmp_path):
-    Index.of(DOCS, 1).save(tmp_path)
+    count(DOCS, 1).save(tmp_path)
     (tmp_path / "config.json").write_text('{"kind": "gru", "version": 1}')
     refused(DataError, "expected a model of kind 'bm25', version 1, got 'gru', 1", Bm25Guesser.load, tmp_path)

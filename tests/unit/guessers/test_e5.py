@@ -15,7 +15,7 @@ from guessers.e5 import pages
 from guessers.e5.encoder import E5Encoder
 from guessers.e5.guesser import E5Config, E5Guesser
 from guessers.e5.pages import BLOCK, page_vectors
-from guessers.retrieval.bm25 import Bm25Guesser
+from guessers.retrieval.counting import fit
 from sqa.core.errors import DataError
 from sqa.core.interfaces import guesses_per_word
 
@@ -108,7 +108,7 @@ def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
     words = [f"w{n}" for n in range(40)]
     made = [("1", "old", "Cobalt"), ("2", " ".join(words), "Cobalt"), ("3", "text", "No_such_page_here")]
     monkeypatch.setattr(pages, "mapped_tossups", lambda folds: [Tossup(i, t, p, "", p, "", None) for i, t, p in made])
-    Bm25Guesser.fit([Lesson("1", "old", "Cobalt"), Lesson("2", "old", "Copper")], 1).save(tmp_path)
+    fit([Lesson("1", "old", "Cobalt"), Lesson("2", "old", "Copper")], 1).save(tmp_path)
     assert pages.page_texts(str(tmp_path)) == {"Cobalt": f"Cobalt. {' '.join(words[-pages.WORDS :])}"}
 
 

@@ -9,7 +9,8 @@ import pytest
 from refusals import refused
 
 from guessers.lessons import identity_of, learnt, own_texts
-from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
+from guessers.retrieval.bm25 import Bm25Guesser
+from guessers.retrieval.counting import Bm25Training
 from guessers.train import main
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT

@@ -23,7 +23,8 @@ from guessers.bert.train import BertTraining
 from guessers.fusion.train import FusionTraining
 from guessers.gru.train import GruTraining
 from guessers.rerank.train import RerankTraining
-from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
+from guessers.retrieval.bm25 import Bm25Guesser
+from guessers.retrieval.counting import Bm25Training, fit
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import Question
@@ -291,7 +292,7 @@ def test_a_kind_of_buzzer_takes_the_keys_of_its_network_and_no_others(kind, netw
 
 
 def test_evaluation_counts_unknown_pages_as_wrong(capsys):
-    guesser = Bm25Guesser.fit([Tossup("a", "inca gold", "Peru", "", "", "", None)], 1)
+    guesser = fit([Tossup("a", "inca gold", "Peru", "", "", "", None)], 1)
     assert evaluate.evaluate(guesser, ["inca", "inca"], ["Peru", "Atlantis"]) == (0.5, 0.5, 0.5, 0.5)
 
 
@@ -314,8 +315,8 @@ def test_two_guessers_are_compared_on_the_same_questions(capsys, monkeypatch):
         Question("q2", "made", "en", (("gold",),), ("the gold of inca",), "Peru"),
         Question("q3", "made", "en", (("x",),), ("nobody knows",), "Peru"),
     ]
-    left = Bm25Guesser.fit([Tossup("a", "inca", "Peru", "", "", "", None)], 1)
-    right = Bm25Guesser.fit([Tossup("a", "gold", "Peru", "", "", "", None)], 1)
+    left = fit([Tossup("a", "inca", "Peru", "", "", "", None)], 1)
+    right = fit([Tossup("a", "gold", "Peru", "", "", "", None)], 1)
     actual = [paired.stats(guesser, questions, complete=False) for guesser in (left, right)]
     assert [list(one["accuracy"][:, 0]) for one in actual] == [[1, 1, 0], [1, 1, 0]]
     positions = [[8 / 13, 1.0], [1.0, 8 / 16]]

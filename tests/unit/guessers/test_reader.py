@@ -15,7 +15,8 @@ from refusals import refused
 from guessers.open_qa.passages import K1, B, Passage, PassageIndex, fingerprint, quiz_passages, read_passages
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
 from guessers.open_qa.short_answers import kind_of, title_answer, typed_answer
-from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from guessers.retrieval.bm25 import Bm25Config
+from guessers.retrieval.counting import fit
 from sqa.core.errors import ConfigError, DataError
 
 PASSAGES = [
@@ -40,7 +41,7 @@ def test_the_search_is_the_bm25_guessers(index):
         text = property(lambda self: self[0])
         page = property(lambda self: self[1])
 
-    guesser = Bm25Guesser.fit(
+    guesser = fit(
         [Profile((f"{p.title} {p.text}", p.id)) for p in PASSAGES], None, Bm25Config(k1=K1, b=B, pair_boost=0)
     )
     for query in ("French French island of Napoleon", "novel", "the characters of War"):

@@ -18,8 +18,7 @@ from guessers.rerank.evidence import EVIDENCE, Knowledge, Reading
 from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
 from guessers.rerank.kinds import CERTAIN, SMOOTHING, KindReader, Kinds
 from guessers.rerank.numbers import LIKELY, NUMBERS, RELATIVE, numbers
-from guessers.retrieval.bm25 import Bm25Guesser
-from guessers.retrieval.index import Index
+from guessers.retrieval.counting import count, fit
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.data.folds import fold_of, half_of
@@ -47,7 +46,7 @@ DOCS = [
 
 
 def known(docs: Sequence[Doc] = DOCS, least: int = 1) -> Knowledge:
-    index = Index.of(docs, 1)
+    index = count(docs, 1)
     return Knowledge(index, Kinds.of(docs, index.titles, least))
 
 
@@ -314,7 +313,7 @@ def test_texts_as_they_are_teach_once_more_at_their_last_word(config, monkeypatc
 def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, tmp_path):
     docs = [Tossup(f"d{i}", doc.text, doc.page, "", "", "made", None) for i, doc in enumerate(DOCS) if doc.page]
     for name in ("learnt", "published"):
-        Bm25Guesser.fit(docs, 1).save(tmp_path / name)
+        fit(docs, 1).save(tmp_path / name)
     made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer"]
     monkeypatch.setattr("guessers.fusion.train.load_tossups", lambda: made)
     monkeypatch.setattr(training, "lessons", lambda folds, bonus: docs)
@@ -334,7 +333,7 @@ def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, 
     assert all(np.array_equal(before[name], array) for name, array in weights("work").items())
     again, first = (build(RerankConfig(model=str(tmp_path / name))) for name in ("out", "work"))
     assert again.guess(["this novel"], 3) != [[]] and again.fingerprint() != first.fingerprint()
-    Bm25Guesser.fit(docs[:2], 1).save(tmp_path / "published")
+    fit(docs[:2], 1).save(tmp_path / "published")
     refused(DataError, "has other pages", build, RerankConfig(model=str(tmp_path / "out")))
     refused(DataError, "lacks 2 pages of its folds", training.knowledge_of, counts["published"], 1)
 
@@ -344,7 +343,7 @@ def test_a_damaged_folder_is_refused_by_name(learnt, tmp_path):
     config = tmp_path / "config.json"
     config.write_text(config.read_text("utf-8").replace('"bm25"', "7"), "utf-8")
     refused(DataError, "retrieval: expected the name of a bm25 model", RerankGuesser.load, tmp_path)
-    Bm25Guesser.fit([doc for doc in DOCS if doc.page], 1).save(tmp_path / "counts")
+    fit([doc for doc in DOCS if doc.page], 1).save(tmp_path / "counts")
     config.write_text(config.read_text("utf-8").replace(": 7", f': "{tmp_path / "counts"}"'), "utf-8")
     assert RerankGuesser.load(tmp_path).pages == learnt.pages
     tensors, about = read_tensors(tmp_path, "rerank", VERSION)

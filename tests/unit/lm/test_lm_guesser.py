@@ -18,7 +18,7 @@ from guessers.llm.client import Budget
 from guessers.llm.fit import Step, fitted, hits, steps_of
 from guessers.llm.guesser import SOLVED, LlmConfig, LlmGuesser, build
 from guessers.llm.reply import Titles, parse_title
-from guessers.retrieval.bm25 import Bm25Guesser
+from guessers.retrieval.counting import fit
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import guesses_per_word
 from sqa.core.types import Guess, Question
@@ -47,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("index")
-    Bm25Guesser.fit([Lesson(str(i), text, page) for i, (page, text) in enumerate(LESSONS)], 1).save(folder)
+    fit([Lesson(str(i), text, page) for i, (page, text) in enumerate(LESSONS)], 1).save(folder)
     return folder
 
 
