@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.lab.ledger import Row, row_of
-from sqa.core.significance import Comparison
+from sqa.core.differences import Comparison
 from sqa.files.atomic import write_text
 from sqa.report.plots import save, style
 from sqa.run.folder import tsv

@@ -16,9 +16,10 @@ import numpy as np
 from tqdm import tqdm
 
 from guessers.evaluate import DATASETS, built, rank_of
+from sqa.core.differences import Comparison, compare
 from sqa.core.errors import returns_exit_code
 from sqa.core.interfaces import guesses_per_word
-from sqa.core.significance import Comparison, Resampled, compare
+from sqa.core.significance import Resampled
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.metrics.curve import CURVES

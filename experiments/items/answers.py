@@ -10,8 +10,8 @@ from pathlib import Path
 from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
 from sqa import metrics as metric_names
+from sqa.core.differences import compare_many
 from sqa.core.paths import CONFIGS
-from sqa.core.significance import compare_many
 from sqa.files.store import Store
 from sqa.run.config import AnswersConfig, RunConfig, load_run
 from sqa.run.parts import Parts

@@ -37,9 +37,10 @@ from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, columns, pivot
 from sqa import metrics as metric_names
+from sqa.core.differences import compare
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, DATA, ROOT
-from sqa.core.significance import bootstrap, compare, means
+from sqa.core.significance import bootstrap, means
 from sqa.data.texts import load_guessdev
 from sqa.files.store import Store
 from sqa.files.yaml_reader import is_config

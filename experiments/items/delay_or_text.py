@@ -20,7 +20,8 @@ from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import Column, pivot
 from sqa import metrics as metric_names
-from sqa.core.significance import bootstrap, compare
+from sqa.core.differences import compare
+from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.report.plots import COLOURS, PAGE, canvas, order

@@ -21,8 +21,9 @@ from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import columns, number, pivot
 from experiments.studies.fact_changes import CONTRAST
 from experiments.studies.translation_table import SetConfig, load_set
+from sqa.core.differences import compare
 from sqa.core.paths import ROOT
-from sqa.core.significance import Mean, bootstrap, compare
+from sqa.core.significance import Mean, bootstrap
 from sqa.core.types import Floats, Question
 from sqa.data.datasets import load_questions
 from sqa.data.download import path_of

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sqa.core.differences import Band, Comparison
 from sqa.core.errors import DataError
-from sqa.core.significance import Band, Comparison, Interval
+from sqa.core.significance import Interval
 from sqa.files.atomic import write_text
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # columns after the item's own

@@ -42,18 +42,10 @@ from experiments.ladders import POOLED, differences, ladders
 from experiments.outputs import Outputs, gap
 from experiments.studies.guesser_report import knows
 from sqa import metrics as metric_names
+from sqa.core.differences import Comparison, MeanCurve, bootstrap_band, compare, curve_stats
 from sqa.core.errors import ConfigError
 from sqa.core.registry import GUESSERS
-from sqa.core.significance import (
-    Comparison,
-    Mean,
-    MeanCurve,
-    bootstrap_band,
-    bootstrap_many,
-    compare,
-    curve_stats,
-    means,
-)
+from sqa.core.significance import Mean, bootstrap_many, means
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.report import plots
 from sqa.run import folder as folders

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from experiments.grid import AblationConfig, language_of, systems, usable, workshop
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs, gap
+from sqa.core.differences import compare
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.significance import bootstrap, compare
+from sqa.core.significance import bootstrap
 from sqa.files.store import Store
 from sqa.report import plots
 from sqa.report.plots import order

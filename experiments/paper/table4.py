@@ -37,8 +37,9 @@ from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs
 from experiments.paper.table4_answers import AnyReader, Library, Retrieval, Steps, build_reader
 from experiments.paper.table4_rows import ALL, GOLD, NOTHING, YES, Answered, ReaderEntry, System, Table4Config, plain
+from sqa.core.differences import compare_many
 from sqa.core.errors import DataError, SqaError
-from sqa.core.significance import bootstrap, bootstrap_many, compare_many
+from sqa.core.significance import bootstrap, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi

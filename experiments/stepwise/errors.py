@@ -39,7 +39,8 @@ from experiments.outputs import Outputs
 from experiments.stepwise.figure import draw, numbers
 from experiments.stepwise.rows import RULES, Kind, Subject
 from experiments.stepwise.systems import Selection, errors_of_seeds, systems
-from sqa.core.significance import Mean, bootstrap, compare
+from sqa.core.differences import compare
+from sqa.core.significance import Mean, bootstrap
 from sqa.diagnose.alignment import SEEDS
 from sqa.diagnose.findings import cells as finding_cells
 from sqa.diagnose.step_errors import Finding

@@ -2,7 +2,7 @@
 
     sqa compare RUN RUN RUN... --metric ew --metric bleu --output compared
 
-The p-values are those of approximate randomisation over questions (sqa/core/significance.py); `p_holm` is adjusted, for
+The p-values are those of approximate randomisation over questions (sqa/core/differences.py); `p_holm` is adjusted, for
 each metric, for all pairs of runs.
 """
 

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sqa.core.differences import bootstrap_band
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import did_you_mean
-from sqa.core.significance import bootstrap_band
 from sqa.report.data import check_distinct
 from sqa.run import folder as folders
 from sqa.run import paired

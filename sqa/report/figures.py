@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sqa.core.answers import is_right
+from sqa.core.differences import Band, MeanCurve, bootstrap_band, curve_stats
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import need
-from sqa.core.significance import Band, Interval, MeanCurve, bootstrap_band, curve_stats
+from sqa.core.significance import Interval
 from sqa.metrics.curve import curve_named
 from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqa import metrics as metric_names
+from sqa.core.differences import Comparison, compare_many
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import QUALITY
-from sqa.core.significance import Comparison, compare_many
 from sqa.metrics.quality.text_metric import saved
 from sqa.run.folder import RESAMPLES, RunFolder, defined, number_cell
 

@@ -21,8 +21,8 @@ from guessers.fusion import fitting
 from guessers.fusion import train as fusion
 from smt.lm.network import CausalLM
 from smt.training.lexical import back_translate_lexically
+from sqa.core.differences import MeanCurve, bootstrap_band, curve_stats
 from sqa.core.permutation import p_values, permuted_sums, shuffled
-from sqa.core.significance import MeanCurve, bootstrap_band, curve_stats
 from sqa.core.types import Guess
 from sqa.data.texts import Tossup
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sqa.core.significance import bca, bootstrap, bootstrap_weights, compare
+from sqa.core.differences import compare
+from sqa.core.significance import bca, bootstrap, bootstrap_weights
 from sqa.core.types import Floats
 from sqa.metrics import build
 from sqa.run.folder import RESAMPLES

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from sqa.core.differences import compare
 from sqa.core.errors import DataError, NotComputable
-from sqa.core.significance import bootstrap, compare
+from sqa.core.significance import bootstrap
 from sqa_services.board.metrics import EVAL, Additive, get_accuracy, get_unperturbed_percent
 from sqa_services.board.task import Task
 

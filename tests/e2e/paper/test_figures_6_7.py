@@ -19,8 +19,8 @@ from experiments.ablation.over_k import main as ablation
 from experiments.contestants import check_labels
 from experiments.paper import contestants_over_k as paper
 from experiments.paper.contestants_over_k import Agreement
+from sqa.core.differences import MeanCurve, bootstrap_band
 from sqa.core.errors import ConfigError
-from sqa.core.significance import MeanCurve, bootstrap_band
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions

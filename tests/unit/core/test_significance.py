@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from sqa.core.differences import bootstrap_band, compare, compare_many
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.significance import (
-    bca,
-    bootstrap,
-    bootstrap_band,
-    bootstrap_many,
-    bootstrap_weights,
-    compare,
-    compare_many,
-)
+from sqa.core.significance import bca, bootstrap, bootstrap_many, bootstrap_weights
 from sqa.metrics import build
 
 [ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])

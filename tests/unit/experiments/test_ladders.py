@@ -12,8 +12,8 @@ from experiments.ablation.over_k import Ablation
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
 from experiments.ladders import LATER, POOLED, Ladder, difference, differences, ladders, p_of
+from sqa.core.differences import compare
 from sqa.core.permutation import PERMUTATIONS, holm, null_of, p_value, p_values, permuted_sums, shuffled
-from sqa.core.significance import compare
 from sqa.metrics import build
 
 KS = (3, 6, 9, 12, 15, "full")
