@@ -34,8 +34,9 @@ from sqa.run.config import (
     to_mapping,
     with_limit,
 )
-from sqa.run.folder import UNKNOWN_PAGES, pack, save, unpack
+from sqa.run.folder import pack, unpack
 from sqa.run.pipeline import EMPTY_SENTENCES, RunResult, run
+from sqa.run.saving import UNKNOWN_PAGES, save
 from sqa.run.scheduler import Scheduler, current
 from sqa.run.spread import Job, spread
 

@@ -12,7 +12,7 @@ from experiments.lab.ledger import Row, row_of
 from sqa.core.differences import Comparison
 from sqa.files.atomic import write_text
 from sqa.report.plots import save, style
-from sqa.run.folder import tsv
+from sqa.run.saving import tsv
 
 if TYPE_CHECKING:
     from sqa.report.plots import Figure

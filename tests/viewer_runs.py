@@ -12,7 +12,7 @@ import yaml
 from sqa.core.types import Floats
 from sqa.diagnose.alignment import Alignment, Words
 from sqa.files.store import Store
-from sqa.run import folder as runs
+from sqa.run import saving
 from sqa.run.config import load_run
 from sqa.run.pipeline import run
 
@@ -44,7 +44,7 @@ def make(folder: Path, name: str, k: int = 1, **parts: object) -> Path:
     }
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump({key: value for key, value in config.items() if value is not None}))
-    return runs.save(run(load_run(path), Store(folder / "runs"), progress=False), folder / "runs")
+    return saving.save(run(load_run(path), Store(folder / "runs"), progress=False), folder / "runs")
 
 
 class CopyAligner:

@@ -28,7 +28,7 @@ from sqa.metrics import is_variant
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
 from sqa.report.plots import COLUMN, Dot, forest
 from sqa.run import folder as folders
-from sqa.run import paired
+from sqa.run import paired, saving
 from sqa.run.config import load
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def main(config_path: Path, runs: Path) -> None:
     for dataset in dict.fromkeys(dataset for (dataset, _), correlations in taus.items() if correlations):
         by_guesser = {guesser: correlations for (other, guesser), correlations in taus.items() if other == dataset}
         outputs.picture(f"correlation_{Path(dataset).name}", drawn, by_guesser, dataset, names, metrics)
-    print(folders.tsv(head, [line for line in lines if line[2] in SHORT and line[3] in names]), end="")
+    print(saving.tsv(head, [line for line in lines if line[2] in SHORT and line[3] in names]), end="")
     outputs.end()
 
 

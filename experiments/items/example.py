@@ -22,8 +22,8 @@ from sqa.core.paths import CONFIGS, ROOT
 from sqa.files.atomic import file_digest
 from sqa.files.store import Store
 from sqa.run.config import load_run, with_limit
-from sqa.run.folder import REPORT_HEADER, ReportRow, report_rows, save
 from sqa.run.pipeline import run
+from sqa.run.saving import REPORT_HEADER, ReportRow, report_rows, save
 
 if TYPE_CHECKING:
     from PIL import Image

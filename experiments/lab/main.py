@@ -23,7 +23,7 @@ from experiments.lab.pages import (
 )
 from sqa.core.paths import ROOT
 from sqa.files.atomic import write_text
-from sqa.run.folder import tsv
+from sqa.run.saving import tsv
 
 
 def update(names: Sequence[str], runs: Path, force: bool = False) -> None:

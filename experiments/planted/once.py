@@ -24,7 +24,7 @@ from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
 from sqa.diagnose.detector import Network, load_detector
 from sqa.diagnose.signals import GROUPS
-from sqa.run.folder import tsv
+from sqa.run.saving import tsv
 
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
 

@@ -22,7 +22,8 @@ from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.run.config import load
-from sqa.run.folder import SUMMARY, FinishedRun, open_run
+from sqa.run.folder import FinishedRun, open_run
+from sqa.run.saving import SUMMARY
 
 
 class Selection(NamedTuple):

@@ -13,6 +13,7 @@ import yaml
 
 from sqa.files.store import Store
 from sqa.run import folder as runs
+from sqa.run import saving
 from sqa.run.config import load_run
 from sqa.run.pipeline import run
 from sqa_services.play.journal import FILE, Game, Journal, Play
@@ -40,7 +41,7 @@ def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Pat
 def make(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> PlayedRun:
     """That run, finished."""
     result = run(load_run(config(folder, name, n, **parts)), Store(folder / "runs"), progress=False)
-    return PlayedRun(name, runs.read(runs.save(result, folder / "runs")))
+    return PlayedRun(name, runs.read(saving.save(result, folder / "runs")))
 
 
 def journal(folder: Path) -> Journal:

@@ -16,8 +16,7 @@ from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
 from sqa.report import tables
 from sqa.report.plots import COLUMN, Line, Panel, Point, canvas, draw, style
-from sqa.run import folder as folders
-from sqa.run import paired
+from sqa.run import paired, saving
 from sqa.run.config import run_from_mapping, to_mapping
 from sqa.run.overrides import named
 from sqa.run.sweep import run_all
@@ -210,12 +209,12 @@ def _bundled_buzzer(guesser: Mapping[str, Any]) -> dict[str, str]:
     return {"name": "mlp", "model": name}
 
 
-def _cell(row: folders.ReportRow | None, digits: int, intervals: bool) -> str:
+def _cell(row: saving.ReportRow | None, digits: int, intervals: bool) -> str:
     value, low, high = ("n/a" if end is None else f"{end:.{digits}f}" for end in _values(row, True))
     return f"{value} [{low}, {high}]" if intervals and "n/a" not in (low, high) else value
 
 
-def _values(row: folders.ReportRow | None, intervals: bool) -> tuple[float | None, ...]:
+def _values(row: saving.ReportRow | None, intervals: bool) -> tuple[float | None, ...]:
     """The value of a metric, and the ends of its interval if wanted."""
     values = (None, None, None) if row is None else (row.value, row.low, row.high)
     return values if intervals else values[:1]

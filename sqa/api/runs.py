@@ -16,7 +16,7 @@ from sqa.files.store import Store
 from sqa.report.data import read_rows
 from sqa.report.tables import as_objects
 from sqa.run import folder as folders
-from sqa.run import paired, pipeline
+from sqa.run import paired, pipeline, saving
 from sqa.run.config import RunConfig, to_mapping
 from sqa.run.export import Step, steps
 from sqa.run.overrides import Override, load_with, overridden
@@ -88,9 +88,9 @@ class Run:
         return values
 
     @cached_property
-    def rows(self) -> dict[str, folders.ReportRow]:
+    def rows(self) -> dict[str, saving.ReportRow]:
         """The lines of its report.tsv by metric, to six digits."""
-        return read_rows(self.folder / folders.REPORT)
+        return read_rows(self.folder / saving.REPORT)
 
     @property
     def intervals(self) -> pandas.DataFrame:
@@ -142,7 +142,7 @@ def run(
     else:
         wanted = load_with(config_file(Path(config)), chosen)
     set_for(part_names(wanted))
-    return Run(folders.save(pipeline.run(wanted, Store(Path(runs)), progress=progress), Path(runs)))
+    return Run(saving.save(pipeline.run(wanted, Store(Path(runs)), progress=progress), Path(runs)))
 
 
 def part_names(config: RunConfig) -> list[str]:

@@ -104,10 +104,10 @@ def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConf
 
 
 def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
-    from sqa.run import folder as folders
+    from sqa.run import saving
 
-    before = folders.stages_of(runs / result.config.name)
-    folder = folders.save(result, runs)
+    before = saving.stages_of(runs / result.config.name)
+    folder = saving.save(result, runs)
     changed = [name for name, key in result.keys.items() if before.get(name, key) != key]
     if changed:
         print(
@@ -116,9 +116,9 @@ def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
         )
     for name, reason in result.refusals.items():
         print(f"sqa: {name}: no value: {reason}", file=sys.stderr)
-    print(f"sqa: {len(result.questions)} questions; report in {folder / folders.REPORT}", file=sys.stderr)
-    rows = folders.report_rows(result)
-    print_table(folders.REPORT_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
+    print(f"sqa: {len(result.questions)} questions; report in {folder / saving.REPORT}", file=sys.stderr)
+    rows = saving.report_rows(result)
+    print_table(saving.REPORT_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
 
 
 def _show_stages(result: RunResult, as_json: bool) -> None:

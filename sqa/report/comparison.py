@@ -20,10 +20,10 @@ from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
 from sqa.report.plots import COLOURS, canvas, save, style
 from sqa.report.tables import latex_escaped
-from sqa.run import folder as folders
-from sqa.run import paired
-from sqa.run.folder import RunFolder, tsv
+from sqa.run import paired, saving
+from sqa.run.folder import RunFolder
 from sqa.run.paired import COMPARISON_HEADER, ComparisonRow
+from sqa.run.saving import tsv
 
 if TYPE_CHECKING:
     from sqa.report.plots import Axes
@@ -64,7 +64,7 @@ def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) ->
 
 
 def compare_all(
-    runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = folders.RESAMPLES
+    runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = saving.RESAMPLES
 ) -> tuple[list[Pair], list[str]]:
     """Every two runs by every metric (none given: all), by metric; and a note for each metric left out.
 

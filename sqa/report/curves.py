@@ -13,7 +13,7 @@ from sqa.metrics import curve_fit
 from sqa.metrics.curve import CURVES, AnyCurve, is_file_name, read_curve
 from sqa.metrics.curve_fit import GRID, FitConfig, Fitted
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, save, style
-from sqa.run.folder import tsv
+from sqa.run.saving import tsv
 
 Band = tuple[np.ndarray, np.ndarray]  # lower and upper end at GRID, (101,) each
 _LINES = ("--", ":")  # of the published curves

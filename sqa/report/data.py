@@ -19,10 +19,11 @@ from sqa.files.atomic import file_digest
 from sqa.files.records import parse_json
 from sqa.files.store import digest
 from sqa.run import folder as runs
-from sqa.run import paired
+from sqa.run import paired, saving
 from sqa.run.config import ComponentConfig, RunConfig, to_mapping
-from sqa.run.folder import ReportRow, RunFolder
+from sqa.run.folder import RunFolder
 from sqa.run.paired import ComparisonRow
+from sqa.run.saving import ReportRow
 
 _MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that are shown without their key
 _TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
@@ -140,10 +141,10 @@ def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[
 
 
 def _read(folder: Path, label: str) -> Reported:
-    if folder.is_dir() and (folder / runs.CONFIG).is_file() and not (folder / runs.REPORT).is_file():
-        raise ConfigError(f"{folder}: an unfinished run (no {runs.REPORT}); `sqa run` with its config finishes it")
+    if folder.is_dir() and (folder / saving.CONFIG).is_file() and not (folder / saving.REPORT).is_file():
+        raise ConfigError(f"{folder}: an unfinished run (no {saving.REPORT}); `sqa run` with its config finishes it")
     saved = runs.read(folder)
-    rows = read_rows(folder / runs.REPORT)
+    rows = read_rows(folder / saving.REPORT)
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(folder, saved.stages, label)
@@ -168,11 +169,11 @@ def read_rows(path: Path) -> dict[str, ReportRow]:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error}); run the config again") from error
-    if lines[0].split("\t") != list(runs.REPORT_HEADER):
+    if lines[0].split("\t") != list(saving.REPORT_HEADER):
         raise DataError(f"{path}:1: not the header of a report; run the config again")
     rows: dict[str, ReportRow] = {}
     for number, line in enumerate(lines[1:], start=2):
-        cells = line.split("\t", len(runs.REPORT_HEADER) - 1)
+        cells = line.split("\t", len(saving.REPORT_HEADER) - 1)
         try:
             metric, value, low, high, n, unit, signature = cells
             row = ReportRow(metric, _number(value), _number(low), _number(high), int(n), unit, signature)

@@ -21,8 +21,9 @@ from sqa.core.significance import Interval
 from sqa.metrics.curve import curve_named
 from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k
-from sqa.run.folder import ReportRow, open_run
+from sqa.run.folder import open_run
 from sqa.run.parts import Parts
+from sqa.run.saving import ReportRow
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace

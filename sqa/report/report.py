@@ -33,8 +33,8 @@ from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
 from sqa.report.plots import Drawn
 from sqa.run.config import to_mapping
-from sqa.run.folder import RESAMPLES, ReportRow
 from sqa.run.paired import ComparisonRow
+from sqa.run.saving import RESAMPLES, ReportRow
 
 DEFAULT_OUTPUT = "report"  # in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"

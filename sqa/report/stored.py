@@ -12,6 +12,7 @@ from sqa.files.atomic import held as locked
 from sqa.files.records import parse_json
 from sqa.files.store import OLDER, Store
 from sqa.run import folder as folders
+from sqa.run import saving
 from sqa.run.config import to_mapping
 
 COMPONENTS = {"translate": "translator", "guess": "guesser", "buzz": "buzzer"}  # stage -> key of a run's config
@@ -67,7 +68,7 @@ def holdings(runs: Path) -> list[Held]:
 def summaries(runs: Path) -> dict[str, Mapping[str, Any]]:
     """Folder name -> run.json of every finished run.  A damaged one: DataError."""
     summaries_by_name = {}
-    for path in sorted(runs.glob(f"*/{folders.SUMMARY}")):
+    for path in sorted(runs.glob(f"*/{saving.SUMMARY}")):
         try:
             summary = parse_json(path.read_bytes())
             dict(summary["stages"])

@@ -22,9 +22,10 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
-from sqa.run.folder import CONFIG, REPORT, SUMMARY, RunFolder, read
+from sqa.run.folder import RunFolder, read
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, Work
+from sqa.run.saving import CONFIG, REPORT, SUMMARY
 
 COMPONENTS = 24  # kept by a process: models of current runs, not of a thousand earlier ones
 WORKS = 32  # runs whose plans are kept, with their components
@@ -71,7 +72,7 @@ class Workshop:
         return work
 
     def finished(self, config: RunConfig, folder: Path) -> RunFolder | None:
-        """The folder of a run as `sqa.run.folder.save` would write it now, read back; None if the run must be made.
+        """The folder of a run as `sqa.run.saving.save` would write it now, read back; None if the run must be made.
 
         It must have this very config, its stages the keys that its components have here, and the store all blocks.  A
         run with metrics of texts is always made: their models are not in the keys of its stages.

@@ -15,7 +15,7 @@ from typing import Any
 from sqa.core import progress as progress_bars
 from sqa.files.store import Store
 from sqa.run import folder as folders
-from sqa.run import pipeline
+from sqa.run import pipeline, saving
 from sqa.run.config import RunConfig
 from sqa.run.overrides import Override
 from sqa.run.parts import Parts
@@ -29,7 +29,7 @@ class Swept:
 
     chosen: tuple[Override, ...]
     folder: Path
-    rows: tuple[folders.ReportRow, ...]  # its report
+    rows: tuple[saving.ReportRow, ...]  # its report
     refusals: dict[str, str]  # metric -> why it has no value
 
     def values(self) -> dict[str, float | None]:
@@ -48,11 +48,11 @@ def run_all(
     parts, store = Parts(), Store(runs)
     for chosen, config in combinations:
         result = pipeline.run(config, store, parts=parts, progress=progress)
-        yield _swept(chosen, folders.save(result, runs), result)
+        yield _swept(chosen, saving.save(result, runs), result)
 
 
 def _swept(chosen: tuple[Override, ...], folder: Path, result: pipeline.RunResult) -> Swept:
-    return Swept(chosen, folder, tuple(folders.report_rows(result)), dict(result.refusals))
+    return Swept(chosen, folder, tuple(saving.report_rows(result)), dict(result.refusals))
 
 
 def _spread(

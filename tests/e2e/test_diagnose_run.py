@@ -18,7 +18,7 @@ from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
 from sqa.diagnose.scores import WordScores
 from sqa.files.store import Store
-from sqa.run import folder as runs
+from sqa.run import saving
 from sqa.run.config import load_run
 from sqa.run.folder import open_run
 from sqa.run.pipeline import run
@@ -41,7 +41,7 @@ def make(folder: Path, records: list[dict] | None = None, **parts: object) -> Pa
     config["metrics"] = ["al"]
     (folder / "r.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     result = run(load_run(folder / "r.yaml"), Store(folder / "runs"), progress=False)
-    return runs.save(result, folder / "runs")
+    return saving.save(result, folder / "runs")
 
 
 def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,10 @@ from sqa.core.errors import ConfigError
 from sqa.data import perturb
 from sqa.files.store import Store
 from sqa.run.config import load_run, run_from_mapping, to_mapping
-from sqa.run.folder import read, save
+from sqa.run.folder import read
 from sqa.run.paired import compare
 from sqa.run.pipeline import RunResult, run
+from sqa.run.saving import save
 from sqa_services.board.sqa_task import QuestionData, question_of
 
 PARTS = '''

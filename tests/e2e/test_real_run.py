@@ -9,7 +9,7 @@ import pytest
 
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
-from sqa.run import folder as runs
+from sqa.run import saving
 from sqa.run.config import RunConfig, load_run, run_from_mapping, with_limit
 from sqa.run.pipeline import RunResult, run
 
@@ -47,7 +47,7 @@ def test_the_shipped_example_runs_twice_to_the_same_bytes(tmp_path: Path) -> Non
     config = with_limit(load_run(ROOT / "configs" / "mini_es_wait6_bm25.yaml"), 4)
     seen = []
     for name in ("first", "second"):
-        folder = runs.save(run(config, Store(tmp_path / name), progress=False), tmp_path / name)
+        folder = saving.save(run(config, Store(tmp_path / name), progress=False), tmp_path / name)
         seen.append(
             {
                 p.relative_to(tmp_path / name): p.read_bytes()

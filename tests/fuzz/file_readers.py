@@ -61,7 +61,7 @@ from sqa.metrics.quality.text_metric import Segment
 from sqa.report.data import read_rows
 from sqa.run.config import load, load_run
 from sqa.run.folder import read as read_folder
-from sqa.run.folder import save
+from sqa.run.saving import save
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
 from sqa_services.protocols.iwslt.journal import Journal

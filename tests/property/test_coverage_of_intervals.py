@@ -16,7 +16,7 @@ from sqa.core.differences import compare
 from sqa.core.significance import bca, bootstrap, bootstrap_weights
 from sqa.core.types import Floats
 from sqa.metrics import build
-from sqa.run.folder import RESAMPLES
+from sqa.run.saving import RESAMPLES
 
 TRIALS, LEVEL = 2000, 0.95
 BAND = 3 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)  # three deviations of a share of trials

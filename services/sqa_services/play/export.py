@@ -28,8 +28,7 @@ from sqa.files.atomic import write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint
 from sqa.metrics.qa import ExpectedWins
 from sqa.report.data import run_names
-from sqa.run import folder as folders
-from sqa.run import pipeline
+from sqa.run import pipeline, saving
 from sqa.run.config import ComponentConfig, RunConfig
 from sqa.run.folder import read
 from sqa.run.parts import Parts
@@ -226,7 +225,7 @@ def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping
                 if not store.has(stage, index):
                     store.write(stage, index, tables[name](block))
     result = RunResult(config, [trace.question for trace in traces], whole, store, built, None)
-    return folders.save(result, runs)
+    return saving.save(result, runs)
 
 
 def _blocks(traces: Sequence[QuestionTrace]) -> Iterable[Sequence[QuestionTrace]]:

@@ -18,7 +18,7 @@ from sqa.files.atomic import write_text
 from sqa.files.store import Store, blocks_of
 from sqa.report.data import run_names
 from sqa.run import folder as folders
-from sqa.run import pipeline
+from sqa.run import pipeline, saving
 from sqa.run.config import DatasetConfig, RunConfig
 from sqa.run.folder import FinishedRun, RunFolder
 from sqa.run.parts import Parts
@@ -121,4 +121,4 @@ def made_for_game(config: RunConfig, questions: Sequence[Question], folder: Path
     """Let a config's model translate these questions now; the run that it makes lies in `folder`."""
     config = replace(config, dataset=write_questions(folder / QUESTIONS, questions), quality=())
     result = pipeline.run(config, Store(folder), parts=parts, progress=False)
-    return PlayedRun(config.name, folders.read(folders.save(result, folder)), parts)
+    return PlayedRun(config.name, folders.read(saving.save(result, folder)), parts)

@@ -18,7 +18,7 @@ from stand_ins.http_server import serving_app
 from sqa.core.paths import CONFIGS
 from sqa.files.store import Store
 from sqa.run import folder as folders
-from sqa.run import paired
+from sqa.run import paired, saving
 from sqa.run.config import load_run, with_limit
 from sqa.run.pipeline import run
 from sqa_services.play import server as servers
@@ -58,7 +58,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> PlayedRun:
     runs = tmp_path_factory.mktemp("runs")
     config = with_limit(load_run(CONFIGS / "mini_es_wait6_bm25.yaml"), 14)
     result = run(config, Store(runs), progress=False)
-    return PlayedRun("wait6", folders.read(folders.save(result, runs)))
+    return PlayedRun("wait6", folders.read(saving.save(result, runs)))
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from sqa.diagnose.alignment import SEEDS, Alignment
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import step_errors
 from sqa.files.yaml_reader import read_yaml
-from sqa.run import folder as folders
+from sqa.run import saving
 
 KS = [3, 6, "full"]
 LIMIT = 6
@@ -201,7 +201,7 @@ def test_correlation(folder, runs, capsys):
     report = rows(runs / f"ablation-mini-es-wait-k-6-bm25-limit{LIMIT}" / "report.tsv")
     for line in report:  # every metric of the runs is there, with the runs' own numbers
         results = [v for v in values if (v["translator"], v["k"], v["metric"]) == ("wait-k", "6", line["metric"])]
-        assert [v["value"] for v in results] == [line["value"]] * (line["unit"] not in folders.COUNTED)
+        assert [v["value"] for v in results] == [line["value"]] * (line["unit"] not in saving.COUNTED)
     taus = rows(made / "correlation_tau.csv")
     [tau] = [t for t in taus if (t["metric"], t["with"]) == ("ew", "bleu")]
     of = {

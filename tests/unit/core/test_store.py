@@ -179,7 +179,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from sqa.run.config import load_run
 from sqa.run.pipeline import run
-from sqa.run.folder import save
+from sqa.run.saving import save
 from sqa.files.store import read_emissions, Store
 sys.stdin.readline()
 for number in range({rounds}):

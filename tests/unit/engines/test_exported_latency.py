@@ -14,8 +14,8 @@ from sqa.metrics import build
 from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
 from sqa.metrics.latency_log import LogOptions, main, score
 from sqa.run.config import run_from_mapping
-from sqa.run.folder import save
 from sqa.run.pipeline import run
+from sqa.run.saving import save
 
 NAMES = [name for name in SIMULEVAL_1_1.formulas if FORMULAS[name].of_runs]
 RUNS: list[tuple[str, dict[str, Any]]] = [

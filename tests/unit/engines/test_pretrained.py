@@ -26,7 +26,7 @@ from sqa.files.hub import find_model
 from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.quality.comet import CometConfig
 from sqa.run.config import run_from_mapping
-from sqa.run.folder import hub_models
+from sqa.run.saving import hub_models
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city of the north .", "Una ciudad"]
 NEW = 14  # pieces written at most

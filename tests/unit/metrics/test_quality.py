@@ -22,7 +22,7 @@ from sqa.files.store import Store
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 from sqa.run import folder as runs
-from sqa.run import paired
+from sqa.run import paired, saving
 from sqa.run.config import QualityConfig, RunConfig, load, load_run, run_from_mapping, to_mapping
 from sqa.run.pipeline import Parts, RunResult
 from sqa.run.quality_stage import CHUNK, score_texts
@@ -41,8 +41,8 @@ def done(tmp_path: Path, parts: Parts | None = None, n: int = 6, **changes: obje
     return small_run(tmp_path, n, parts, **{"metrics": ["ew", "bleu"]} | changes)
 
 
-def rows_of(result: RunResult) -> dict[str, runs.ReportRow]:
-    return {row.metric: row for row in runs.report_rows(result)}
+def rows_of(result: RunResult) -> dict[str, saving.ReportRow]:
+    return {row.metric: row for row in saving.report_rows(result)}
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ def test_a_score_stands_beside_bleu_with_its_interval(tmp_path: Path) -> None:
     assert (row.value, row.low, row.high, row.n, row.unit) == (1.0, 1.0, 1.0, 6, "mean score")
     assert re.fullmatch(r"overlap\|segment:question\|version:1\|source:[0-9a-f]{16}", row.signature)
     assert list(rows_of(result))[:3] == ["ew", "bleu", "overlap"]
-    folder = runs.save(result, tmp_path / "runs")
+    folder = saving.save(result, tmp_path / "runs")
     saved = runs.read(folder)
     assert saved.stats["overlap"].tolist() == [[1.0, 1.0]] * 6
     assert saved.config == load_run(folder / "config.yaml") == result.config
@@ -190,7 +190,7 @@ def test_what_cannot_be_computed_is_said_and_is_no_number(tmp_path: Path, qualit
     assert (row.value, row.low, row.high) == (None, None, None)
     assert row.signature.startswith(f"not computed: {reason}") and "\n" not in row.signature
     assert result.refusals[name].startswith(reason) and name not in result.stats
-    folder = runs.save(result, tmp_path / "runs")
+    folder = saving.save(result, tmp_path / "runs")
     [line] = [line for line in (folder / "report.tsv").read_text().splitlines() if line.startswith(f"{name}\t")]
     assert line.split("\t")[1:4] == ["n/a"] * 3 and line.split("\t")[-1].startswith(f"not computed: {reason}")
     assert name not in runs.read(folder).stats
@@ -219,7 +219,7 @@ def test_an_external_program_scores_a_run(tmp_path: Path) -> None:
     bleu, external = rows["bleu"], rows[f"external:{Path(sys.executable).name}"]
     assert (external.value, external.low, external.high) == pytest.approx((bleu.value, bleu.low, bleu.high), abs=1e-9)
     assert external.unit == "score" and "|files:" in external.signature
-    compared, notes = paired.compare(*(runs.read(runs.save(r, tmp_path / "runs")) for r in (a, b)), n_resamples=20)
+    compared, notes = paired.compare(*(runs.read(saving.save(r, tmp_path / "runs")) for r in (a, b)), n_resamples=20)
     by_name = {row.metric: row for row in compared}
     assert not notes and by_name[external.metric].diff == by_name["bleu"].diff
 
@@ -315,7 +315,7 @@ def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path
     quality = [{"scores": {"file": f"{tmp_path}/{{run}}.txt", "name": "human", "made_by": "us"}}]
     a, b = (done(tmp_path, name=name, quality=quality) for name in "ab")
     assert [rows_of(r)["human"].value for r in (a, b)] == [3.5, 2.0]
-    compared, _ = paired.compare(*(runs.read(runs.save(x, tmp_path / "runs")) for x in (a, b)), n_resamples=20)
+    compared, _ = paired.compare(*(runs.read(saving.save(x, tmp_path / "runs")) for x in (a, b)), n_resamples=20)
     [row] = [row for row in compared if row.metric == "human"]
     assert (row.a, row.b, row.diff, row.n) == (3.5, 2.0, 1.5, 6)
 

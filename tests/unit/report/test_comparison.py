@@ -11,6 +11,7 @@ from small_runs import small_run
 
 from sqa.report import comparison
 from sqa.run import folder as runs
+from sqa.run import saving
 
 NAMES = ("a", "b_2", "c")
 
@@ -24,7 +25,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> list[runs.RunFolder]:
         translator = {"name": "doubles:build_translator", "k": k}
         guesser = {"name": "doubles:build_guesser", "pages": list(pages)}
         parts = {"translator": translator, "guesser": guesser, "buzzer": None, "metrics": ["al", "accuracy", "mrr"]}
-        saved.append(runs.read(runs.save(small_run(folder, 8, name=name, **parts), folder / "out")))
+        saved.append(runs.read(saving.save(small_run(folder, 8, name=name, **parts), folder / "out")))
     return saved
 
 

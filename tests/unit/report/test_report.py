@@ -26,7 +26,7 @@ from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
 from sqa.report.report import main
 from sqa.run import folder as runs
-from sqa.run import paired
+from sqa.run import paired, saving
 
 METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 
@@ -84,7 +84,7 @@ def test_the_scores_are_those_of_the_runs_own_reports(report: Path, sweep: list[
     assert header == ["metric", "unit", "`wait1`", "`wait3`", "`wait6`"]
     shown = {row[0].strip("`"): row[2:] for row in rows}
     for index, folder in enumerate(sweep):
-        for metric, row in read_rows(folder / runs.REPORT).items():
+        for metric, row in read_rows(folder / saving.REPORT).items():
             if row.unit == "0-1":
                 assert shown[metric][index] == f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
             elif row.unit == "questions":
@@ -114,7 +114,7 @@ def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -
     questions = sweep[0].parents[1] / "questions.jsonl"
     assert hashlib.sha256(questions.read_bytes()).hexdigest() in section(text, "## Data")
     assert runs.read(sweep[0]).dataset in section(text, "## Data")
-    summary = json.loads((sweep[1] / runs.SUMMARY).read_text())
+    summary = json.loads((sweep[1] / saving.SUMMARY).read_text())
     for signature in summary["signatures"].values():
         assert f"`{signature}`" in section(text, "## Signatures")
     key = summary["stages"]["translate"]
@@ -127,11 +127,11 @@ def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -
 def test_what_is_not_computed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quality = [{"comet": {"model": "nowhere/such-a-model"}}]
     run = make(tmp_path, "nobody", guesser=None, buzzer=None, metrics=["ew", "bleu", "al"], quality=quality)
-    (run / runs.TIMES).write_text("{}")  # as where all stages were in the store already
+    (run / saving.TIMES).write_text("{}")  # as where all stages were in the store already
     main([run], tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text()
     gaps = section(text, "## Not computed, and why")
-    reason = json.loads((run / runs.SUMMARY).read_text())["refusals"]["comet"]
+    reason = json.loads((run / saving.SUMMARY).read_text())["refusals"]["comet"]
     assert plain(reason) in gaps
     assert "`all question answering` (every run): the config names no guesser." in gaps
     assert "`ew` (every run): no guesser ran on q0." in gaps
@@ -204,7 +204,7 @@ def test_the_drawn_numbers_lie_beside_the_figures(report: Path, sweep: list[Path
         rows = list(csv.DictReader(file))
     assert [row["k"] for row in rows if row["metric"] == "ew"] == ["1", "3", "6"]
     assert {row["series"] for row in rows} == {"doubles:build_translator"}
-    expected = read_rows(sweep[1] / runs.REPORT)["oracle-ew"]
+    expected = read_rows(sweep[1] / saving.REPORT)["oracle-ew"]
     [drawn] = [row for row in rows if (row["run"], row["metric"]) == ("wait3", "oracle-ew")]
     assert float(drawn["value"]) == expected.value
     with (report / "over_lag.csv").open(newline="") as file:
@@ -251,9 +251,9 @@ def test_texts_of_runs_never_become_markup(tmp_path: Path) -> None:
     name = "_a|b`<img src=x onerror=alert(1)> $x$ **c** &amp; [d](e)"
     run = make(tmp_path, name, **METRICS)
     second = make(tmp_path, f"{name}2", k=2, **METRICS)
-    summary = json.loads((run / runs.SUMMARY).read_text())
+    summary = json.loads((run / saving.SUMMARY).read_text())
     summary["refusals"]["dal"] = f"{EVIL}\n## {EVIL} | `x` \x1b[31m"
-    (run / runs.SUMMARY).write_text(json.dumps(summary))
+    (run / saving.SUMMARY).write_text(json.dumps(summary))
     main([run, second], tmp_path / "report")
     text = (tmp_path / "report" / "report.html").read_text()
     elements = Elements(text)
@@ -296,13 +296,13 @@ def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Pa
 @pytest.mark.parametrize(
     ("file", "broken", "message"),
     [
-        (runs.REPORT, None, r"an unfinished run \(no report\.tsv\)"),
-        (runs.REPORT, "nothing\n", r"report\.tsv:1: not the header"),
-        (runs.REPORT, "HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
-        (runs.REPORT, "HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
-        (runs.REPORT, "HEADER\new\tmany\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: not a line"),
+        (saving.REPORT, None, r"an unfinished run \(no report\.tsv\)"),
+        (saving.REPORT, "nothing\n", r"report\.tsv:1: not the header"),
+        (saving.REPORT, "HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
+        (saving.REPORT, "HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
+        (saving.REPORT, "HEADER\new\tmany\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: not a line"),
         (
-            runs.SUMMARY,
+            saving.SUMMARY,
             '{"refusals": ["ew"]}',
             r"damaged \(expected .* texts by metric as signatures and as refusals\)",
         ),
@@ -312,10 +312,10 @@ def test_a_damaged_run(tmp_path: Path, file: str, broken: str | None, message: s
     path = make(tmp_path, "broken") / file
     if broken is None:
         path.unlink()
-    elif file == runs.SUMMARY:
+    elif file == saving.SUMMARY:
         path.write_text(json.dumps(json.loads(path.read_text()) | json.loads(broken)))
     else:
-        path.write_text(broken.replace("HEADER", "\t".join(runs.REPORT_HEADER)))
+        path.write_text(broken.replace("HEADER", "\t".join(saving.REPORT_HEADER)))
     with pytest.raises((ConfigError, DataError), match=message) as error:
         main([path.parent], tmp_path / "report")
     assert len(str(error.value).splitlines()) == 1
@@ -331,7 +331,7 @@ def test_a_run_from_another_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
     run = make(tmp_path, "damaged")
-    key = json.loads((run / runs.SUMMARY).read_text())["stages"]["guess"]
+    key = json.loads((run / saving.SUMMARY).read_text())["stages"]["guess"]
     (run.parent / "store" / "guess" / key / "manifest.json").write_text("{}")
     [reported] = read_runs([run])
     [gap] = reported.gaps

@@ -14,6 +14,7 @@ from sqa.core.errors import DataError
 from sqa.files.store import Store
 from sqa.report import stored
 from sqa.run import folder as folders
+from sqa.run import saving
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import run
 
@@ -30,7 +31,7 @@ def make(runs: Path, name: str, guesser: dict | None = None, **changes: object) 
     dataset = {"name": "mini-es", "limit": 2}
     mapping = {"name": name, "dataset": dataset, "translator": "fixed", "guesser": guesser or toy(runs)}
     config = run_from_mapping(mapping | {"buzzer": "oracle", "metrics": ["ew"]} | changes)
-    return folders.save(run(config, Store(runs), progress=False), runs)
+    return saving.save(run(config, Store(runs), progress=False), runs)
 
 
 def parts(folder: Path) -> dict[str, set[str]]:
@@ -81,12 +82,12 @@ def test_data_code_weights_and_version_are_told_apart(tmp_path: Path, monkeypatc
     monkeypatch.setattr(bm25.Bm25Guesser, "fingerprint", lambda self: "edited")
     assert parts(make(tmp_path, "edited", guesser))["guess"] == {"its code"}
     monkeypatch.setattr(bm25.Bm25Guesser, "fingerprint", lambda self: "edited again")
-    monkeypatch.setattr(folders, "__version__", "9.9")
+    monkeypatch.setattr(saving, "__version__", "9.9")
     assert parts(make(tmp_path, "version", guesser))["guess"] == {"version of sqa"}
 
 
 def test_a_damaged_run_is_named(tmp_path: Path) -> None:
-    path = make(tmp_path, "a") / folders.SUMMARY
+    path = make(tmp_path, "a") / saving.SUMMARY
     path.write_text("{}")
     with pytest.raises(DataError, match=r"a/run\.json: damaged"):
         stored.holdings(tmp_path)

@@ -21,9 +21,10 @@ from sqa.files.shared import Objects, SharedFolder, shared
 from sqa.files.store import Store
 from sqa.run.blocks import Workshop
 from sqa.run.config import RunConfig, to_mapping
-from sqa.run.folder import pack, save, unpack
+from sqa.run.folder import pack, unpack
 from sqa.run.parts import Parts
 from sqa.run.pipeline import run
+from sqa.run.saving import save
 from sqa.run.scheduler import SlurmConfig, current, parse, scheduled
 
 KILLED = """

@@ -15,7 +15,7 @@ from own_layouts import played
 from sqa.core.errors import SqaError
 from sqa.data import perturb
 from sqa.data.datasets import load_questions
-from sqa.run.folder import save
+from sqa.run.saving import save
 
 CASES = int(os.environ.get("SQA_OWN_CASES", "6"))  # random answers of each method
 SEED = int(os.environ.get("SQA_OWN_SEED", "20261123"))

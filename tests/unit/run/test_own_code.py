@@ -22,9 +22,10 @@ from sqa.core.own import worlds
 from sqa.core.own.code import Code
 from sqa.core.registry import GUESSERS, NoKeys
 from sqa.run.config import ComponentConfig
-from sqa.run.folder import read, save
+from sqa.run.folder import read
 from sqa.run.paired import compare
 from sqa.run.parts import Parts
+from sqa.run.saving import save
 
 CASES = int(os.environ.get("SQA_OWN_CASES", "12"))  # of random projects
 SEED = int(os.environ.get("SQA_OWN_SEED", "20261123"))

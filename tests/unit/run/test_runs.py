@@ -17,7 +17,7 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import SCORES
 from sqa.files.store import read_table
 from sqa.run import folder as runs
-from sqa.run import paired
+from sqa.run import paired, saving
 from sqa.run.config import ComponentConfig, load_run
 from sqa.run.pipeline import RunResult
 
@@ -29,11 +29,11 @@ def result(tmp_path: Path, name: str = "t", k: int = 1, n: int = 6, **changes: o
 
 
 def saved(tmp_path: Path, *names: str, **changes: Any) -> runs.RunFolder:
-    return runs.read(runs.save(result(tmp_path, *names, **changes), tmp_path / "runs"))
+    return runs.read(saving.save(result(tmp_path, *names, **changes), tmp_path / "runs"))
 
 
 def test_the_report(tmp_path: Path) -> None:
-    rows = {row.metric: row for row in runs.report_rows(result(tmp_path))}
+    rows = {row.metric: row for row in saving.report_rows(result(tmp_path))}
     assert list(rows) == [*METRICS, "empty-questions", "empty-sentences", "unknown-pages"]
     accuracy = rows["accuracy"]
     assert accuracy.value == pytest.approx(4 / 6)
@@ -46,10 +46,10 @@ def test_the_report(tmp_path: Path) -> None:
 
 def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path: Path) -> None:
     done = result(tmp_path)
-    folder = runs.save(done, tmp_path / "runs")
+    folder = saving.save(done, tmp_path / "runs")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.npz", "times.json"}
-    runs.save(result(tmp_path), tmp_path / "runs")
+    saving.save(result(tmp_path), tmp_path / "runs")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert set(json.loads(before["times.json"])) == set(done.stages)
     again = runs.read(folder)
@@ -63,18 +63,18 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path: Path) -> 
 def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqa.files.hub.commit_of", lambda name, revision: f"{name} at {revision}")
     done = result(tmp_path)
-    assert "models" not in json.loads((runs.save(done, tmp_path / "runs") / "run.json").read_text())
+    assert "models" not in json.loads((saving.save(done, tmp_path / "runs") / "run.json").read_text())
     pretrained = ComponentConfig("pretrained", PretrainedConfig("some/model", revision="v1", download=True))
     done = replace(done, config=replace(done.config, translator=pretrained))
-    models = json.loads((runs.save(done, tmp_path / "runs") / "run.json").read_text())["models"]
+    models = json.loads((saving.save(done, tmp_path / "runs") / "run.json").read_text())["models"]
     assert models == {"some/model": "some/model at v1"}
 
 
 def test_a_refused_metric_has_no_number(tmp_path: Path) -> None:
     done = result(tmp_path, guesser=None, buzzer=None)
-    rows = {row.metric: row for row in runs.report_rows(done)}
+    rows = {row.metric: row for row in saving.report_rows(done)}
     assert rows["ew"].cells()[1:4] == ["n/a"] * 3
-    assert set(runs.read(runs.save(done, tmp_path / "runs")).stats) == {"bleu", "al"}
+    assert set(runs.read(saving.save(done, tmp_path / "runs")).stats) == {"bleu", "al"}
 
 
 def test_comparing_gives_paired_differences(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_other_questions_cannot_be_compared(tmp_path: Path) -> None:
 def test_what_is_no_run_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is not the folder of a finished run \(no config.yaml\)"):
         runs.read(tmp_path)
-    folder = runs.save(result(tmp_path), tmp_path / "runs")
+    folder = saving.save(result(tmp_path), tmp_path / "runs")
     stats = folder / "stats.npz"
     stats.write_bytes(stats.read_bytes()[:99])
     with pytest.raises(DataError, match="truncated or damaged"):
@@ -138,7 +138,7 @@ def test_what_is_no_run_folder(tmp_path: Path) -> None:
 
 
 def test_the_statistics_of_an_earlier_version_are_read(tmp_path: Path) -> None:
-    folder = runs.save(result(tmp_path), tmp_path / "runs")
+    folder = saving.save(result(tmp_path), tmp_path / "runs")
     now = runs.read(folder)
     table = read_table(folder / "stats.npz", SCORES, {})
     (folder / "stats.npz").unlink()
@@ -148,7 +148,7 @@ def test_the_statistics_of_an_earlier_version_are_read(tmp_path: Path) -> None:
 
 
 def test_a_signature_without_statistics_is_damage(tmp_path: Path) -> None:
-    folder = runs.save(result(tmp_path), tmp_path / "runs")
+    folder = saving.save(result(tmp_path), tmp_path / "runs")
     summary = json.loads((folder / "run.json").read_text())
     summary["signatures"]["bleuu"] = "x"
     (folder / "run.json").write_text(json.dumps(summary))

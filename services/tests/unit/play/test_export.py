@@ -14,6 +14,7 @@ from sqa.cli.app import app
 from sqa.core.errors import DataError
 from sqa.files.store import Store
 from sqa.run import folder as folders
+from sqa.run import saving
 from sqa.run.config import load_run
 from sqa.run.pipeline import run
 from sqa_services.play.export import export
@@ -103,7 +104,7 @@ def test_the_config_of_a_person_makes_the_same_run(book: Journal, tmp_path: Path
     [row] = export(book, tmp_path, [book.players()[0][0]])
     before = (row.folder / "report.tsv").read_bytes()
     shutil.rmtree(row.folder.parent / "store")
-    folders.save(run(load_run(row.folder / "config.yaml"), Store(row.folder.parent), progress=False), row.folder.parent)
+    saving.save(run(load_run(row.folder / "config.yaml"), Store(row.folder.parent), progress=False), row.folder.parent)
     assert (row.folder / "report.tsv").read_bytes() == before
 
 
