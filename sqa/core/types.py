@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+# languages written without blanks: a character is a word, a run of Latin ones too
+BY_CHARACTER = frozenset(("ja", "zh"))
 # of a trace's columns with 16 bits: sentences of a question, words that a step takes back
 GREATEST_SMALL = 2**15 - 1
 

@@ -20,8 +20,7 @@ from typing import NamedTuple
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.core.types import GREATEST_SMALL, Question
-from sqa.data import sentences
+from sqa.core.types import BY_CHARACTER, GREATEST_SMALL, Question
 from sqa.files import records
 
 MINI = DATA / "mini" / "questions.json"
@@ -172,11 +171,16 @@ def _question(
     where: str, *, id: str, dataset: str, language: object, source: object, reference: object, page: object
 ) -> Question:
     """A validated question; `where` names file and record in the error."""
-    split = isinstance(source, list)
-    if not isinstance(language, str) or not (language in sentences.LANGUAGES or (split and _CODE.fullmatch(language))):
-        allowed = " ".join(sorted(sentences.LANGUAGES))
-        problem = "expected a code of two or three letters" if split else f"expected one of {allowed}"
-        hint = "" if split else "; in any other language give `source` as a list of sentences"
+    problem, hint = "", ""
+    if not isinstance(source, list):
+        from sqa.data.sentences import LANGUAGES
+
+        if not isinstance(language, str) or language not in LANGUAGES:
+            problem = f"expected one of {' '.join(sorted(LANGUAGES))}"
+            hint = "; in any other language give `source` as a list of sentences"
+    elif not isinstance(language, str) or not _CODE.fullmatch(language):
+        problem = "expected a code of two or three letters"
+    if problem or not isinstance(language, str):
         raise DataError(f"{where}.language: {problem}, got {language!r}{hint}")
     title = answers.canonical(records.text_of(where, "page", page))
     if wrong := answers.unwritable(title):
@@ -196,14 +200,18 @@ def _question(
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
     """The sentences of a text, or of a list that is one sentence an item already; at least one."""
     if isinstance(value, list):
-        texts = (
-            sentences.spaced(records.text_of(where, f"{field}[{i}]", item), language) for i, item in enumerate(value)
-        )
+        texts = [records.text_of(where, f"{field}[{i}]", item) for i, item in enumerate(value)]
+        if language in BY_CHARACTER:
+            from sqa.data.sentences import spaced
+
+            texts = [spaced(text, language) for text in texts]
         parts = tuple(tuple(text.split()) for text in texts)
         if not all(parts):
             raise DataError(f"{where}.{field}: sentence {parts.index(())} is empty")
     else:
-        parts = sentences.split(records.text_of(where, field, value), language)
+        from sqa.data.sentences import split
+
+        parts = split(records.text_of(where, field, value), language)
     if not parts:
         raise DataError(f"{where}.{field}: a question needs at least one sentence, this one has none")
     if len(parts) > GREATEST_SMALL:

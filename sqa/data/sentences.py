@@ -11,13 +11,14 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from sqa.core.types import BY_CHARACTER
+
 if TYPE_CHECKING:
     from sentence_splitter import SentenceSplitter
 
 SPLIT = frozenset(
     "ca cs da de el en es fi fr hu is it lt lv nl no pl pt ro ru sk sl sv tr".split()
 )  # what sentence-splitter 1.4 has abbreviations for
-BY_CHARACTER = frozenset(("ja", "zh"))  # written without blanks: a character is a word, a run of Latin ones too
 LANGUAGES = SPLIT | BY_CHARACTER
 
 _ROMAN = re.compile(r"[IVXLC]+[.,;:]?$")
