@@ -21,8 +21,8 @@ from buzzers.learnt import N_GUESSES, WIDTHS, all_features
 from buzzers.threshold import signals
 from sqa.core.answers import is_right
 from sqa.core.errors import Count, Share, checked
-from sqa.core.interfaces import guesses_per_word
 from sqa.core.registry import GUESSERS
+from sqa.core.types import guesses_per_word
 from sqa.data.folds import Half
 from sqa.data.texts import Tossup
 from sqa.files.atomic import write_bytes

@@ -41,8 +41,7 @@ from sqa.run.scheduler import Scheduler, current
 from sqa.run.spread import Job, spread
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import BuiltMetric
-    from sqa.core.types import Question
+    from sqa.core.types import BuiltMetric, Question
     from sqa.run.parts import Parts
 
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another

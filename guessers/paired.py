@@ -18,9 +18,8 @@ from tqdm import tqdm
 from guessers.evaluate import DATASETS, built, rank_of
 from sqa.core.differences import Comparison, compare
 from sqa.core.errors import returns_exit_code
-from sqa.core.interfaces import guesses_per_word
 from sqa.core.significance import Resampled
-from sqa.core.types import Question
+from sqa.core.types import Question, guesses_per_word
 from sqa.data.datasets import load_questions
 from sqa.metrics.curve import CURVES
 from sqa.metrics.qa import Accuracy, OracleExpectedWins, oracle_expected_wins

@@ -36,9 +36,8 @@ from sqa import __version__
 from sqa.core.answers import key as answer_key
 from sqa.core.differences import MeanCurve, bootstrap_band, curve_stats
 from sqa.core.errors import ConfigError, Count, NotComputable, checked
-from sqa.core.interfaces import IncrementalGuesser
 from sqa.core.registry import GUESSERS
-from sqa.core.types import Guess, Question
+from sqa.core.types import Guess, IncrementalGuesser, Question
 from sqa.data.datasets import MINI, load_questions
 from sqa.data.texts import load_guessdev
 from sqa.files import records

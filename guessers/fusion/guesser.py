@@ -28,9 +28,8 @@ import numpy as np
 from guessers.fusion.candidates import DEPTH, candidates, width
 from guessers.fusion.scorer import Scorer, best
 from sqa.core.errors import ConfigError, DataError, NotNegative, checked
-from sqa.core.interfaces import ChecksTexts, Guesser, KnowsPages, guesses_per_word
 from sqa.core.registry import GUESSERS
-from sqa.core.types import Guess
+from sqa.core.types import ChecksTexts, Guess, Guesser, KnowsPages, guesses_per_word
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 from sqa.run.config import ComponentConfig, Reader, to_mapping
 from sqa.run.parts import fingerprint_of

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqa.core.errors import NotNegative, Share, checked
-from sqa.core.interfaces import Guesser
+from sqa.core.types import Guesser
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from sqa.core.errors import DataError
-from sqa.core.interfaces import BatchTranslator
 from sqa.core.registry import misspelt
 from sqa.core.reveal import by_sentence
-from sqa.core.types import Emission, Question
+from sqa.core.types import BatchTranslator, Emission, Question
 from sqa.files.records import lines, numbered_lines, parse_json
 
 VERSION = 1  # raise when the emissions change

@@ -26,11 +26,10 @@ from tqdm import tqdm
 
 from smt.training.clean import Pair
 from sqa.core.errors import Count, DataError, checked
-from sqa.core.interfaces import BatchTranslator, Translator
 from sqa.core.paths import cache_dir
 from sqa.core.registry import TRANSLATORS
 from sqa.core.reveal import hypotheses
-from sqa.core.types import Question
+from sqa.core.types import BatchTranslator, Question, Translator
 from sqa.files.atomic import claimed
 from sqa.files.records import parse_json
 from sqa.run.config import of_parts

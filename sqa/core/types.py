@@ -1,11 +1,27 @@
-"""The values that flow through the task. All are frozen; none knows a model or a file."""
+"""The values that flow through the task (frozen; none knows a model or a file), and the contracts of parts.
+
+Contracts are the methods and attributes of parts.  Nothing has to inherit; a part needs the methods alone.
+
+    part         must have                  may have
+    translator   translate                  translate_batch (then translate may lack), languages, check, fingerprint
+    guesser      guess                      guess_prefixes, check_texts, pages, fingerprint
+    buzzer       decide                     oracle with decide_with_answer (then decide may lack), fingerprint
+    metric       name, unit, digits, label, score_many
+                 kind, higher_is_better,
+                 signature, stats, score
+
+The fast paths (`translate_batch`, `guess_prefixes`, `score_many`) are optional; a conformance test compares each with
+the plain method.  Store keys of a part of your own hold its code (sqa/core/own/code.py), its config, and its
+`fingerprint` if it has one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,3 +122,221 @@ class Buzz:
 
     score: float
     buzz: bool
+
+
+# -------------------------------------------------------------------------------------------------------- contracts
+
+Kind = Literal["quality", "lag", "answers"]  # of a metric: what it measures
+
+
+@runtime_checkable
+class Fingerprinted(Protocol):
+    """Identifies everything that determines a part's output; required of a registered part.
+
+    Optional for a part of your own, whose code and config are in its keys anyway: for models and other files that it
+    reads.
+    """
+
+    def fingerprint(self) -> str:
+        """Equal only if the same inputs give the same output: weights, version of the code, config."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------------ translators
+
+
+@runtime_checkable
+class Translator(Protocol):
+    """Writes target words while source words are pulled.
+
+    `next(source)` is READ and `yield` is WRITE: the number of words pulled when a word is yielded IS g(j), so a
+    translator cannot look ahead.  `source` raises StopIteration at the end of the sentence.  A translator that takes
+    words back yields a `Write` instead of a word where it does.
+    """
+
+    def translate(self, source: Iterator[str]) -> Iterator[str | Write]: ...
+
+
+@runtime_checkable
+class BatchTranslator(Protocol):
+    """Optional fast path: whole questions at once, the very emissions that `translate` would give."""
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]: ...
+
+
+@runtime_checkable
+class KnowsLanguages(Protocol):
+    """Optional for a translator: the pair it translates.  Questions of another pair raise an error before work starts,
+    unless the config has `other_languages: true` beside the translator's name.
+    """
+
+    @property
+    def languages(self) -> tuple[str | None, str | None] | None:
+        """ISO 639-1 codes of source and target, each None if unknown; None: both unknown."""
+        ...
+
+
+@runtime_checkable
+class ChecksQuestions(Protocol):
+    """Optional for a translator: called with the whole data set first (a file of translations must fit it)."""
+
+    def check(self, questions: Sequence[Question]) -> None: ...
+
+
+# --------------------------------------------------------------------------------------------------------- guessers
+
+
+@runtime_checkable
+class Guesser(Protocol):
+    """Names the best pages for each text.
+
+    Returns, per text, at most `n` guesses, best first, pages distinct, ties broken by page title.
+    A text in which the guesser knows no word gives an empty list.
+    """
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]: ...
+
+
+@runtime_checkable
+class IncrementalGuesser(Protocol):
+    """Optional fast path: guesses after every word of a text that only grows."""
+
+    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
+        """Guesses for " ".join(words[:1]), " ".join(words[:2]), ... equal to `guess` on each."""
+        ...
+
+
+def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence[Sequence[Guess]]:
+    """The guesses after each word of a text, by the fast path where the guesser has it."""
+    if isinstance(guesser, IncrementalGuesser):
+        return guesser.guess_prefixes(words, n)
+    return guesser.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
+
+
+@runtime_checkable
+class AnswersQuestions(Protocol):
+    """A guesser for data sets with questions in English; without one, who or what the source means is asked."""
+
+    def answer(self, asked: str, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        """As `guess`, of short answers to a question in English."""
+        ...
+
+
+@runtime_checkable
+class ChecksTexts(Protocol):
+    """Optional for a guesser: called with all texts of the run first (each of them may cost money)."""
+
+    def check_texts(self, texts: Iterable[Sequence[str]]) -> None: ...
+
+
+@runtime_checkable
+class KnowsPages(Protocol):
+    """Optional for a guesser: the pages that it can name; questions about others are counted in the report."""
+
+    @property
+    def pages(self) -> Iterable[str] | None:
+        """None: unknown."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------------- buzzers
+
+
+@runtime_checkable
+class Buzzer(Protocol):
+    """Scores each step of one question from the guesses so far; step t sees history[: t + 1] only."""
+
+    def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]: ...
+
+
+@runtime_checkable
+class OracleBuzzer(Protocol):
+    """A buzzer that gets the answer if `oracle` is True; no other buzzer does."""
+
+    oracle: bool
+
+    def decide_with_answer(self, history: Sequence[Sequence[Guess]], page: str) -> list[Buzz]: ...
+
+
+# ---------------------------------------------------------------------------------------------------------- metrics
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Additive statistics per question plus a score of their sum, so that resampling knows no metric by name.
+
+    Reports, figures and tables take its name, unit, digits and label from it.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it was built from: "ew", "ew@xqb-interface"; of your own metric any name."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """Of its score: "0-1", "0-100", "words", "per word", ..."""
+        ...
+
+    @property
+    def digits(self) -> int:
+        """After the point, in reports."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What figures and tables call it: "EW"."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What it measures: a `Kind`."""
+        ...
+
+    @property
+    def higher_is_better(self) -> bool: ...
+
+    def signature(self) -> str:
+        """Everything that makes two values of this metric comparable."""
+        ...
+
+    def stats(self, trace: Any) -> Floats:
+        """A `QuestionTrace` -> (d,) float64.  NotComputable where the metric is undefined."""
+        ...
+
+    def score(self, stats: Floats) -> float:
+        """A sum of statistics (d,) -> the score; NotComputable where undefined."""
+        ...
+
+
+@runtime_checkable
+class ScoresMany(Protocol):
+    """Optional fast path of a metric: sums of statistics (B, d) -> scores (B,), nan where undefined."""
+
+    def score_many(self, stats: Floats) -> Floats: ...
+
+
+class BuiltMetric(Metric, ScoresMany, Protocol):
+    """A metric as `sqa.metrics.build` returns it; your own metrics have a plain `score_many` if they define none."""
+
+
+@runtime_checkable
+class TextMetric(BuiltMetric, Protocol):
+    """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are stored."""
+
+    def fingerprint(self) -> str | None:
+        """Everything but the texts that the statistics depend on; None: they must not be stored."""
+        ...
+
+    def measure(self, segments: Sequence[Any]) -> list[tuple[float, ...]]:
+        """Additive statistics of each `Segment` (sqa/metrics/quality/text_metric.py)."""
+        ...
+
+
+# what a component of each kind of registry must be
+CONTRACTS: dict[str, tuple[type, ...]] = {
+    "translator": (Translator, BatchTranslator),
+    "guesser": (Guesser,),
+    "buzzer": (Buzzer, OracleBuzzer),
+}
+METHODS = {"translator": "translate", "guesser": "guess", "buzzer": "decide"}  # that a part of your own needs

@@ -22,12 +22,11 @@ import numpy as np
 
 from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.types import Floats
+from sqa.core.types import BuiltMetric, Floats, Metric
 from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import BuiltMetric, Metric
     from sqa.core.trace import QuestionTrace
 
 _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"

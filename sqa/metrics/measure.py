@@ -19,12 +19,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqa.core.errors import NotComputable
-from sqa.core.interfaces import Kind
 from sqa.core.significance import ratio, ratio_many
-from sqa.core.types import Floats
+from sqa.core.types import BuiltMetric, Floats, Kind
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import BuiltMetric
     from sqa.core.trace import QuestionTrace
 
 SIGN, ALIASES = "@", "@aliases"  # before each variant; answers matched as Quizbowl does (sqa/metrics/by_aliases.py)

@@ -2,7 +2,7 @@
 
     metrics: [ew, "half.py:build", "al@mine.py:convention"]
 
-`build()` returns a `Metric` (sqa/core/interfaces.py) or a `Formula`, which is scored as a `Latency` (both in
+`build()` returns a `Metric` (sqa/core/types.py) or a `Formula`, which is scored as a `Latency` (both in
 sqa/metrics/latency.py); of `al@...` a `Convention`.  The signature ends in a hash of the code, so that numbers of
 edited files are neither taken from the store nor compared with those of the files before.
 """

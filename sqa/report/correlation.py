@@ -33,7 +33,7 @@ from sqa.run import folder as folders
 from sqa.run import paired
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import BuiltMetric, Metric
+    from sqa.core.types import BuiltMetric, Metric
 
 LEAST = 3  # systems; two have an order, but not one that could agree more or less
 RESAMPLES = 10_000

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError
-from sqa.core.interfaces import Buzzer, Guesser, Translator
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
+from sqa.core.types import Buzzer, Guesser, Translator
 from sqa.files.yaml_reader import is_config, parse_yaml
 from sqa.run.config import ComponentConfig, load_run, of_parts
 

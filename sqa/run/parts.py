@@ -10,10 +10,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.interfaces import CONTRACTS, METHODS, ChecksQuestions, Fingerprinted, KnowsLanguages
 from sqa.core.own import short, watching
 from sqa.core.registry import QUALITY, Registry
-from sqa.core.types import Question
+from sqa.core.types import CONTRACTS, METHODS, ChecksQuestions, Fingerprinted, KnowsLanguages, Question
 from sqa.data.datasets import load_questions
 from sqa.files.store import digest
 from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping

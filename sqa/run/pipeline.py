@@ -29,26 +29,30 @@ from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable, TraceError
-from sqa.core.interfaces import (
-    AnswersQuestions,
-    BatchTranslator,
-    BuiltMetric,
-    Buzzer,
-    ChecksTexts,
-    Guesser,
-    IncrementalGuesser,
-    KnowsPages,
-    Metric,
-    OracleBuzzer,
-    TextMetric,
-    Translator,
-)
 from sqa.core.own import own_codes, short
 from sqa.core.paths import DATA
 from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score, Table
-from sqa.core.types import Buzz, Emission, Guess, Question, Write
+from sqa.core.types import (
+    AnswersQuestions,
+    BatchTranslator,
+    BuiltMetric,
+    Buzz,
+    Buzzer,
+    ChecksTexts,
+    Emission,
+    Guess,
+    Guesser,
+    IncrementalGuesser,
+    KnowsPages,
+    Metric,
+    OracleBuzzer,
+    Question,
+    TextMetric,
+    Translator,
+    Write,
+)
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
 from sqa.run.config import ComponentConfig, RunConfig
 from sqa.run.parts import Parts, check_questions, fingerprint_of

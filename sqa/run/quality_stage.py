@@ -14,17 +14,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqa.core.errors import NotComputable, SqaError
-from sqa.core.interfaces import TextMetric
 from sqa.core.own import own_codes
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
+from sqa.core.types import BuiltMetric, TextMetric
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.text_metric import NotComputed, Segment, segment_of
 from sqa.run.late_code import record, settled
 from sqa.run.parts import in_a_line
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import BuiltMetric
     from sqa.core.own.code import Code
 
 CHUNK = 16  # segments after which what is measured is kept

@@ -10,9 +10,9 @@ from stand_ins.keyed_parts import LESSONS, Places
 
 from guessers.retrieval.bm25 import Index
 from sqa.core.errors import ConfigError
-from sqa.core.interfaces import Guesser, IncrementalGuesser
 from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
+from sqa.core.types import Guesser, IncrementalGuesser
 from sqa.data.datasets import load_questions
 
 N = 50

@@ -1,4 +1,4 @@
-"""Every registered metric keeps the contract of `sqa.core.interfaces.Metric`; every wrong name is caught."""
+"""Every registered metric keeps the contract of `sqa.core.types.Metric`; every wrong name is caught."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import get_args
 import pytest
 
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.interfaces import Kind
 from sqa.core.trace import QuestionTrace
-from sqa.core.types import Asked, Buzz, Emission, Guess, Question
+from sqa.core.types import Asked, Buzz, Emission, Guess, Kind, Question
 from sqa.metrics import ALL, DEFAULT, build, parse, problems
 from sqa.metrics.measure import NEEDS
 

@@ -19,7 +19,7 @@ from fuzz.good_files import RECORDS, buzzes, log
 from guessers.lessons import own_texts
 from smt.engines.recorded import RecordedConfig, RecordedTranslator
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import KnowsLanguages
+from sqa.core.types import KnowsLanguages
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.data.languages import code_of

@@ -19,10 +19,9 @@ import numpy as np
 
 from sqa import metrics as question_metrics
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.interfaces import BuiltMetric
 from sqa.core.registry import did_you_mean
 from sqa.core.trace import Buzzes, Emissions, Guesses, QuestionTrace
-from sqa.core.types import Question
+from sqa.core.types import BuiltMetric, Question
 from sqa.metrics.short_answers import normalise, word_f1
 
 Get = Callable[[Sequence[Any], Sequence[Any]], float]

@@ -19,10 +19,9 @@ from typing import Any
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
-from sqa.core.interfaces import TextMetric
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.trace import QuestionTrace, Table
-from sqa.core.types import Question
+from sqa.core.types import Question, TextMetric
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint

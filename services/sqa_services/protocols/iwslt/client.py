@@ -26,8 +26,7 @@ from types import ModuleType
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import Translator
-from sqa.core.types import Write
+from sqa.core.types import Translator, Write
 from sqa.files.records import parse_json
 from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
 from sqa_services.protocols.iwslt.corpus import EOS

@@ -19,9 +19,8 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.interfaces import Buzzer, Guesser, Metric
 from sqa.core.trace import Emissions, QuestionTrace, buzzes_rows, guesses_rows
-from sqa.core.types import Emission, Question
+from sqa.core.types import Buzzer, Emission, Guesser, Metric, Question
 from sqa.metrics import build
 from sqa.metrics.quality.bleu import Bleu
 from sqa.run.pipeline import buzz, guess

@@ -13,9 +13,8 @@ import requests
 from stand_ins.iwslt_loopback import serving
 
 from sqa.core.errors import DataError
-from sqa.core.interfaces import Buzzer, Guesser, guesses_per_word
 from sqa.core.trace import QuestionTrace
-from sqa.core.types import Emission, Question
+from sqa.core.types import Buzzer, Emission, Guesser, Question, guesses_per_word
 from sqa.data.datasets import load_questions
 from sqa.metrics import build, collect
 from sqa.metrics.delays import pack

@@ -18,8 +18,7 @@ from starlette.responses import Response
 from buzzers.qanta_service import QantaServiceBuzzer
 from guessers.qanta_service import QantaServiceConfig, build
 from sqa.core.errors import ConfigError, RemoteProtocolError
-from sqa.core.interfaces import guesses_per_word
-from sqa.core.types import Buzz, Guess
+from sqa.core.types import Buzz, Guess, guesses_per_word
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
 from sqa.run.config import run_from_mapping

@@ -27,8 +27,8 @@ from guessers.llm.client import Budget, EndpointConfig, EndpointError, Pace, Rep
 from guessers.llm.guesser import LlmConfig, build
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import guesses_per_word
 from sqa.core.paths import ROOT
+from sqa.core.types import guesses_per_word
 from sqa.files.store import Store
 from sqa.run.config import load_run, run_from_mapping
 from sqa.run.pipeline import run

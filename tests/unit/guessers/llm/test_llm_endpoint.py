@@ -12,8 +12,7 @@ from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completi
 from guessers.llm.client import EndpointConfig, EndpointError, Pace
 from guessers.llm.guesser import LlmConfig, build
 from sqa.core.errors import ConfigError
-from sqa.core.interfaces import guesses_per_word
-from sqa.core.types import Guess
+from sqa.core.types import Guess, guesses_per_word
 
 KEY = "sk-secret-0123456789"
 
