@@ -21,8 +21,7 @@ from sqa.core.errors import returns_exit_code
 from sqa.core.significance import Resampled
 from sqa.core.types import Question, guesses_per_word
 from sqa.data.datasets import load_questions
-from sqa.metrics.curve import CURVES
-from sqa.metrics.qa import Accuracy, OracleExpectedWins, oracle_expected_wins
+from sqa.metrics.qa import CURVES, Accuracy, OracleExpectedWins, oracle_expected_wins
 
 COLUMNS = ("dataset", "n", "metric", "a", "b", "a - b", "low", "high", "p")
 

@@ -42,7 +42,7 @@ from sqa.data.datasets import MINI, load_questions
 from sqa.data.texts import load_guessdev
 from sqa.files import records
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
-from sqa.metrics.curve import AnyCurve, curve_named
+from sqa.metrics.qa import AnyCurve, curve_named
 from sqa.report import plots
 from sqa.run.config import load
 from sqa.run.parts import Parts

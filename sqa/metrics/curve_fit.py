@@ -29,7 +29,8 @@ from sqa.core.types import Bools, Floats
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import BeyondEnd, Buzzes, Repeated
 from sqa.files.atomic import write_text
-from sqa.metrics.curve import KIND, VERSION, AnyCurve, curve_of
+from sqa.metrics.curve_file import KIND, VERSION, shape_of
+from sqa.metrics.qa import AnyCurve, curve_of
 
 Method = Literal["cubic", "monotone"]
 METHODS = ("cubic", "monotone")
@@ -76,7 +77,7 @@ def fit(source: str, config: FitConfig) -> Fitted:
     kept = kept.take(np.argsort(kept.position, kind="stable"))
     x, y = points(kept.position, kept.correct)
     shape = _shape(config.method, kept)
-    curve = curve_of({"method": config.method, **shape}, Path(source))
+    curve = _curve(config.method, shape, source)
     low, high = band(kept, config)
     residual = np.asarray(curve(x)) - y
     document = {
@@ -147,6 +148,10 @@ def _shape(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> dict
     return {"knots": {"t": KNOTS.tolist(), "ew": ew.tolist()}}
 
 
+def _curve(method: Method, shape: dict[str, Any], source: str) -> AnyCurve:
+    return curve_of(shape_of({"method": method, **shape}, Path(source)), Path(source))
+
+
 def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
     """(101,) lower and (101,) upper end of the pointwise band at GRID, by drawing questions."""
     names, unit = np.unique(buzzes.question, return_inverse=True)
@@ -155,7 +160,7 @@ def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
     for row in values:
         drawn = np.bincount(rng.integers(0, len(names), len(names)), minlength=len(names))
         shape = _shape(config.method, buzzes, drawn[unit].astype(np.float64))
-        row[:] = curve_of({"method": config.method, **shape}, Path(buzzes.name))(GRID)
+        row[:] = _curve(config.method, shape, buzzes.name)(GRID)
     low, high = np.percentile(values, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=0)
     return low, high
 

@@ -7,8 +7,11 @@ step: it is never answered, and counts as wrong.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,12 +19,108 @@ from sqa import __version__
 from sqa.core.errors import ConfigError
 from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics import FAMILIES
-from sqa.metrics.curve import CURVES as CURVES  # users of this module find the curves here too
-from sqa.metrics.curve import AnyCurve, curve_named
 from sqa.metrics.measure import Family, MeanMetric
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
+    from sqa.metrics.curve_file import Shape
+
+
+# ------------------------------------------------------------------------------------------------------------- curves
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Expected wins EW(t): the chance that a right answer at fraction t of the question comes before a human's.
+
+    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; not clipped, so it may pass 1 by
+    a hair near t = 0, and EW(1) is about .4, not 0.  t may exceed 1 where a caller's positions overshoot the text.
+    """
+
+    name: str
+    source: str  # where the coefficients come from
+    coefficients: tuple[float, float, float, float]  # c0, c1, c2, c3
+
+    def __call__(self, t: float | Floats) -> float | Floats:
+        """EW at fraction t >= 0, elementwise."""
+        c0, c1, c2, c3 = self.coefficients
+        return c0 + c1 * t + c2 * t**2 + c3 * t**3
+
+
+@dataclass(frozen=True, slots=True)
+class MonotoneCurve:
+    """EW(t) through given points, joined by the monotone cubic spline of Fritsch and Carlson (scipy's PCHIP).
+
+    Between two points it stays between their values, so it never rises where they do not.  Constant after t = 1.
+    """
+
+    name: str
+    source: str
+    t: tuple[float, ...]  # ascending, from 0 to 1
+    ew: tuple[float, ...]  # as many, never rising, within 0..1
+
+    def __call__(self, t: float | Floats) -> float | Floats:
+        """EW at fraction t >= 0, elementwise."""
+        values: float | Floats = _spline(self.t, self.ew)(np.minimum(t, 1.0))
+        return values
+
+
+AnyCurve = Curve | MonotoneCurve
+
+
+@functools.lru_cache(maxsize=64)
+def _spline(t: tuple[float, ...], ew: tuple[float, ...]) -> Callable[[Any], Any]:
+    from scipy.interpolate import PchipInterpolator
+
+    spline: Callable[[Any], Any] = PchipInterpolator(t, ew)
+    return spline
+
+
+CURVES: dict[str, Curve] = {
+    curve.name: curve
+    for curve in (
+        Curve(
+            name="qanta2018",
+            source="Pinafore/qanta-codalab, curve_pipeline.pkl",
+            coefficients=(0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423),
+        ),
+        Curve(
+            name="xqb-interface",
+            source="h-j-han/xqb_interface, fixtures/curve_pipeline.pkl",
+            coefficients=(0.999352355315875, -0.09224063054267757, -1.149033601888297, 0.6098396790274875),
+        ),
+    )
+}
+
+
+def curve_named(name: str, where: str = "curve") -> AnyCurve:
+    """A published curve by its name, or the curve in a .json file.
+
+    An unknown name: ConfigError beginning with `where`; a file without a curve: DataError.
+    """
+    if name in CURVES:
+        return CURVES[name]
+    if name.endswith(".json"):
+        return curve_in(Path(name))
+    raise ConfigError(f"{where}: must be one of {', '.join(CURVES)} or a curve file (.json), got {name!r}")
+
+
+def curve_in(path: Path) -> AnyCurve:
+    """The curve in a file."""
+    from sqa.metrics.curve_file import read
+
+    return curve_of(read(path), path)
+
+
+def curve_of(shape: Shape, path: Path) -> AnyCurve:
+    """The curve of a shape; `path` is its source."""
+    if shape.coefficients is not None:
+        return Curve(shape.name, str(path), shape.coefficients)
+    assert shape.knots is not None
+    return MonotoneCurve(shape.name, str(path), shape.knots.t, shape.knots.ew)
+
+
+# ------------------------------------------------------------------------------------------------------------ metrics
 
 
 def expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, buzz: Bools) -> float:

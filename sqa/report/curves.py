@@ -10,8 +10,8 @@ import numpy as np
 
 from sqa.core.errors import ConfigError
 from sqa.metrics import curve_fit
-from sqa.metrics.curve import CURVES, AnyCurve, is_file_name, read_curve
 from sqa.metrics.curve_fit import GRID, FitConfig, Fitted
+from sqa.metrics.qa import CURVES, AnyCurve, curve_in
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, save, style
 from sqa.run.saving import tsv
 
@@ -21,7 +21,7 @@ _LINES = ("--", ":")  # of the published curves
 
 def main(buzzes: str, output: Path, config: FitConfig) -> None:
     """`sqa curve fit`: write the curve's file, and <output without .json>.png and .pdf beside it; print a summary."""
-    if not is_file_name(output.name):
+    if not output.name.endswith(".json"):
         raise ConfigError(f"--output: a curve file's name ends in .json, got {output}")
     fitted = curve_fit.fit(buzzes, config)
     curve_fit.save(fitted, output)
@@ -33,7 +33,7 @@ def main(buzzes: str, output: Path, config: FitConfig) -> None:
 
 def show(files: Sequence[Path], output: Path | None = None) -> None:
     """`sqa curve show`: EW(t) of the published curves and of those in `files`; a figure at `output` if wanted."""
-    curves: list[AnyCurve] = [read_curve(path) for path in files]
+    curves: list[AnyCurve] = [curve_in(path) for path in files]
     columns = [*CURVES.values(), *curves]
     rows = [(f"{t:.2f}", *(f"{float(curve(t)):.6f}" for curve in columns)) for t in GRID[::5]]
     print(tsv(("t", *(curve.name for curve in columns)), rows), end="")

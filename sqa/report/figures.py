@@ -18,7 +18,7 @@ from sqa.core.differences import Band, MeanCurve, bootstrap_band, curve_stats
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import need
 from sqa.core.significance import Interval
-from sqa.metrics.curve import curve_named
+from sqa.metrics.qa import curve_named
 from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k
 from sqa.run.folder import open_run

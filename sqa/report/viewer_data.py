@@ -42,8 +42,8 @@ from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
-from sqa.metrics.curve import curve_named
 from sqa.metrics.fact_metrics import summary_of
+from sqa.metrics.qa import curve_named
 from sqa.report.data import run_names
 from sqa.run.config import ComponentConfig, to_mapping
 from sqa.run.folder import FinishedRun

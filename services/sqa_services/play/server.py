@@ -35,8 +35,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from sqa.core.errors import checked
 from sqa.files.atomic import claimed
 from sqa.files.yaml_reader import is_config
-from sqa.metrics.curve import curve_named
-from sqa.metrics.qa import ExpectedWins
+from sqa.metrics.qa import ExpectedWins, curve_named
 from sqa.run.config import RunConfig, load_run
 from sqa.run.folder import read
 from sqa.run.parts import Parts

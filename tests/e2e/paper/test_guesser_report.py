@@ -20,7 +20,7 @@ from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
-from sqa.metrics.curve import CURVES
+from sqa.metrics.qa import CURVES
 from sqa.run.config import load
 
 FRACTIONS = (0.05, 0.5, 1.0)

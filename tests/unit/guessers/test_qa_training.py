@@ -32,7 +32,7 @@ from sqa.data.corrupted import corrupt
 from sqa.data.folds import fold_of, half_of
 from sqa.data.texts import Tossup
 from sqa.files.yaml_reader import parse_yaml, read_yaml
-from sqa.metrics.curve import CURVES
+from sqa.metrics.qa import CURVES
 from sqa.run import config as configs
 
 CONFIGS = {

@@ -17,8 +17,8 @@ from sqa import metrics
 from sqa.core.errors import ConfigError, DataError
 from sqa.data import human_buzzes
 from sqa.metrics import curve_fit
-from sqa.metrics.curve import CURVES, Curve, MonotoneCurve, curve_named, read_curve
 from sqa.metrics.curve_fit import GRID, KNOTS, FitConfig
+from sqa.metrics.qa import CURVES, Curve, MonotoneCurve, curve_in, curve_named
 from sqa.report import curves as curve_commands
 
 VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "vectors" / "expected_wins.json").read_text())
@@ -125,7 +125,7 @@ def test_fit_writes_a_curve_that_is_read_back(tmp_path: Path, method: str, capsy
     source, output = write(tmp_path / "buzzes.jsonl", records()), tmp_path / "curves" / f"{method}.json"
     curve_commands.main(source, output, FitConfig(method=method, resamples=40))
     printed = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
-    curve, document = read_curve(output), json.loads(output.read_text())
+    curve, document = curve_in(output), json.loads(output.read_text())
     assert printed["curve"] == curve.name and curve.name.startswith(f"{method}-")
     assert (document["buzzes"], document["questions"], document["band"]["units"]) == (400, 20, 20)
     assert document["data"]["sha256"] and document["filters"]["players"] == "no identities in the file"
@@ -260,7 +260,7 @@ def test_a_curve_in_a_file_scores_as_the_published_one(tmp_path: Path) -> None:
     assert metrics.build([f"ew@{copy}"])[0].signature() == built[0].signature()  # the same curve
     copy.write_text(json.dumps(STEPS))
     assert metrics.build([f"ew@{copy}"])[0].signature() != built[0].signature()
-    assert metrics.build([f"ew@{copy}"])[0].stats is not None and read_curve(copy)(0.5) == 0.75
+    assert metrics.build([f"ew@{copy}"])[0].stats is not None and curve_in(copy)(0.5) == 0.75
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_damaged_curve_files(tmp_path: Path, document: Any, message: str) -> Non
     path = tmp_path / "curve.json"
     path.write_text(json.dumps(document))
     with pytest.raises(DataError, match=message):
-        read_curve(path)
+        curve_in(path)
     assert any(re.search(message, line) for line in metrics.problems(["accuracy", f"ew@{path}"]))
 
 

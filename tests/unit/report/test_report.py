@@ -18,7 +18,7 @@ from viewer_runs import EVIL, make
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
-from sqa.metrics.curve import curve_named
+from sqa.metrics.qa import curve_named
 from sqa.report import figures
 from sqa.report.data import changes, described, read_rows, read_runs, run_names
 from sqa.report.figures import wins_at

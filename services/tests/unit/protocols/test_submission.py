@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqa.data.datasets import load_questions
-from sqa.metrics.curve import curve_named
+from sqa.metrics.qa import curve_named
 from sqa_services.protocols import submission
 
 QUESTIONS = "mini-es"
