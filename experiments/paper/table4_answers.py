@@ -25,7 +25,7 @@ from guessers.open_qa.reader import Reader
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
 from sqa.core import trace
 from sqa.core.registry import TRANSLATORS
-from sqa.core.reveal import hypotheses
+from sqa.core.trace import hypotheses
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import says

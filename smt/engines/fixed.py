@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from sqa.core.errors import DataError
-from sqa.core.reveal import by_sentence
+from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
 
 VERSION = 1  # raise when the emissions change

@@ -8,7 +8,7 @@ The first line of a file says its format.  Logs of systems that translate speech
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
 in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
 whole numbers, never falling.  With `unit: question` they run over all words of the question, and a token written
-after d of them belongs to the sentence that holds word d (the inverse of equation 1, see `sqa.core.reveal`).
+after d of them belongs to the sentence that holds word d (the inverse of equation 1, see `sqa.core.trace`).
 
 format: simuleval    SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object a line.
     Release 1.1: delays 0..|x|; a system knows that the last word is the last.
@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple
 
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
-from sqa.core.reveal import by_sentence
+from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
 from sqa.files.records import lines, numbered_lines, parse_json
 

@@ -2,7 +2,7 @@
 
 g(j) is the number of source words spoken when target word j was written: those whose entry in the
 question's `word_times` is no more than a microsecond later.  Which sentence a word belongs to is the inverse of
-equation 1 (`sqa.core.reveal.by_sentence`), as for logs of whole questions.
+equation 1 (`sqa.core.trace.by_sentence`), as for logs of whole questions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from smt.engines.speech_logs import Recording, read, stem
 from sqa.core.errors import DataError
-from sqa.core.reveal import by_sentence
+from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
 from sqa.files.store import digest
 

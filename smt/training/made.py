@@ -28,7 +28,7 @@ from smt.training.clean import Pair
 from sqa.core.errors import Count, DataError, checked
 from sqa.core.paths import cache_dir
 from sqa.core.registry import TRANSLATORS
-from sqa.core.reveal import hypotheses
+from sqa.core.trace import hypotheses
 from sqa.core.types import BatchTranslator, Question, Translator
 from sqa.files.atomic import claimed
 from sqa.files.records import parse_json

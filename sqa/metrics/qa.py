@@ -1,7 +1,7 @@
 """Question answering while the question is still being read: expected wins, accuracy, reciprocal rank.
 
 Every position is the fraction of source CHARACTERS read when the target word became visible (equation 1 of Han,
-Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.reveal` the characters).  A question without target words has no
+Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.trace` the characters).  A question without target words has no
 step: it is never answered, and counts as wrong.
 """
 

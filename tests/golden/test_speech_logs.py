@@ -13,8 +13,7 @@ import sqa
 from smt.engines.recorded import RecordedConfig, build
 from smt.engines.speech_logs import read
 from sqa.core.paths import ROOT
-from sqa.core.reveal import hypotheses
-from sqa.core.trace import check_emissions
+from sqa.core.trace import check_emissions, hypotheses
 from sqa.core.types import Emission
 from sqa.data.datasets import load_questions
 

@@ -7,8 +7,7 @@ from doubles import question
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.core.reveal import hypotheses, prefixes
-from sqa.core.trace import check_emissions, emissions_rows, emissions_table
+from sqa.core.trace import check_emissions, emissions_rows, emissions_table, hypotheses, prefixes
 from sqa.core.types import Emission, Question
 
 WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from doubles import echo, question
 
-from sqa.core.reveal import hypotheses, prefixes
+from sqa.core.trace import hypotheses, prefixes
 from sqa.core.types import Emission
 
 Q = question()  # "uno dos tres cuatro cinco": characters end at 3, 7, 12, 19, 25

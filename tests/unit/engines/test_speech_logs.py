@@ -15,8 +15,7 @@ from stand_ins.recorded_logs import emissions, log, problem
 from smt.engines.recorded import RecordedConfig, build
 from smt.engines.speech_logs import Shown, words_of
 from sqa.core.errors import DataError
-from sqa.core.reveal import hypotheses
-from sqa.core.trace import check_emissions
+from sqa.core.trace import check_emissions, hypotheses
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.files.store import dataset_fingerprint

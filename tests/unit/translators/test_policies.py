@@ -25,8 +25,7 @@ from smt.policies.shown import agreed, writes
 from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.core.reveal import hypotheses, prefixes
-from sqa.core.trace import check_emissions
+from sqa.core.trace import check_emissions, hypotheses, prefixes
 from sqa.core.types import Emission, Write
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
