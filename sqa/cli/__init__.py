@@ -1,5 +1,134 @@
-"""The `sqa` command: one module per group of commands, joined in `sqa.cli.app`."""
+"""The `sqa` command: one module per group of commands, joined here.
 
-from sqa.cli.app import main
+stdout is data (TSV in a pipe, columns on a terminal, JSON with --json, LaTeX with --latex: `sqa.cli.options`); stderr
+is talk and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 usage or config, 3 data.  A command is
+imported when it is called (`COMMANDS` in sqa/core/registry.py), and imports what it needs when it runs.
+"""
 
-__all__ = ["main"]
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from traceback import extract_tb
+from types import TracebackType
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from sqa import __version__
+from sqa.cli.options import SETTINGS, equip
+from sqa.core.errors import SqaError, on_a_screen
+from sqa.core.own import PACKAGES
+from sqa.core.paths import PACKAGE, ROOT
+from sqa.core.registry import COMMANDS
+
+INTERRUPTED = 130  # what a shell says of Ctrl-C
+GOES_ON = {"run", "translate", "guess", "buzz", "score", "sweep", "ablation", "reproduce", "train"}
+
+
+class Program(TyperGroup):
+    """The commands of the registry, this package's and those of plugins, each imported when it is called or listed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        for name in COMMANDS.names():
+            self._load(name)
+        return [name for name in COMMANDS.entries if name in self.commands]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS.entries:
+            self.list_commands(ctx)  # of plugins, and what was meant
+        self._load(cmd_name)
+        if cmd_name not in self.commands:
+            from sqa.core.packages import OF_SERVICES, absent
+
+            if cmd_name in OF_SERVICES[COMMANDS.kind]:
+                raise absent(COMMANDS.kind, cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def _load(self, name: str) -> None:
+        """Import a command, with the options that all have.  One that cannot be imported is named on stderr."""
+        if name in self.commands or name not in COMMANDS.entries:
+            return
+        try:
+            module: Any = COMMANDS.resolve(name)
+        except SqaError as error:
+            print(f"sqa: {error}", file=sys.stderr)
+            return
+        whole = typer.Typer(**SETTINGS)
+        commands = {command.name or command.callback.__name__: command for command in module.registered_commands}
+        alone = typer.Typer()
+        alone.registered_commands = [commands[name]] if name in commands else []
+        whole.add_typer(alone if name in commands else module, name=None if name in commands else name)
+        self.commands.update(equip(get_command(whole)).commands)
+
+
+app = typer.Typer(help="Simultaneous translation evaluated by question answering.", cls=Program, **SETTINGS)
+
+
+@cache
+def program() -> Any:
+    """The command as it is called."""
+    return get_command(app)
+
+
+def main() -> None:
+    """The console script: one line per problem on stderr, never a traceback for a deliberate error."""
+    sys.excepthook = _in_a_line
+    try:
+        program()(prog_name="sqa")
+    except SystemExit as end:
+        if end.code == INTERRUPTED and GOES_ON & set(sys.argv[1:2]):
+            print(
+                "sqa: interrupted; what is finished is kept, and the same command goes on from there", file=sys.stderr
+            )
+        raise
+    except SqaError as error:
+        for line in str(error).splitlines():
+            print(f"sqa: {line}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in PACKAGES:
+            raise
+        from sqa.core.packages import lacking
+
+        print(f"sqa: {lacking(error)}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(on_a_screen(f"sqa: {where}{error.strerror or error}"), file=sys.stderr)
+        sys.exit(3)
+
+
+def _in_a_line(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """An exception in a part of the user's own: its file, line and text; with -v, or in our code, the traceback."""
+    ours = (
+        *(ROOT / package for package in (*PACKAGES, "services")),
+        PACKAGE,
+        *map(Path, {sys.prefix, sys.base_prefix}),
+    )
+    frames = [frame for frame in extract_tb(traceback) if not frame.filename.startswith("<")]
+    user_frames = [frame for frame in frames if not any(map(Path(frame.filename).resolve().is_relative_to, ours))]
+    if not user_frames or {"-v", "--verbose"} & set(sys.argv):
+        return sys.__excepthook__(kind, error, traceback)
+    file, folder = Path(user_frames[-1].filename), Path.cwd()
+    where = f"{file.relative_to(folder) if file.is_relative_to(folder) else file}:{user_frames[-1].lineno}"
+    text = " ".join(f"{kind.__name__}: {error}".split())
+    print(on_a_screen(f"sqa: {where}: {user_frames[-1].name}(): {text} (-v shows the traceback)"), file=sys.stderr)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"sqa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def callback(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Options before the command."""

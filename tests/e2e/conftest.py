@@ -7,7 +7,7 @@ import sys
 import pytest
 from outcome import Command, Outcome
 
-from sqa.cli import app as cli
+from sqa import cli
 
 
 @pytest.fixture

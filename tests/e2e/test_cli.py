@@ -18,8 +18,7 @@ from outcome import Command, Outcome
 from pyarrow import parquet
 from refusals import refused
 
-from sqa import __version__
-from sqa.cli import app as cli
+from sqa import __version__, cli
 from sqa.cli import start
 from sqa.core.errors import NotComputable
 from sqa.core.paths import ROOT

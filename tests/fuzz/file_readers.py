@@ -48,7 +48,7 @@ from smt.models.bundle import load_model as load_bundle
 from smt.models.vocab_bpe import BpeVocabulary
 from smt.statistical.config import PbmtConfig
 from smt.training.config import SmtConfig
-from sqa.cli.app import main as command
+from sqa.cli import main as command
 from sqa.core.errors import SqaError
 from sqa.core.paths import DATA, ROOT
 from sqa.data.download import read_manifest

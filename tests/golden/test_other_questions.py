@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from sqa.cli.app import app
+from sqa.cli import app
 from sqa.core.paths import DATA
 from sqa.core.types import Asked
 from sqa.data.datasets import load_questions

@@ -27,7 +27,7 @@ from documented import folder as folders
 from documented.pages import PAGES, commands, complaint, program
 from documented.recipes import RECIPES, Cannot, Run, Serve
 
-from sqa.cli import app as cli
+from sqa import cli
 from sqa.core.paths import ROOT
 
 pytestmark = pytest.mark.filterwarnings("default")  # as for a user, who sees them on stderr

@@ -24,7 +24,7 @@ from smt.policies.waitk import FULL, Schedule
 from smt.training.corpus import weigh
 from smt.training.identity import CORPUS, take
 from smt.training.prepare import CorpusConfig
-from sqa.cli.app import app
+from sqa.cli import app
 from sqa.core.errors import ConfigError, NotComputable
 
 TEXTS = [

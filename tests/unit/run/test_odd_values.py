@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sqa.cli.app import main as command
+from sqa.cli import main as command
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.download import read_manifest
 from sqa.files.records import json_document, json_lines, parse_json

@@ -10,7 +10,7 @@ import play_games
 import pytest
 from typer.testing import CliRunner
 
-from sqa.cli.app import app
+from sqa.cli import app
 from sqa.core.errors import DataError
 from sqa.files.store import Store
 from sqa.run import folder as folders
