@@ -197,8 +197,7 @@ class ExpectedWins(MeanMetric):
     end: str = "silent"  # "silent" or "answer"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        _read_curve(self)
+    __post_init__ = _read_curve
 
     def signature(self) -> str:
         return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|v:{__version__}"
@@ -225,8 +224,7 @@ class OracleExpectedWins(MeanMetric):
     never: str = "0"  # "0" or "curve-end"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        _read_curve(self)
+    __post_init__ = _read_curve
 
     def signature(self) -> str:
         return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
@@ -253,8 +251,7 @@ class StableExpectedWins(MeanMetric):
     at: str = "first-right"  # "first-right" or "last-wrong"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        _read_curve(self)
+    __post_init__ = _read_curve
 
     def signature(self) -> str:
         never = "0" if self.at == "first-right" else "last-step"

@@ -29,40 +29,33 @@ if TYPE_CHECKING:
     from sqa.metrics.quality.text_metric import Segment
 
 
-class _Corpus(Protocol):
-    """What the three classes below have in common, whose methods the functions that follow are."""
-
-    @property
-    def name(self) -> str: ...
+class SacreBleu(MeanMetric, Protocol):
+    """A metric whose statistics, score of their sum and signature are a `scorer` of sacrebleu's own."""
 
     @property
     def scorer(self) -> BLEU | CHRF | TER: ...
 
+    def signature(self) -> str:
+        self.scorer.corpus_score(["-"], [["-"]])  # sacrebleu knows the number of references only after it has seen some
+        return f"{self.name}|segment:question|{self.scorer.get_signature()}"
 
-def _signature(self: _Corpus) -> str:
-    self.scorer.corpus_score(["-"], [["-"]])  # sacrebleu knows the number of references only after it has seen some
-    return f"{self.name}|segment:question|{self.scorer.get_signature()}"
+    def statistics(self, hypothesis: str, reference: str) -> Floats:
+        """sacrebleu's statistics of a text, and 1 for the question, (d + 1,)."""
+        [stats] = self.scorer._extract_corpus_statistics([hypothesis], [[reference]])
+        return np.array([*stats, 1.0], dtype=np.float64)
 
+    def stats(self, trace: QuestionTrace) -> Floats:
+        return self.statistics(*lines(trace))
 
-def _statistics(self: _Corpus, hypothesis: str, reference: str) -> Floats:
-    [stats] = self.scorer._extract_corpus_statistics([hypothesis], [[reference]])
-    return np.array([*stats, 1.0], dtype=np.float64)
-
-
-def _stats(self: _Corpus, trace: QuestionTrace) -> Floats:
-    """sacrebleu's statistics of one question, and 1 for the question, (d + 1,)."""
-    return _statistics(self, *lines(trace))
-
-
-def _score(self: _Corpus, stats: Floats) -> float:
-    """sacrebleu's score of summed statistics (d + 1,), 0 to 100.  No question: NotComputable."""
-    if not stats[-1] > 0:
-        raise NotComputable(f"{self.name}: there is no question to score")
-    return float(self.scorer._compute_score_from_stats([int(value) for value in stats[:-1]]).score)
+    def score(self, stats: Floats) -> float:
+        """sacrebleu's score of summed statistics (d + 1,), 0 to 100.  No question: NotComputable."""
+        if not stats[-1] > 0:
+            raise NotComputable(f"{self.name}: there is no question to score")
+        return float(self.scorer._compute_score_from_stats([int(value) for value in stats[:-1]]).score)
 
 
 @dataclass(frozen=True, slots=True)
-class Bleu(MeanMetric):
+class Bleu(SacreBleu):
     """Corpus BLEU, 0 to 100 (Papineni et al. 2002; sacrebleu's defaults: 13a, exp smoothing, mixed case).
 
     stats = [hypothesis length, reference length, matched 1..4-grams, hypothesis 1..4-grams, questions], (11,).
@@ -71,7 +64,6 @@ class Bleu(MeanMetric):
     family: ClassVar[Family] = FAMILIES["bleu"]
 
     scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
-    signature, stats, score = _signature, _stats, _score
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, 11) -> (B,), the formula of `BLEU.compute_bleu` with exp smoothing; nan without questions."""
@@ -89,7 +81,7 @@ class Bleu(MeanMetric):
 
 
 @dataclass(frozen=True, slots=True)
-class ChrF(MeanMetric):
+class ChrF(SacreBleu):
     """Corpus chrF2, 0 to 100 (Popovic 2015; sacrebleu's defaults: character 6-grams, no words, beta 2).
 
     stats = [hypothesis, reference, matched n-grams for n = 1..6, questions], (19,).
@@ -98,7 +90,6 @@ class ChrF(MeanMetric):
     family: ClassVar[Family] = FAMILIES["chrf"]
 
     scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
-    signature, stats, score = _signature, _stats, _score
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, 19) -> (B,), the formula of `CHRF._compute_f_score`; nan without questions."""
@@ -115,7 +106,7 @@ class ChrF(MeanMetric):
 
 
 @dataclass(frozen=True, slots=True)
-class Ter(MeanMetric):
+class Ter(SacreBleu):
     """Corpus TER, 0 = no edit is needed, 100 = as many as there are reference words, or more (Snover et al. 2006).
 
     sacrebleu's defaults: Tercom's tokens, no case.  stats = [edits, reference words, questions], (3,).
@@ -124,13 +115,12 @@ class Ter(MeanMetric):
     family: ClassVar[Family] = FAMILIES["ter"]
 
     scorer: TER = field(default_factory=TER, repr=False, compare=False)
-    signature, stats, score = _signature, _stats, _score
 
     def fingerprint(self) -> str:
         return self.signature()
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        return [tuple(map(float, _statistics(self, s.hypothesis, s.reference))) for s in segments]
+        return [tuple(map(float, self.statistics(s.hypothesis, s.reference))) for s in segments]
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, 3) -> (B,); nan without questions.  An empty reference: 100 with edits, else 0, as sacrebleu has it."""
