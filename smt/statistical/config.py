@@ -56,7 +56,7 @@ class LanguageConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class TuningConfig:
-    """The search for the weights (smt/statistical/mert.py)."""
+    """The search for the weights (smt/statistical/tune.py)."""
 
     development: tuple[str, ...] = ("flores-dev",)  # parts whose first sentences are translated
     sentences: Whole = 200  # of each part; 0 = no tuning

@@ -21,6 +21,8 @@ that each word is wrong; from both and the ranks of the answer come three kinds 
 Without a detector a content word counts as wrong, with no probability, if it is not aligned.
 
 Log MRR is the natural logarithm of 1 / rank among the first `top` guesses, `floor` where the answer is not there.
+
+Every word that was shown is judged once, in the text in which it came (`texts_of`).
 """
 
 from __future__ import annotations
@@ -39,8 +41,43 @@ from sqa.core.types import Floats
 from sqa.data.priors import is_content, strip_edges
 from sqa.diagnose.alignment import Aligner, Alignment
 from sqa.diagnose.detector import WordJudge
-from sqa.diagnose.texts import Text, texts_of
 from sqa.metrics.qa import log_reciprocal_rank
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of one sentence that was shown, and which step wrote each of its words."""
+
+    sentence: int
+    words: tuple[str, ...]
+    steps: tuple[int, ...]
+    judged: frozenset[int]  # steps whose word was last seen in this text
+    final: bool
+
+
+def texts_of(trace: QuestionTrace) -> list[Text]:
+    """The final translation of each sentence, and every text of it from which words were retracted later.
+
+    So each word, retracted or not, is judged once: in the longest text that showed it.  A sentence without words has
+    a final text without words.
+    """
+    texts: list[Text] = []
+    steps = list(enumerate(trace.emissions))
+    by_sentence = {number: list(rows) for number, rows in groupby(steps, key=lambda row: row[1].sentence)}
+    for number in range(len(trace.question.sentences)):
+        words: list[str] = []
+        wrote: list[int] = []
+        for step, emission in by_sentence.get(number, []):
+            kept = len(words) - emission.erase
+            if emission.erase:
+                texts.append(Text(number, tuple(words), tuple(wrote), frozenset(wrote[kept:]), False))
+                del words[kept:], wrote[kept:]
+            if emission.token:
+                words.append(emission.token)
+                wrote.append(step)
+        texts.append(Text(number, tuple(words), tuple(wrote), frozenset(wrote), True))
+    return texts
+
 
 HALVED = math.log(2)  # nats
 Chance = Annotated[float, Bound(0, 1, above=True)]

@@ -15,13 +15,18 @@ Models that come over HTTP are submissions: a run's config can start programs, s
 board is.  Likewise a data set is a question set by name that is here already, or questions in the request; never a
 path.  Bound beyond loopback, whatever writes needs the token, or that of an account, which may change its own
 submissions; on loopback, requests for other host names are refused (DNS rebinding).
+With a worker in a process beside the server, begun again if it dies, ended with the server (`beside`).
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from threading import Event, Thread
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -29,8 +34,7 @@ from fastapi.exceptions import RequestValidationError
 
 from sqa.core.errors import Count, SqaError, checked
 from sqa_services.board.accounts import Denied, TooMany, account_of
-from sqa_services.board.board import Board, NotFound, Taken
-from sqa_services.board.routes.beside import beside
+from sqa_services.board.board import Board, BoardConfig, NotFound, Taken
 from sqa_services.board.routes.reading import add_models, add_reading, add_standing
 from sqa_services.board.routes.shapes import Ascii
 from sqa_services.board.routes.writing import Authenticate, add_data, add_people, add_submissions
@@ -39,6 +43,49 @@ from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.guard import PAGE_HEADERS, guards, needed_to_write
 from sqa_services.net.server import page_files
+
+AGAIN_SECONDS = 5.0  # from the death of a worker to the next one
+END_SECONDS = 10.0  # for a worker to end
+
+
+@contextmanager
+def beside(board: Board) -> Iterator[None]:
+    """Until the block ends a worker runs; it says on stderr what it does."""
+    stop = Event()
+    watcher = Thread(target=_watch, args=(_command(board.config), stop), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def _command(config: BoardConfig) -> list[str]:
+    options = ["--board", str(config.folder.absolute())]
+    options += [] if config.db is None else ["--db", config.db]
+    options += [] if config.files is None else ["--files", config.files]
+    for task in config.tasks:
+        options += ["--task", task]
+    return [sys.executable, "-m", "sqa", "board", *options, "work", "--beside", str(os.getpid())]
+
+
+def _watch(command: list[str], stop: Event) -> None:
+    while not stop.is_set():
+        # a new session: ^C is for the server, which then ends its worker
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        while process.poll() is None and not stop.wait(0.2):
+            pass
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        else:
+            stop.wait(AGAIN_SECONDS)
+
 
 SIGN_UP = "/api/accounts"  # an invitation takes the place of a token
 REASONS = 1000  # of a submission that are listed

@@ -12,8 +12,7 @@ from refusals import refused
 
 from guessers.e5 import guesser as e5
 from guessers.e5 import pages
-from guessers.e5.encoder import E5Encoder
-from guessers.e5.guesser import E5Config, E5Guesser
+from guessers.e5.guesser import E5Config, E5Encoder, E5Guesser
 from guessers.e5.pages import BLOCK, page_vectors
 from guessers.retrieval.counting import fit
 from sqa.core.errors import DataError

@@ -17,9 +17,8 @@ from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent, writable
 from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
-from smt.lm.train import begin_with, weights
+from smt.lm.train import LmTraining, begin_with, weights
 from smt.lm.train_config import LmConfig, LmTrainConfig
-from smt.lm.trainer import LmTraining
 from smt.policies.waitk import FULL, Schedule
 from smt.training.corpus import weigh
 from smt.training.identity import CORPUS, take

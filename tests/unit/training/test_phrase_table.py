@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.mert import Candidates, bleu, search
 from smt.statistical.phrase_table import (
     PhraseCounts,
     ngrams,
@@ -20,7 +19,7 @@ from smt.statistical.phrase_table import (
     write_ngrams,
     write_rows,
 )
-from smt.statistical.tune import statistics
+from smt.statistical.tune import Candidates, bleu, search, statistics
 
 # --------------------------------------------------------------------------------------------------------- tokens
 

@@ -21,8 +21,7 @@ from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL
 from sqa.run.named import contestant_from
 from sqa_services.bench import iwslt as bench_iwslt
-from sqa_services.bench.iwslt import Client, at_once
-from sqa_services.bench.servers import memory, server
+from sqa_services.bench.iwslt import Client, at_once, memory, server
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.questions import KEYS, QuestionScorer
 

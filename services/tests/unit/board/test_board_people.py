@@ -18,8 +18,7 @@ from sqa.data.datasets import load_questions
 from sqa_services.board import accounts, worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.files import as_lines
-from sqa_services.board.routes.beside import beside
-from sqa_services.board.server import ServeConfig
+from sqa_services.board.server import ServeConfig, beside
 from sqa_services.board.storage import ACCOUNTS, INVITATIONS
 from sqa_services.net.address import Address
 

@@ -8,8 +8,8 @@ from doubles import echo, question
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Guess
 from sqa.metrics.qa import Accuracy, ExpectedWins
-from sqa_services.play.pages import Titles
 from sqa_services.play.rules import outcome, played, points
+from sqa_services.play.server import Titles
 
 Q = question()  # uno dos | tres cuatro cinco: 26 characters, answer Spain
 SHOWN = QuestionTrace(Q, echo(Q))
