@@ -17,11 +17,9 @@ class FullInput(Protocol):
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words (without blanks) of each text, in the order given; an empty text gives ()."""
-        ...
 
     def fingerprint(self) -> str:
         """sha256 of everything that can change the words."""
-        ...
 
 
 def in_batches(

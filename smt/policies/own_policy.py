@@ -18,7 +18,6 @@ class Policy(Protocol):
     @property
     def start(self) -> int:
         """Source words of the shortest prefix that is translated, >= 1."""
-        ...
 
     def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
         """The text shown next.
@@ -26,7 +25,6 @@ class Policy(Protocol):
         `shown` is the text so far, `translations` those of the first `start`, `start` + 1, ... words, newest last; with
         `ended` the newest is of the complete sentence.
         """
-        ...
 
 
 def own_policy(part: OwnPart) -> Policy:

@@ -33,7 +33,6 @@ class Curve(Protocol):
 
     def score_many(self, stats: Floats) -> Floats:
         """Sums of statistics (B, d) -> values (B, k); nan where undefined."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

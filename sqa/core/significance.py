@@ -37,11 +37,9 @@ class Resampled(Protocol):
 
     def score(self, stats: Floats) -> float:
         """A sum of statistics (d,) -> its score; NotComputable where undefined."""
-        ...
 
     def score_many(self, stats: Floats) -> Floats:
         """Sums of statistics (B, d) -> scores (B,), equal to `score` on each; nan where undefined."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,6 @@ class Fingerprinted(Protocol):
 
     def fingerprint(self) -> str:
         """Equal only if the same inputs give the same output: weights, version of the code, config."""
-        ...
 
 
 # ------------------------------------------------------------------------------------------------------ translators
@@ -173,7 +172,6 @@ class KnowsLanguages(Protocol):
     @property
     def languages(self) -> tuple[str | None, str | None] | None:
         """ISO 639-1 codes of source and target, each None if unknown; None: both unknown."""
-        ...
 
 
 @runtime_checkable
@@ -203,7 +201,6 @@ class IncrementalGuesser(Protocol):
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
         """Guesses for " ".join(words[:1]), " ".join(words[:2]), ... equal to `guess` on each."""
-        ...
 
 
 def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence[Sequence[Guess]]:
@@ -219,7 +216,6 @@ class AnswersQuestions(Protocol):
 
     def answer(self, asked: str, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """As `guess`, of short answers to a question in English."""
-        ...
 
 
 @runtime_checkable
@@ -236,7 +232,6 @@ class KnowsPages(Protocol):
     @property
     def pages(self) -> Iterable[str] | None:
         """None: unknown."""
-        ...
 
 
 # ---------------------------------------------------------------------------------------------------------- buzzers
@@ -271,42 +266,34 @@ class Metric(Protocol):
     @property
     def name(self) -> str:
         """What it was built from: "ew", "ew@xqb-interface"; of your own metric any name."""
-        ...
 
     @property
     def unit(self) -> str:
         """Of its score: "0-1", "0-100", "words", "per word", ..."""
-        ...
 
     @property
     def digits(self) -> int:
         """After the point, in reports."""
-        ...
 
     @property
     def label(self) -> str:
         """What figures and tables call it: "EW"."""
-        ...
 
     @property
     def kind(self) -> str:
         """What it measures: a `Kind`."""
-        ...
 
     @property
     def higher_is_better(self) -> bool: ...
 
     def signature(self) -> str:
         """Everything that makes two values of this metric comparable."""
-        ...
 
     def stats(self, trace: Any) -> Floats:
         """A `QuestionTrace` -> (d,) float64.  NotComputable where the metric is undefined."""
-        ...
 
     def score(self, stats: Floats) -> float:
         """A sum of statistics (d,) -> the score; NotComputable where undefined."""
-        ...
 
 
 @runtime_checkable
@@ -326,11 +313,9 @@ class TextMetric(BuiltMetric, Protocol):
 
     def fingerprint(self) -> str | None:
         """Everything but the texts that the statistics depend on; None: they must not be stored."""
-        ...
 
     def measure(self, segments: Sequence[Any]) -> list[tuple[float, ...]]:
         """Additive statistics of each `Segment` (sqa/metrics/quality/text_metric.py)."""
-        ...
 
 
 # what a component of each kind of registry must be

@@ -66,7 +66,6 @@ class Aligner(Protocol):
 
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
         """One alignment per (source words, target words); an empty side has no links."""
-        ...
 
 
 def load_aligner(

@@ -96,7 +96,6 @@ class WordJudge(Protocol):
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
         """For each (source words, target words) the probability (J,) of each target word to be wrong, 0-1."""
-        ...
 
 
 class Detector:

@@ -27,11 +27,9 @@ class WordScorer(Protocol):
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
         """Scores of each (source words, target words)."""
-        ...
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the scores."""
-        ...
 
 
 class KeptScorer:

@@ -89,23 +89,18 @@ class Backend(Protocol):
 
     def names(self, folder: Path) -> set[str]:
         """The files in a folder; none of a missing folder."""
-        ...
 
     def exists(self, path: Path) -> bool:
         """Whether a file exists."""
-        ...
 
     def read(self, path: Path) -> bytes:
         """A file's bytes.  Missing: FileNotFoundError."""
-        ...
 
     def write(self, path: Path, data: bytes) -> None:
         """Write a file, whole or not at all."""
-        ...
 
     def hold(self, folder: Path) -> AbstractContextManager[Any]:
         """A context in which no other process works in the folder, where the backend has locks."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -164,16 +164,6 @@ def last_wrong_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools) 
     return float(curve(fraction[wrong[-1]] if len(wrong) else 1.0))
 
 
-def _read_curve(metric: ExpectedWins | OracleExpectedWins | StableExpectedWins) -> None:
-    """Read the metric's curve and check its other parameter; ConfigError."""
-    start, (_, parameter) = f"metrics.{metric.family.base}", metric.family.parameters
-    object.__setattr__(metric, "_curve", curve_named(metric.curve, f"{start}.curve"))
-    usual = next(each.default for each in fields(metric) if each.name == parameter.name)
-    value = getattr(metric, parameter.name)
-    if value not in (allowed := (usual, *parameter.choices.values())):
-        raise ConfigError(f"{start}.{parameter.name}: must be one of {', '.join(allowed)}, got {value!r}")
-
-
 def _may_answer_at_end(trace: QuestionTrace) -> bool:
     """Whether the last step has a guess and comes after the whole source was read."""
     if not trace.emissions or not trace.guesses or not trace.guesses[-1]:
@@ -182,8 +172,23 @@ def _may_answer_at_end(trace: QuestionTrace) -> bool:
     return last.sentence == len(sentences) - 1 and last.g == len(sentences[-1])
 
 
+class CurveMetric(MeanMetric, Protocol):
+    """A metric of a curve and one other parameter; ConfigError for invalid ones."""
+
+    @property
+    def curve(self) -> str: ...
+
+    def __post_init__(self) -> None:
+        start, (_, parameter) = f"metrics.{self.family.base}", self.family.parameters
+        object.__setattr__(self, "_curve", curve_named(self.curve, f"{start}.curve"))
+        usual = next(each.default for each in fields(self) if each.name == parameter.name)  # type: ignore[arg-type]
+        value = getattr(self, parameter.name)
+        if value not in (allowed := (usual, *parameter.choices.values())):
+            raise ConfigError(f"{start}.{parameter.name}: must be one of {', '.join(allowed)}, got {value!r}")
+
+
 @dataclass(frozen=True, slots=True)
-class ExpectedWins(MeanMetric):
+class ExpectedWins(CurveMetric):
     """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions].
 
     A question that ends without a buzz wins nothing, whoever plays (the paper's rule); `end` = "answer" answers it with
@@ -196,8 +201,6 @@ class ExpectedWins(MeanMetric):
     curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
     end: str = "silent"  # "silent" or "answer"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
-
-    __post_init__ = _read_curve
 
     def signature(self) -> str:
         return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|v:{__version__}"
@@ -212,7 +215,7 @@ class ExpectedWins(MeanMetric):
 
 
 @dataclass(frozen=True, slots=True)
-class OracleExpectedWins(MeanMetric):
+class OracleExpectedWins(CurveMetric):
     """Mean over questions of EW when the buzz comes at the first right top guess.  stats = [sum of EW, questions].
 
     A question never right wins nothing; `never` = "curve-end" gives it EW(1) instead, as the paper's code does.
@@ -223,8 +226,6 @@ class OracleExpectedWins(MeanMetric):
     curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
     never: str = "0"  # "0" or "curve-end"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
-
-    __post_init__ = _read_curve
 
     def signature(self) -> str:
         return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
@@ -238,7 +239,7 @@ class OracleExpectedWins(MeanMetric):
 
 
 @dataclass(frozen=True, slots=True)
-class StableExpectedWins(MeanMetric):
+class StableExpectedWins(CurveMetric):
     """Mean over questions of EW when the buzz comes after the last wrong top guess.  stats = [sum of EW, questions].
 
     `at` = "first-right": the step after the last wrong one, 0 when the last guess is wrong.  "last-wrong": the rule of
@@ -250,8 +251,6 @@ class StableExpectedWins(MeanMetric):
     curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
     at: str = "first-right"  # "first-right" or "last-wrong"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
-
-    __post_init__ = _read_curve
 
     def signature(self) -> str:
         never = "0" if self.at == "first-right" else "last-step"

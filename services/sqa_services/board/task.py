@@ -56,15 +56,12 @@ class DataSet(Protocol):
 
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
         """prefix -> examples: "" the data themselves, others their perturbed copies (with `input_id`, `transform`)."""
-        ...
 
     def label_field_converter(self, example: Example) -> dict[str, Any]:
         """{"id", "answer", "tags"}; of a perturbed copy also "input_id" and "transform"."""
-        ...
 
     def pred_field_converter(self, example: Example, response: Response) -> dict[str, Any]:
         """{"id", "pred"}."""
-        ...
 
 
 # kind, file and examples of a model, and a folder that keeps what a killed run had computed -> its answers

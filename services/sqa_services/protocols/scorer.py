@@ -48,11 +48,9 @@ class Backend(Protocol):
 
     def scores(self, groups: Sequence[Sequence[float]]) -> Sequence[float]:
         """A score for every group, and one for all of them together."""
-        ...
 
     def text(self, value: float) -> str:
         """A number on the wire."""
-        ...
 
     def close(self) -> None: ...
 
