@@ -21,7 +21,7 @@ from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
-from sqa.files.processes import end_with_parent
+from sqa.files.processes import end_with_parent, relayed
 from sqa.files.store import Store
 from sqa.run.blocks import Workshop, workshop_of
 from sqa.run.config import (
@@ -300,7 +300,7 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     with (
         ProcessPoolExecutor(config.workers, context, _start, (messages,)) as pool,
         progress.weighed("ablation", total) as bar,
-        progress.relayed(messages, show),
+        relayed(messages, show),
     ):
         jobs = [pool.submit(run_group, group, config, runs) for group in unfinished]
         try:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from sqa.core.errors import DataError
 from sqa.core.types import Guess
-from sqa.files.model_files import dequantise, pack_strings, quantise, read_tensors, unpack_strings
+from sqa.files.model_files import pack_strings, read_tensors, unpack_strings
 
 P = TypeVar("P")
 Tensors = dict[str, np.ndarray]
@@ -53,6 +53,24 @@ def read(
         reason = " ".join(str(error).split())
         raise DataError(f"{folder}: not a {kind.upper()} guesser of this version ({reason}); train it again") from error
     return parts
+
+
+def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+    """(R, C) float -> int8 of the same shape and a float16 step per row: value = int8 * step."""
+    step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
+    step = np.maximum(step, np.finfo(np.float16).tiny)
+    codes = np.clip(np.rint(array / step.astype(np.float32)), -127, 127).astype(np.int8)
+    return {name: codes, f"{name}.step": step}
+
+
+def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """All tensors as float32, codes multiplied by their steps."""
+    plain = {}
+    for name, array in tensors.items():
+        if not name.endswith(".step"):
+            step = tensors.get(f"{name}.step")
+            plain[name] = array.astype(np.float32) * (1 if step is None else step.astype(np.float32))
+    return plain
 
 
 def best_pages(logits: Tensor, titles: Sequence[str], n: int) -> list[list[Guess]]:

@@ -29,10 +29,11 @@ from torch import Tensor, nn
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import Encoder, Precision, spans
+from guessers.classifier_files import dequantise, quantise
 from guessers.pretrained import Device
 from sqa.core.errors import Count, DataError, Positive, checked
 from sqa.core.types import Guess
-from sqa.files.model_files import dequantise, folder_digest, quantise, resolve_model, write_tensors
+from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
 PRIOR = 4.0  # first weight of the zero vector in the mean, in pieces of the rarest kind

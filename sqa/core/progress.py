@@ -62,23 +62,6 @@ def weighed(description: str, total: float) -> AbstractContextManager[Any]:
     return bar(description, total, bar_format=form if sys.stderr.isatty() else form.replace("|{bar}|", ","))
 
 
-@contextmanager
-def relayed(queue: Any, show: Callable[[str], object]) -> Iterator[None]:
-    """Within this context, show the reports of worker processes that called `report_to(queue.put)`."""
-
-    def relay() -> None:
-        while (text := queue.get()) is not None:
-            show(text)
-
-    thread = Thread(target=relay, name="relay", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        queue.put(None)
-        thread.join()
-
-
 def report_to(report: Callable[[str], object] | None) -> None:
     """Set where `under_way` goes in this process: in a worker, to the bar of the process that it works for."""
     global _report

@@ -26,7 +26,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sqa.core.answers import is_right, takes
+from sqa.core.answers import is_right
 from sqa.core.errors import TraceError
 from sqa.core.types import GREATEST_SMALL, Bools, Buzz, Emission, Floats, Guess, Ints, Question
 
@@ -86,8 +86,11 @@ class QuestionTrace:
     @cached_property
     def rank(self) -> Ints:
         """(n,) int64, 1-based rank of the first right guess at each step, 0 where none is right."""
-        asked = self.question.asked
-        return self._rank_by(is_right if asked is None else lambda guess, _: takes(guess, asked.answers))
+        if (asked := self.question.asked) is None:
+            return self._rank_by(is_right)
+        from sqa.core.quizbowl import takes
+
+        return self._rank_by(lambda guess, _: takes(guess, asked.answers))
 
     def judged(self, rule: str, right: Right) -> QuestionTrace:
         """The same trace with `rank` and `correct` by another rule, `right(guess, page)`; made once for each name."""

@@ -9,7 +9,7 @@ page, tossups and bonus parts together:
             five lines do, or two do and a tenth of the other page's lines take this one's.  One way: who answers
             Constantinople is right where Istanbul is asked for, not the other way round
     form    a name that is no page's title is a name of this page if at least a third of its lines, and three, take it
-    shared  a bare form (`sqa.core.answers.bare`) that two or more pages have: it names none of them
+    shared  a bare form (`sqa.core.quizbowl.bare`) that two or more pages have: it names none of them
 
 What a line only prompts on does not count.  The file has three columns: title, form or shared; page; the other name.
 """
@@ -24,9 +24,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sqa.core.answers import Accepted, bare, key, spelling
+from sqa.core.answers import key
 from sqa.core.errors import DataError
 from sqa.core.paths import DATA
+from sqa.core.quizbowl import Accepted, bare, spelling
 from sqa.data import download
 from sqa.files import records
 from sqa.files.atomic import atomic

@@ -48,7 +48,7 @@ class Entry:
     size: int  # bytes
     licence: str
     records: int  # lines, or items of a JSON document
-    first: str  # sha256 of the first record (see sqa.files.records.fingerprint)
+    first: str  # sha256 of the first record (see tests/unit/data/test_corpora.py)
     last: str  # sha256 of the last record
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqa.core import answers
+from sqa.core import answers, quizbowl
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.files import records
@@ -56,7 +56,7 @@ def listen(form: str, files: Sequence[Path], language: str) -> None:
     left_out = 0
     for item in read(*files, language):
         question, answer = (" ".join(t.split()) if isinstance(t, str) else "" for t in (item.question, item.answer))
-        if not question or not answers.bare(answer) or answers.unwritable(question + answer):
+        if not question or not quizbowl.bare(answer) or answers.unwritable(question + answer):
             left_out += 1
             continue
         record = {"id": item.id, "language": item.language, "source": item.source, "reference": item.reference}
@@ -73,7 +73,7 @@ def _askqe(asked: Path, pairs: Path, language: str) -> Iterator[Item]:
         if pair is None or len(languages) != 1 or language not in ("", languages[0]):
             raise DataError(f"{pairs}: id {repr(id)[:60]} of {where}: expected a record of id, en and one language")
         source, reference = ([records.text_of(f"{pairs}: {id}", key, pair.get(key))] for key in (languages[0], "en"))
-        if answers.spelling(reference[0]) != answers.spelling(records.text_of(where, "en", row.get("en"))):
+        if quizbowl.spelling(reference[0]) != quizbowl.spelling(records.text_of(where, "en", row.get("en"))):
             raise DataError(f"{where}: id {id} has another English text in {pairs}")
         questions, right = (_texts(records.text_of(where, key, row.get(key))) for key in ("questions", "answers"))
         for n, question in enumerate(questions):

@@ -6,7 +6,7 @@ are <file name>-<record number> otherwise.  Other data goes under `meta` or keys
 other key is refused.  What a listener is asked about a source, and when each word was said:
 
     question             in English; left out: who or what is meant, as in Quizbowl
-    answers              the right ones, at least one: short answers compared as `sqa.core.answers.takes` does
+    answers              the right ones, at least one: short answers compared as `sqa.core.quizbowl.takes` does
     earliest_answerable  source words after which it can be answered, 0 .. all of them
     word_times           the second at which each source word has been said (docs/simulstream.md)
     recording            in which file
@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqa.core import answers
+from sqa.core import answers, quizbowl
 from sqa.core.errors import DataError
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Asked, Question
@@ -91,7 +91,7 @@ def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question
 
 def _asked(where: str, question: Question, record: Mapping[str, Any]) -> Question:
     right, asked, earliest = record.get("answers"), record.get("question", ""), record.get("earliest_answerable")
-    if not isinstance(right, list) or not right or not all(isinstance(t, str) and answers.bare(t) for t in right):
+    if not isinstance(right, list) or not right or not all(isinstance(t, str) and quizbowl.bare(t) for t in right):
         raise DataError(f"{where}.answers: expected a list of texts, the right answers, got {repr(right)[:60]}")
     if {"page", "target_page"} & record.keys():
         raise DataError(f"{where}: has a page and answers; `answers` take the page's place")

@@ -115,24 +115,6 @@ def unpack_integers(tensor: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
 
 
-def quantise(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """(R, C) float -> int8 of the same shape and a float16 step per row: value = int8 * step."""
-    step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
-    step = np.maximum(step, np.finfo(np.float16).tiny)
-    codes = np.clip(np.rint(array / step.astype(np.float32)), -127, 127).astype(np.int8)
-    return {name: codes, f"{name}.step": step}
-
-
-def dequantise(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """All tensors as float32, codes multiplied by their steps."""
-    plain = {}
-    for name, array in tensors.items():
-        if not name.endswith(".step"):
-            step = tensors.get(f"{name}.step")
-            plain[name] = array.astype(np.float32) * (1 if step is None else step.astype(np.float32))
-    return plain
-
-
 def check_weights(where: object, tensors: Iterable[tuple[str, Any]]) -> None:
     """DataError naming the first of (name, array or torch tensor) that holds a NaN or an infinity.  Integers do not."""
     for name, tensor in tensors:

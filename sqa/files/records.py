@@ -5,7 +5,6 @@ Limits of depth, size, numbers and encoding; errors name the file, and the line 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -234,30 +233,6 @@ def table(path: Path, columns: int) -> Iterator[tuple[str, ...]]:
         if len(row) != columns:
             raise DataError(f"{path}:{number}: expected {columns} tab-separated columns, got {len(row)}")
         yield row
-
-
-def fingerprint(path: Path) -> tuple[int, str, str]:
-    """Number of records, sha256 of the first and of the last one, as data/manifest.yaml records them.
-
-    A record is a line of a text file, or an item of a JSON document: of its list, of the list under "questions", or
-    a [key, value] pair of its mapping, serialised with sorted keys.  A file without records has the hash of "".
-    """
-    if path.suffix == ".json":
-        document = json_document(path)
-        if isinstance(document, dict):
-            document = document.get("questions", [list(pair) for pair in document.items()])
-        texts = iter([json.dumps(item, ensure_ascii=False, sort_keys=True) for item in document])
-    else:
-        texts = lines(path)
-    count, first, last = 0, "", ""
-    for text in texts:
-        first = text if count == 0 else first
-        count, last = count + 1, text
-    return count, _sha256(first), _sha256(last)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def converted(where: str, record: object, kind: type[T], strict: bool = True) -> T:

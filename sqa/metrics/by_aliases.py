@@ -1,6 +1,6 @@
 """The metrics of answers with right answers as Quizbowl matches them: `ew@aliases`, `accuracy@aliases`, ...
 
-All else is as in the strict metric, the positions of buzzes included.  The rule is `sqa.core.answers.Accepted` with
+All else is as in the strict metric, the positions of buzzes included.  The rule is `sqa.core.quizbowl.Accepted` with
 the bundled tables (data/answers).
 """
 

@@ -198,21 +198,6 @@ def differentiable_average_lagging(delays: Delays, convention: Convention = SIMU
     return np.where(delays.source > 0, values, np.nan)
 
 
-def degeneracy(delays: Delays) -> dict[str, float]:
-    """OmniSTEval's test of a policy that waits for the end, over all sentences; shares in percent.
-
-    SWF   words written before the source had ended
-    EFSW  of the source, what lies beyond the mean lag: sum max(0, |x| - YAAL) / sum |x|, sentences with a YAAL only
-    DSPTV EFSW - SWF; beyond 20 either way the policy is likely degenerate.  nan where nothing could be counted.
-    """
-    yaal = yet_another_average_lagging(delays)  # (S,)
-    source = np.where(np.isnan(yaal), 0.0, delays.source)
-    early = delays.flat < delays.source[delays.sentence]
-    swf = 100 * early.mean() if len(early) else np.nan
-    efsw = 100 * np.nansum(np.maximum(0, source - yaal)) / source.sum() if source.sum() else np.nan
-    return {"SWF": float(swf), "EFSW": float(efsw), "DSPTV": float(efsw - swf)}
-
-
 def _first_and_last(delays: Delays) -> tuple[Floats, Floats]:
     """d_1 and d_last of each sentence (S,), nan for a sentence without words."""
     ends = np.full((2, len(delays.source)), np.nan)

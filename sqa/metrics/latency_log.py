@@ -42,7 +42,14 @@ from sqa.core.types import Floats
 from sqa.files import records
 from sqa.files.records import parse_json
 from sqa.metrics.delays import Delays, pack
-from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy, scored_by, takes_reference
+from sqa.metrics.latency import (
+    CONVENTIONS,
+    FORMULAS,
+    Convention,
+    scored_by,
+    takes_reference,
+    yet_another_average_lagging,
+)
 
 EOS = "</s>"
 MAX_BYTES = 1 << 30  # of a log
@@ -153,6 +160,21 @@ def score(path: str, options: LogOptions) -> Scored:
     used = {label: origin if takes_reference(formula, convention) else "none" for label, formula in formulas.items()}
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
     return Scored(convention, values, used, tuple(range(len(rows))), whole, odd)
+
+
+def degeneracy(delays: Delays) -> dict[str, float]:
+    """OmniSTEval's test of a policy that waits for the end, over all sentences; shares in percent.
+
+    SWF   words written before the source had ended
+    EFSW  of the source, what lies beyond the mean lag: sum max(0, |x| - YAAL) / sum |x|, sentences with a YAAL only
+    DSPTV EFSW - SWF; beyond 20 either way the policy is likely degenerate.  nan where nothing could be counted.
+    """
+    yaal = yet_another_average_lagging(delays)  # (S,)
+    source = np.where(np.isnan(yaal), 0.0, delays.source)
+    early = delays.flat < delays.source[delays.sentence]
+    swf = 100 * early.mean() if len(early) else np.nan
+    efsw = 100 * np.nansum(np.maximum(0, source - yaal)) / source.sum() if source.sum() else np.nan
+    return {"SWF": float(swf), "EFSW": float(efsw), "DSPTV": float(efsw - swf)}
 
 
 def read_lines(path: str, kind: type[LineT]) -> list[LineT]:

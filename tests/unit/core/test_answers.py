@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sqa.core.answers import Accepted, bare, canonical, is_right, resolve, spelling
+from sqa.core.answers import canonical, is_right, resolve
+from sqa.core.quizbowl import Accepted, bare, spelling
 
 RULE = Accepted(
     titles={"momentum": {"linear momentum"}, "istanbul": {"constantinople"}},

@@ -186,13 +186,3 @@ def test_damaged_files(tmp_path: Path, name: str, data: bytes | None, message: s
     path = tmp_path / name if data is None else write(tmp_path / name, data)
     with pytest.raises(DataError, match=message):
         list(READERS.get(path.suffix, records.lines)(path))
-
-
-def test_fingerprint(tmp_path: Path) -> None:
-    rows = [{"b": 1, "a": "\u00e9"}, {"a": 2}]
-    as_list = records.fingerprint(write(tmp_path / "a.json", json.dumps(rows)))
-    assert as_list == records.fingerprint(write(tmp_path / "b.json", json.dumps({"version": 1, "questions": rows})))
-    as_lines = records.fingerprint(write(tmp_path / "c.txt", '{"a": "\u00e9", "b": 1}\n{"a": 2}\n'))
-    assert as_list == as_lines and as_list[0] == 2
-    count, first, last = records.fingerprint(write(tmp_path / "d.json", "{}"))
-    assert count == 0 and first == last

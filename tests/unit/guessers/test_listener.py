@@ -12,9 +12,9 @@ from refusals import refused
 
 import sqa
 from guessers.open_qa.listener import ListenerConfig, build, rule_answer
-from sqa.core.answers import takes
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
+from sqa.core.quizbowl import takes
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Asked, Emission, Guess, Question
 from sqa.data.datasets import load_questions

@@ -1,0 +1,81 @@
+"""Right answers as Quizbowl takes them, more generous than `is_right` (sqa/core/answers.py)."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sqa.core.answers import is_right, key, unmarked
+
+_UNDECOMPOSED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+_SILENT = re.compile(r"['’`ʻ]|\(disambiguation\)")
+_BETWEEN = re.compile(r"[^\w()]+")
+_PARENTHESIS = re.compile(r"\([^)]*\)?|\)")
+_ARTICLES = frozenset({"the", "a", "an"})
+_STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # as good as the name alone
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def spelling(title: str) -> str:
+    """A title without case, accents, punctuation and "(disambiguation)"; other parentheses stay."""
+    letters = key(unicodedata.normalize("NFKD", key(title)))  # some signs are made of capitals or of "_": U+33D7 is PH
+    plain = unmarked(unicodedata.normalize("NFKD", letters).translate(_UNDECOMPOSED)).replace("&", " and ")
+    return " ".join(_BETWEEN.sub(" ", _SILENT.sub("", plain)).split())
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def bare(title: str) -> str:
+    """`spelling` without what stands in parentheses, an article before it, a plural's s, "Emirate of" and the like."""
+    text = " ".join(_PARENTHESIS.sub(" ", spelling(title)).split())
+    text = next((text.removeprefix(state) for state in _STATES if text.startswith(state)), text)
+    words = text.split()
+    return " ".join(_singular(word) for word in (words[1:] if len(words) > 1 and words[0] in _ARTICLES else words))
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Right answers as Quizbowl matches them: everything that `is_right` takes, and what the tables hold.
+
+    A guess is right if one of these holds, tried in this order:
+
+        spelling   both titles have the same `spelling`
+        accepted   packets' answer lines of the question's page take the guess for right (`titles`, `forms`), or the
+                   guess's page takes the question's, where that is a name that is no page of its own (`forms`)
+        bare       both have the same `bare` form, and no two pages share it (`shared`)
+
+    "Paris (mythology)" is "Paris" if one page has that bare form; if both "Spin" and "Spins" are pages, they differ.
+    sqa/data/answer_aliases.py makes the tables; all keys and values are spellings, `shared` are bare forms.
+    """
+
+    titles: Mapping[str, Collection[str]]  # page -> other pages that are right where it is asked for; one way
+    forms: Mapping[str, Collection[str]]  # page -> names that are no pages; both ways
+    shared: Collection[str]
+    name: str  # with the version of the tables: part of signatures
+
+    def is_right(self, guess: str, page: str) -> bool:
+        """True if the guess is right where `page` is asked for."""
+        if is_right(guess, page):
+            return True
+        given, wanted = spelling(guess), spelling(page)
+        if not given or not wanted:
+            return False
+        if given == wanted or given in self.titles.get(wanted, ()):
+            return True
+        if given in self.forms.get(wanted, ()) or wanted in self.forms.get(given, ()):
+            return True
+        short = bare(page)
+        return bool(short) and bare(guess) == short and short not in self.shared
+
+
+def takes(guess: str, right: Collection[str]) -> bool:
+    """True if a short answer is one of the right ones, compared as `bare` forms: without case, article, ..."""
+    return bool(bare(guess)) and bare(guess) in map(bare, right)
