@@ -7,13 +7,12 @@ installed package they lie below `sqa/bundled`.
 from __future__ import annotations
 
 import os
-from importlib.resources import files
 from pathlib import Path
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 
-PACKAGE = Path(str(files("sqa")))
+PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE / "bundled" if (PACKAGE / "bundled").is_dir() else PACKAGE.parent
 DATA = ROOT / "data"
 CONFIGS = ROOT / "configs"
