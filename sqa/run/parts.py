@@ -67,16 +67,16 @@ class Parts:
         return self._used(identity)
 
     def quality(self, config: QualityConfig) -> Any:
-        """The metric of an entry of `quality:`; if it is not available, a `NotComputed` with the reason."""
+        """The metric of an entry of `quality:`; if it is not available, one that gives the reason (`not_computed`)."""
         identity = digest(["quality", to_mapping(config)])
         if not self._has(identity):
             with watching() as codes:
                 try:
                     built = QUALITY.build(config.kind, config.options)
                 except SqaError as error:
-                    from sqa.metrics.quality.text_metric import NotComputed
+                    from sqa.metrics.quality.text_metric import not_computed
 
-                    built = NotComputed(config.name, in_a_line(error))
+                    built = not_computed(config.name, in_a_line(error))
             self._components[identity] = built, tuple(codes)
         return self._used(identity)
 

@@ -19,7 +19,7 @@ from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.core.types import BuiltMetric, TextMetric
 from sqa.files.store import Stage, Store, digest
-from sqa.metrics.quality.text_metric import NotComputed, Segment, segment_of
+from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
 from sqa.run.late_code import record, settled
 from sqa.run.parts import in_a_line
 
@@ -33,21 +33,22 @@ KEPT = {"segment": "text", "stats": "[f8]"}
 def score_texts(
     metrics: Sequence[BuiltMetric], traces: Iterable[QuestionTrace], store: Store, progress: bool
 ) -> tuple[dict[str, BuiltMetric], dict[str, dict[str, Score]]]:
-    """The metrics by name, those that failed replaced by `NotComputed`, and question id -> metric name -> score."""
+    """The metrics by name, those that failed replaced by `not_computed`, and question id -> metric name -> score."""
     segments, refused = _segments(traces)
     ids = [*segments, *refused]
     by_name: dict[str, BuiltMetric] = {}
     scores: dict[str, dict[str, Score]] = {id: {} for id in ids}
     for metric in metrics:
         rows: dict[str, Score] = {}
+        reason = ""
         if isinstance(metric, TextMetric):
             try:
                 measured = _measured(metric, list(segments.values()), store, progress)
                 rows = {id: Score(stats) for id, stats in zip(segments, measured, strict=True)}
             except SqaError as error:
-                metric = NotComputed(metric.name, in_a_line(error))
+                reason = in_a_line(error)
+                metric = not_computed(metric.name, reason)
         by_name[metric.name] = metric
-        reason = metric.reason if isinstance(metric, NotComputed) else ""
         for id in ids:
             scores[id][metric.name] = rows.get(id) or Score(None, reason or refused[id])
     return by_name, scores

@@ -102,43 +102,23 @@ class MeanOfSegments:
         return ratio_many(stats)
 
 
-@dataclass(frozen=True, slots=True)
-class NotComputed:
+def not_computed(name: str, reason: str) -> MeanOfSegments:
     """Stands for a metric that is not available: its signature gives the reason, and it has no value."""
-
-    name: str
-    reason: str
-    unit: str = "mean score"
-    digits: int = 3
-    higher_is_better: bool = True
-    kind: ClassVar[str] = "quality"
-
-    @property
-    def label(self) -> str:
-        return self.name
-
-    def signature(self) -> str:
-        return f"not computed: {self.reason}"
-
-    def stats(self, trace: QuestionTrace) -> Floats:
-        raise NotComputable(self.reason)
-
-    def score(self, stats: Floats) -> float:
-        raise NotComputable(self.reason)
-
-    def score_many(self, stats: Floats) -> Floats:
-        return np.full(len(stats), np.nan)
+    return MeanOfSegments(name, f"not computed: {reason}", None, _refusing(reason))
 
 
 def saved(name: str, signature: str, kind: str) -> MeanOfSegments | None:
     """A metric that sums a finished run's statistics; None where only the metric itself can (`external`)."""
     if kind not in _MEANS:
         return None
+    return MeanOfSegments(name, signature, None, _refusing(f"{name}: only stored statistics can be summed here"))
 
+
+def _refusing(reason: str) -> Callable[[Sequence[Segment]], Sequence[float]]:
     def scores(segments: Sequence[Segment]) -> Sequence[float]:
-        raise NotComputable(f"{name}: only stored statistics can be summed here")
+        raise NotComputable(reason)
 
-    return MeanOfSegments(name, signature, None, scores)
+    return scores
 
 
 def model_label(model: str, folder: Path) -> str:
