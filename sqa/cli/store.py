@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 store_app = typer.Typer(help="The store of stages below a folder of runs.", **SETTINGS)
 COLUMNS = ("stage", "key", "blocks", "MB", "runs")
-REASONS = ("stage", "key", "nearest", "part", "now", "there")
+REASONS = ("stage", "key", "nearest", "part", "now", "there")  # as JSON; as a table:
+HEADING = ("stage of the run", "its key", "nearest other key stored", "what differs", "in this run", "in the other")
 DIGITS = 12  # of a key
 
 
@@ -48,4 +49,4 @@ def explain(run: RunFolder, as_json: Json = False) -> None:
     from sqa.report.stored import explain as reasons
 
     rows = [[r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then] for r in reasons(run)]
-    print_table(REASONS, rows, as_json)
+    print_table(REASONS if as_json else HEADING, rows, as_json)

@@ -1,6 +1,7 @@
 """Stage results in files: found by what made them, whole or not at all.
 
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
+    <root>/store/<stage>/<key>/parts.json       the same part by part, for `sqa store explain`; a later run adds it
     <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
     <root>/store/<stage>/<key>/loaded.json          code of your own that was loaded while they were made
     <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, read without their data set
@@ -9,7 +10,7 @@
 NAME.words its texts as JSON, and `about` the metadata; a checksum at the end ensures that no changed byte is read.
 
 The key is the sha256 of everything that can change the rows, so an existing file is never made again and a killed run
-continues with the missing blocks.  No file holds a time, a path or a random value: the same inputs give the same bytes.
+continues with the missing blocks.  No file holds a time or a random value: the same inputs give the same bytes.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from sqa.files.atomic import held, write_bytes
 from sqa.files.records import parse_json
 
 OLDER = ".parquet"  # the suffix of what earlier versions wrote instead of .npz
+PARTS = "parts.json"  # beside a stage's blocks
 _DIGEST = 64  # hex digits of the sha256 of all before them: the comment of the archive
 
 
@@ -179,6 +181,16 @@ class Store:
             raise DataError(f"{manifest}: describes another stage; delete its folder and run the config again")
         return stage
 
+    def parts(self, stage: Stage) -> dict[str, str] | None:
+        """What `describe` wrote; None of a stage stored by a version without it.  Damaged: DataError."""
+        path = self.folder(stage) / PARTS
+        try:
+            return {str(part): str(value) for part, value in parse_json(self.backend.read(path)).items()}
+        except FileNotFoundError:
+            return None
+        except (ValueError, AttributeError) as error:
+            raise DataError(f"{path}: damaged ({error}); delete it and run the config again") from error
+
     def questions(self, fingerprint: str) -> Path:
         """The file of questions that `keep` writes."""
         return self.root / "store" / "questions" / fingerprint / "questions.jsonl"
@@ -209,11 +221,13 @@ class Store:
             self.describe(stage)
             yield
 
-    def describe(self, stage: Stage) -> None:
-        """Write what the stage's key was made from, unless the file exists."""
-        manifest = self.folder(stage) / "manifest.json"
-        if not self.backend.exists(manifest):
-            self.backend.write(manifest, (json.dumps(stage.inputs(), indent=2, sort_keys=True) + "\n").encode())
+    def describe(self, stage: Stage, parts: Callable[[], Mapping[str, str]] | None = None) -> None:
+        """Write what the stage's key was made from, and its `parts`, unless the files exist."""
+        for name, values in (("manifest.json", stage.inputs), (PARTS, parts)):
+            path = self.folder(stage) / name
+            if values is not None and not self.backend.exists(path):
+                text = json.dumps(values(), indent=2, sort_keys=True, ensure_ascii=False)
+                self.backend.write(path, (text + "\n").encode())
 
 
 def file_names(folder: Path) -> set[str]:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqa.core.errors import DataError
 from sqa.files.atomic import held as locked
 from sqa.files.records import parse_json
-from sqa.files.store import OLDER, Store
+from sqa.files.store import OLDER, Stage, Store
 from sqa.run import folder as folders
 from sqa.run import saving
-from sqa.run.config import to_mapping
+from sqa.run.late_code import late_parts
 
-COMPONENTS = {"translate": "translator", "guess": "guesser", "buzz": "buzzer"}  # stage -> key of a run's config
 PARTS = {  # of a stage's key -> what a reader calls it
-    "implementation": "code that makes it",
     "dataset": "questions",
     "block_size": "questions per block",
     "schema_version": "version of the traces",
 }
-MOST = 50  # stored stages that are compared with
+UNRECORDED = "its config, weights or code"
+VERSION_OF_SQA = "version of sqa"  # in no key by itself: named where nothing else differs
+DIGITS = 12  # of a digest
+Difference = tuple[str, str, str]  # part, its value now, in the other stage
 
 
 class Held(NamedTuple):
@@ -89,61 +90,47 @@ def prune(runs: Path) -> Iterator[Held]:
 
 def explain(run: Path) -> Iterator[Reason]:
     """For each stage of a finished run, what differs from the most similar stored stage."""
-    this = folders.read(run)
     store, stored = Store(run.parent), holdings(run.parent)
-    for name, key in this.stages.items():
-        inputs = store.stage(name, key).inputs()
-        candidates = [
-            (held, _differing(inputs, store.stage(name, held.key).inputs()))
-            for held in stored
-            if held.stage == name and held.key != key
-        ]
+    for name, key in folders.read(run).stages.items():
+        stage = store.stage(name, key)
+        candidates = [held for held in stored if held.stage == name and held.key != key]
         if not candidates:
             yield Reason(name, key, "", "nothing to compare with", "", "")
             continue
-        candidates.sort(key=lambda candidate: (len(candidate[1]), -candidate[0].folder.stat().st_mtime))
-        fewest = len(candidates[0][1])
-        most_similar = [candidate for candidate in candidates if len(candidate[1]) == fewest][:MOST]
-        explained = [(held, list(_reasons(run, this, name, held, differing))) for held, differing in most_similar]
-        nearest, reasons = min(explained, key=lambda pair: len(pair[1]))
+        explained = [(held, list(_reasons(store, stage, store.stage(name, held.key)))) for held in candidates]
+        nearest, reasons = min(explained, key=lambda pair: (_distance(pair[1]), -pair[0].folder.stat().st_mtime))
         yield from (Reason(name, key, nearest.key, *reason) for reason in reasons)
 
 
-def _reasons(
-    run: Path, this: folders.RunFolder, stage: str, nearest: Held, differing: Mapping[str, tuple[Any, Any]]
-) -> Iterator[tuple[str, str, str]]:
-    for part, (now, then) in differing.items():
-        if part == "fingerprint":
-            yield from _of_component(run, this, stage, nearest)
-        elif part == "upstream":
-            yield "what it reads", "another result of the stage before", ""
-        else:
-            yield PARTS[part], str(now), str(then)
+def _distance(reasons: Sequence[Difference]) -> tuple[bool, int]:
+    """How similar two stages are; one whose parts are not recorded is the last to be compared with."""
+    return any(part == UNRECORDED for part, *_ in reasons), len(reasons)
 
 
-def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    return {part: (a[part], b[part]) for part in a if a[part] != b[part]}
-
-
-def _of_component(run: Path, this: folders.RunFolder, stage: str, nearest: Held) -> list[tuple[str, str, str]]:
-    """What differs in a component: its config, else its weights, else the program's version or code."""
-    if stage not in COMPONENTS:
-        return [("its code", "other", "")]
-    if not nearest.runs:
-        return [("its config, weights or code", "other", "no run folder says of what")]
-    other, name = run.parent / nearest.runs[0], COMPONENTS[stage]
-    now, then = (_flat(to_mapping(getattr(folders.read(folder).config, name)), name) for folder in (run, other))
-    keys = [key for key in {**now, **then} if now.get(key) != then.get(key)]
-    if keys:
-        return [(key, now.get(key, "not there"), then.get(key, "not there")) for key in keys]
-    made_with = [folders.made_with(folder) for folder in (run, other)]
-    for part in (f"weights of the {name}", "version of sqa"):
-        if made_with[0].get(part) != made_with[1].get(part):
-            return [(part, made_with[0].get(part, "not recorded"), made_with[1].get(part, "not recorded"))]
-    return [("its code", "edited, or a raised VERSION", "")]
-
-
-def _flat(value: Any, at: str) -> dict[str, str]:
-    if isinstance(value, Mapping):
-        return {key: text for name, part in value.items() for key, text in _flat(part, f"{at}.{name}").items()}
-    return {at: str(value)}
+def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
+    a, b = stage.inputs(), other.inputs()
+    differing = [part for part in a if a[part] != b[part]]
+    for part in differing:
+        if part in PARTS:
+            yield PARTS[part], str(a[part])[:DIGITS], str(b[part])[:DIGITS]
+    if "upstream" in differing:
+        yield "what it reads", "another result of the stage before", ""
+    made = {"fingerprint", "implementation"} & {*differing}
+    if not made and "dataset" not in differing:
+        return
+    now, then = (store.parts(each) for each in (stage, other))
+    if now is None or then is None:
+        if made:
+            yield UNRECORDED, *("recorded" if parts else "stored by an earlier version" for parts in (now, then))
+        return
+    now, then = now | late_parts(store, stage), then | late_parts(store, other)
+    changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
+    both = {*now} & {*then}
+    of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
+    of_part = [part for part in changed if part not in (*of_questions, VERSION_OF_SQA)]
+    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]  # else: of another part
+    shown = (of_part or [part for part in changed if part == VERSION_OF_SQA]) if made else []
+    for part in [*shown, *(of_questions if "dataset" in differing else ())]:
+        yield part, now.get(part, "not there"), then.get(part, "not there")
+    if made and not shown:
+        yield "its code", "other, but no part that is recorded", ""

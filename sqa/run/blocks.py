@@ -105,7 +105,7 @@ class Workshop:
             differ = "models, code or questions here are not those of the machine that planned it"
             raise DataError(f"{config.name}: stage {wanted.name}: {differ}; use the same version and files everywhere")
         if wanted.key not in self._described:
-            self.store.describe(wanted)
+            self.store.describe(wanted, lambda: work.key_parts(wanted.name))
             self._described.add(wanted.key)
         work.check(wanted.name, [index])
         work.make(wanted.name, index, lambda _: None)

@@ -111,15 +111,6 @@ class FinishedRun:
         return self.config.guesser is not None
 
 
-def made_with(folder: Path) -> dict[str, str]:
-    """`weights` and the version when a run was finished; empty where its summary has none."""
-    try:
-        recorded = parse_json((folder / SUMMARY).read_bytes()).get("made_with", {})
-        return {str(key): str(value) for key, value in recorded.items()}
-    except (OSError, ValueError, AttributeError) as error:
-        raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
-
-
 def pack(result: RunResult) -> dict[str, bytes]:
     """The files of a run's folder by name, for another process to write: `unpack`."""
     with TemporaryDirectory() as scratch:

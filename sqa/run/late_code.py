@@ -47,6 +47,12 @@ def record(store: Store, stage: Stage, codes: Sequence[Code]) -> None:
         store.backend.write(_file(store, stage), (json.dumps(rows, indent=2) + "\n").encode())
 
 
+def late_parts(store: Store, stage: Stage) -> dict[str, str]:
+    """File that was loaded late -> sha256 (hex), of a stage in the store."""
+    loads = (load for loads in _recorded(store, stage).values() for load in loads)
+    return {f"code of {load.module or load.file}": load.sha256 for load in loads}
+
+
 def _recorded(store: Store, stage: Stage) -> dict[str, list[Load]]:
     """The recorded late loads by label."""
     file = _file(store, stage)

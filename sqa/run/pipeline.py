@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from sqa import __version__
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
@@ -55,7 +56,7 @@ from sqa.core.types import (
 )
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
 from sqa.run.config import ComponentConfig, RunConfig
-from sqa.run.parts import Parts, check_questions, fingerprint_of
+from sqa.run.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -181,6 +182,7 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
     """Make the blocks of a stage that the store lacks: how many they were, and the wall time if it was all of them."""
     store, stage, blocks = work.store, work.stages[name], blocks_of(work.questions, BLOCK_SIZE)
+    store.describe(stage, lambda: work.key_parts(name))
     if not store.missing(stage, len(blocks)):
         return 0, None
     with store.working_on(stage):
@@ -265,6 +267,16 @@ class Work:
             stage = settled(self.store, stage, codes)
         self.stages[stage.name], self.codes[stage.name] = stage, codes
 
+    def key_parts(self, name: str) -> dict[str, str]:
+        """What a stage's key depends on, part by part, for `sqa store explain`."""
+        shared = {"version of sqa": __version__, "VERSION of sqa.run.pipeline": str(VERSION)}
+        shared |= flat(self.config.dataset, "dataset") | code_parts(self.codes[name])
+        if name == "score":
+            return shared | {f"metric {metric.name}": _identity(metric) for metric in self.of_traces}
+        part, registry = COMPONENTS[name]
+        shared["guesses per step"] = str(N_GUESSES)
+        return shared | key_parts(part, registry, getattr(self.config, part), self.built[name])
+
     def traces(self, *names: str) -> Traces:
         """The traces with the results of these stages only, or of all."""
         shown = {name: stage for name, stage in self.stages.items() if name in (names or COMPONENTS)}
@@ -310,10 +322,15 @@ def stage_of(
 
 def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
     """The stage that scores the traces of the stages before it."""
-    # your own metrics have an `identity`
-    implementation = " ".join(getattr(metric, "identity", metric.signature)() for metric in of_traces)
+    implementation = " ".join(map(_identity, of_traces))
     upstream = tuple(stages[name].key for name in STAGES if name in stages)
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
+
+
+def _identity(metric: Metric) -> str:
+    """What a metric is in store keys: its signature, of your own with all of its code."""
+    text: str = getattr(metric, "identity", metric.signature)()
+    return text
 
 
 def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> Table:

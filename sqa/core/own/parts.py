@@ -66,11 +66,17 @@ class OwnComponent:
         """What a method of the part returns, checked."""
         return asked(self.own_code, self.own_part, name, check, *arguments, **options)
 
+    def own_fingerprint(self) -> str | None:
+        """What its fingerprint() returns, "" without one."""
+        texts = self.registered == "quality metric"  # None: its scores are not kept
+        text: str | None = (
+            self.call("fingerprint", answers.text_or_none if texts else answers.text) if self.says else ""
+        )
+        return text
+
     def fingerprint(self) -> str | None:
         """sha256 (hex) of its code, its config and its own fingerprint."""
-        texts = self.registered == "quality metric"  # None: its scores are not kept
-        own = self.call("fingerprint", answers.text_or_none if texts else answers.text) if self.says else ""
-        if own is None:
+        if (own := self.own_fingerprint()) is None:
             return None
         values = asdict(self._config) if is_dataclass(self._config) else {}  # type: ignore[arg-type]
         rows = json.dumps([self.own_code.digest, values, own], sort_keys=True, default=str)

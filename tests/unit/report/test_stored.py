@@ -71,19 +71,55 @@ def test_a_key_of_the_config_is_named_with_both_values(tmp_path: Path) -> None:
     assert parts(changed)["buzz"] == {"what it reads"} and parts(changed)["translate"] == {"nothing to compare with"}
 
 
-def test_data_code_weights_and_version_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_made_again_after_an_edit_says_what_was_edited(tmp_path: Path) -> None:
+    make(tmp_path, "a", toy(tmp_path, b=0.25))
+    [reason] = [reason for reason in stored.explain(make(tmp_path, "a", toy(tmp_path, b=0.5))) if reason[0] == "guess"]
+    assert reason[3:] == ("guesser.b", "0.5", "0.25")
+
+
+def test_data_weights_version_and_code_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guesser = toy(tmp_path)
     make(tmp_path, "a", guesser)
-    assert parts(make(tmp_path, "data", guesser, dataset={"name": "mini-es", "limit": 1}))["guess"] >= {"questions"}
-    assert parts(make(tmp_path, "code", toy(tmp_path, "tfidf")))["guess"] >= {"code that makes it"}
+    fewer = parts(make(tmp_path, "a", guesser, dataset={"name": "mini-es", "limit": 1}))
+    assert fewer["guess"] >= {"questions", "dataset.limit"}
+    assert parts(make(tmp_path, "a", toy(tmp_path, "tfidf")))["guess"] >= {"guesser.name"}
     file = tmp_path / "toy" / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()), indent=2))
-    assert parts(make(tmp_path, "weights", guesser))["guess"] == {"weights of the guesser"}
+    assert parts(make(tmp_path, "a", guesser))["guess"] == {"weights of guesser.model"}
+    monkeypatch.setattr(counting, "VERSION", 6, raising=False)
+    monkeypatch.setattr(bm25, "counting", counting, raising=False)  # as if it imported it
     monkeypatch.setattr(bm25.Bm25Guesser, "fingerprint", lambda self: "edited")
-    assert parts(make(tmp_path, "edited", guesser))["guess"] == {"its code"}
+    assert parts(make(tmp_path, "a", guesser))["guess"] == {"its code"}
     monkeypatch.setattr(bm25.Bm25Guesser, "fingerprint", lambda self: "edited again")
-    monkeypatch.setattr(saving, "__version__", "9.9")
-    assert parts(make(tmp_path, "version", guesser))["guess"] == {"version of sqa"}
+    monkeypatch.setattr(counting, "VERSION", 7)
+    assert parts(make(tmp_path, "a", guesser))["guess"] == {"VERSION of guessers.retrieval.counting"}
+
+
+def test_code_of_your_own_and_what_it_says_of_its_files_are_named(tmp_path: Path) -> None:
+    own, words = tmp_path / "own.py", tmp_path / "words.txt"
+    code = (
+        "class Shout:\n    def translate(self, source):\n        for word in source:\n            yield word.upper()\n"
+    )
+    code += f"    def fingerprint(self):\n        from pathlib import Path\n        return Path({str(words)!r}).read_text()\n"
+
+    def again(text: str, said: str) -> list[tuple[str, str, str]]:
+        own.write_text(text)
+        words.write_text(said)
+        run_folder = make(tmp_path, "a", translator=f"{own}:Shout")
+        return [reason[3:] for reason in stored.explain(run_folder) if reason.stage == "translate"]
+
+    again(code, "one")
+    [(part, now, then)] = again(code.replace("upper", "lower"), "one")
+    assert part.startswith("code of") and "own" in part and now != then
+    assert again(code.replace("upper", "lower"), "two") == [("fingerprint() of own.py:Shout", "two", "one")]
+
+
+def test_a_stage_of_an_earlier_version_is_said_to_be_one(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+    for path in (tmp_path / "store" / "guess").glob("*/parts.json"):
+        path.unlink()
+    [reason] = [reason for reason in stored.explain(make(tmp_path, "a", toy(tmp_path, b=0.5))) if reason[0] == "guess"]
+    assert reason[3:] == (stored.UNRECORDED, "recorded", "stored by an earlier version")
 
 
 def test_a_damaged_run_is_named(tmp_path: Path) -> None:
