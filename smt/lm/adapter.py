@@ -90,10 +90,11 @@ def save_adapter(
     scale: float,
     about: Mapping[str, Any],
     bidirectional: bool = False,
+    glosses: bool = False,
 ) -> Path:
     """Write an adapter's files; `name` is the base's, `direction` the codes of source and target language.
 
-    `bidirectional`: its source can also look at itself in both directions.
+    `bidirectional`: its source can also look at itself in both directions; `glosses`: it was trained with them.
     """
     rank = next(value.shape[0] for key, value in weights.items() if "lora_A" in key)
     bits = np.zeros(-(-base.network.shape.vocabulary // 8) * 8, np.uint8)
@@ -119,6 +120,7 @@ def save_adapter(
         "offset": OFFSET,
         "base": {"name": name, "identity": base.identity, "probe": base.tokens.text(PROBE)},
         "bidirectional": bidirectional,
+        "glosses": glosses,
         "about": dict(about),
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,7 @@ from smt.models.next_piece import Rules
 from smt.models.stepper import State
 from smt.models.transformer_stepper import lengthen
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
+from smt.statistical.glosses import Glosses
 
 GROWTH = 32  # target positions by which the caches grow
 
@@ -46,6 +47,7 @@ class LmWriter:
         False  # the source looks at itself in both directions, so it is read completely before a word is written
     )
     bonus: Bonus | None = None  # on translations of what was read
+    glosses: Glosses | None = None  # beside rare source words
 
     @classmethod
     def of(
@@ -94,7 +96,7 @@ class LmWriter:
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
         """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
-        segments = [self.layout.source(self.tokens, words) for words in sentences]
+        segments = [self.layout.source(self.tokens, [*map(self.glossed, words)]) for words in sentences]
         stepper = LmStepper(self, schedule, torch.tensor([len(words) for words in sentences]))
         stepper.state.needs = pad([np.array(needs) for _, needs in segments], HIDDEN_WORD)
         stepper.encode(pad([np.array(pieces) for pieces, _ in segments], 0))
@@ -111,7 +113,11 @@ class LmWriter:
 
     def source_pieces(self, word: str | None) -> Sequence[int]:
         """Of a source word, or of the end."""
-        return (self.layout.end,) if word is None else self.tokens.word(word)
+        return (self.layout.end,) if word is None else self.tokens.word(self.glossed(word))
+
+    def glossed(self, word: str) -> str:
+        """A source word as the model reads it."""
+        return word if self.glosses is None else self.glosses.word(word)
 
     def spell(self, pieces: Sequence[int]) -> str:
         """The word that pieces (places among those that may be chosen) spell."""

@@ -29,6 +29,9 @@ from smt.lm.stepper import LmWriter
 from smt.lm.tokens import Tokens
 from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.policies.waitk import FULL, Schedule
+from smt.statistical.glosses import Glosses, load_glosses
+from smt.statistical.lexicon import model_folder as packed_folder
+from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import load_arrays, save_arrays, weigh
 from smt.training.evaluate import translated_lines
@@ -38,7 +41,7 @@ from smt.training.steps import run_steps
 from smt.training.train import report as report_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.files.atomic import claimed, held, write_text
+from sqa.files.atomic import claimed, held, joined_digest, write_text
 from sqa.files.records import json_document
 from sqa.run.config import load
 from sqa.training.checkpoints import Checkpoints, Moments
@@ -140,16 +143,19 @@ class LmTraining:
 
 
 LEXICONS = ("freedict", "cldr")  # corpora of single words and names
-_ONCE = {"corpus": CORPUS, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}  # run.json was without these
+# run.json was without these
+_ONCE = {"corpus": CORPUS, "glosses": None, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
     """The segmented pairs of a config and the pieces to choose from, made once."""
     done = folder / "prepared.json"
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
-    options = {key: getattr(config, key) for key in keys}
+    options = {key: getattr(config, key) for key in keys} | {"glosses": None}
+    if folder_of_glosses := glosses_folder(config):
+        options["glosses"] = joined_digest([folder_of_glosses / PHRASES])
     identity_now = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **options}))
-    written = json_document(done) if done.exists() else {"corpus": {}}
+    written = {"glosses": None} | (json_document(done) if done.exists() else {"corpus": {}})
     if written | {"corpus": CORPUS | written["corpus"]} == identity_now:
         return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
@@ -157,6 +163,8 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     language = config.corpus.pair[:2]
     rows = [*cleaned(config.corpus, folder, report), *lexicon_pairs(config.corpus.pair), *names(language)]
     texts = [(t, s) if config.reverse else (s, t) for s, t, _ in weigh(rows, weights(config), rng)]
+    if glosses := glosses_of(config):
+        texts = [(glosses.training_text(source, rng), target) for source, target in texts]
     pairs = Pairs.of(texts, base.tokens, layout, config.longest)
     if not len(pairs):
         raise DataError(f"{folder}: no pair is left to train on; look at clean.tsv and at corpus.weights")
@@ -166,6 +174,17 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     np.save(folder / "pieces.npy", pieces.numpy())
     write_text(done, json.dumps(identity_now, indent=1) + "\n")
     return pairs, pieces
+
+
+def glosses_folder(config: LmConfig) -> Path | None:
+    """The packed model that a config's glosses are of.  ConfigError for one of another direction."""
+    return packed_folder(config.glosses, config.direction) if config.glosses else None
+
+
+def glosses_of(config: LmConfig) -> Glosses | None:
+    """Those a config asks for."""
+    folder = glosses_folder(config)
+    return load_glosses(folder, config.direction[0]) if folder else None
 
 
 def weights(config: LmConfig) -> Callable[[Pair], float]:
@@ -205,7 +224,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
             begin_with(training, config.start, base)
         training.trainer.resume()
         written = writable(pieces, base.tokens)
-        writer = LmWriter.of(base.network, base.tokens, layout, written)
+        writer = replace(LmWriter.of(base.network, base.tokens, layout, written), glosses=glosses_of(config))
         if not training.run(folder / "stop", lambda: development_bleu(writer, config)):
             return None
         about = {"training": asdict(config), "steps": config.train.steps, "pairs": len(pairs)}
@@ -219,6 +238,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
             config.train.scale,
             about,
             config.train.bidirectional_share > 0,
+            config.glosses is not None,
         )
 
 

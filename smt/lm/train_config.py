@@ -55,6 +55,7 @@ class LmConfig:
     longest: Count = 110  # pieces of a side at most
     output_pieces: Count = 36_000  # most frequent pieces of the targets, to learn; letters and bytes always are
     start: str | None = None  # an adapter (bundled or a folder) to begin with
+    glosses: str | None = None  # packed phrase-based model that glosses rare source words: statistical/glosses.py
     development: str = "flores-dev"  # part whose first sentences measure BLEU while training
     train: LmTrainConfig = field(default_factory=LmTrainConfig)
 

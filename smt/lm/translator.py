@@ -30,6 +30,8 @@ from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule, parse_k
 from smt.statistical import lexicon as lexicons
+from smt.statistical.glosses import VERSION as GLOSSES
+from smt.statistical.glosses import load_glosses
 from smt.statistical.lexicon import Lexicon
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
@@ -53,7 +55,7 @@ class CausalLmConfig:
     target_language: str = "en"  # what it writes
     beam: int = 1  # hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
-    lexicon: str | None = None  # packed phrase-based model whose word translations are favoured: statistical/lexicon.py
+    lexicon: str | None = None  # packed phrase-based model whose words help: statistical/lexicon.py, glosses.py
     lexicon_bonus: float = lexicons.BONUS  # nats
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
@@ -80,6 +82,7 @@ class _Loaded:
     languages: tuple[str, str]
     precision: Precision
     bidirectional: bool
+    glosses: bool = False  # trained with glosses beside rare source words
 
 
 def resolve(config: CausalLmConfig) -> _Loaded:
@@ -94,7 +97,8 @@ def resolve(config: CausalLmConfig) -> _Loaded:
         base = base_folder(config.base or about["base"]["name"], config.download, config.revision)
         if config.bidirectional and not about.get("bidirectional", False):
             raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
-        return _Loaded(base, folder, (about["source"], about["target"]), precision, config.bidirectional)
+        glosses = about.get("glosses", False) and config.lexicon is not None
+        return _Loaded(base, folder, (about["source"], about["target"]), precision, config.bidirectional, glosses)
     if config.bidirectional:
         raise ConfigError(f"bidirectional: {config.model} is no adapter that was trained for it")
     if config.base is not None:
@@ -134,12 +138,16 @@ def writer(loaded: _Loaded, digest: str) -> LmWriter:
 
 @lru_cache(maxsize=2)
 def helped_writer(loaded: _Loaded, digest: str, words: Path | None, bonus: float) -> LmWriter:
-    """The same model with a bonus, in nats, on the translations that a packed phrase-based model has of the source."""
+    """The same model with a bonus, in nats, on the translations that a packed phrase-based model has of the source.
+
+    A model that was trained with them reads them as glosses, too.
+    """
     plain, language = writer(loaded, digest), loaded.languages[0]
     if words is None:
         return plain
     table = lexicons.load_table(words, language)
-    return replace(plain, bonus=Lexicon(table, language, bonus, plain.rules, plain.places))
+    glosses = load_glosses(words, language) if loaded.glosses else None
+    return replace(plain, bonus=Lexicon(table, language, bonus, plain.rules, plain.places), glosses=glosses)
 
 
 @lru_cache(maxsize=2)
@@ -159,6 +167,8 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     words = lexicons.model_folder(config.lexicon, loaded.languages) if config.lexicon else None
     if words:
         rules += lexicons.fingerprint(words, config.lexicon_bonus)
+    if loaded.glosses:
+        rules += f" glosses {GLOSSES}"
     if config.beam > 1:
         rules += f" beam {beam.VERSION} {config.beam}"
     if loaded.adapter is not None and config.policy == "wait-k":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -20,6 +23,7 @@ from smt.lm.stepper import LmWriter
 from smt.lm.train import LmTraining, begin_with, weights
 from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.policies.waitk import FULL, Schedule
+from smt.statistical.glosses import Glosses
 from smt.training.corpus import weigh
 from smt.training.identity import CORPUS, take
 from smt.training.prepare import CorpusConfig
@@ -32,6 +36,7 @@ TEXTS = [
     ("el perro is big", "the dog is big"),
     ("la casa grande of el perro", "the big house of the dog"),
 ]
+GLOSSES = Glosses({"perr": [("dog", 1.0)]}, {"perr": 1}, "es")
 SETTINGS = {"steps": 6, "batch_pieces": 60, "rank": 4, "warmup": 2, "cooldown": 2, "learning_rate": 0.01}
 SETTINGS |= {"checkpoint_every": 2, "evaluate_every": 0, "compile": False}
 
@@ -204,6 +209,23 @@ def test_short_pairs_are_used_less_often():
     assert counts["c"] == 100
     assert counts["a"] == pytest.approx(1000, rel=0.1)
     assert counts["b"] == pytest.approx(200, rel=0.2)
+
+
+def test_glosses_stand_beside_the_source_words_of_the_pairs(folder, tmp_path, monkeypatch):
+    base = load_base(folder, torch.float32)
+    monkeypatch.setattr(lm_train, "cleaned", lambda *_: [("perro", "dog", "prose")] * 99)
+    monkeypatch.setattr(lm_train, "lexicon_pairs", lambda _: [])
+    monkeypatch.setattr(lm_train, "names", lambda _: [])
+    monkeypatch.setattr(lm_train, "glosses_of", lambda config: config.glosses and GLOSSES)
+    plain = LmConfig("a", str(folder), CorpusConfig("es-en", default_weight=1.0), full_weight_words=1)
+
+    def sources(config):
+        pairs, _ = lm_train.prepared(config, base, Layout.of(base.tokens, "es", "en"), tmp_path)
+        bounds = pairwise(pairs.source_start)
+        return {base.tokens.decode([int(piece) for piece in pairs.source[a:b]]).split()[-1] for a, b in bounds}
+
+    assert sources(plain) == {"perro"}
+    assert sources(replace(plain, glosses="pbmt-es-en")) == {"perro", "perro[dog]"}
 
 
 @pytest.mark.parametrize(

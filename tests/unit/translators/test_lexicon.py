@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from smt.models.copying import Begun
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.next_piece import Rules
 from smt.policies.waitk import FULL, Schedule
+from smt.statistical.glosses import COMMON, OTHER, PLAIN_TEXTS, PLAIN_WORDS, Glosses
 from smt.statistical.lexicon import DOUBT, Lexicon, table_of
 from smt.statistical.packed import Phrase
 from sqa.core.errors import ConfigError
@@ -115,6 +117,64 @@ def test_a_lexicon_that_does_not_fit(tmp_path, options, message):
     path = adapter(make(tmp_path / "base", "gemma3_text"), tmp_path / "adapter", 7)
     with pytest.raises(ConfigError, match=message):
         build(CausalLmConfig(str(path), precision="float32", **options))
+
+
+GLOSSES = Glosses(
+    {
+        "zaraz": [("plague", 0.5), ("pest", 0.3), ("soon", 0.2)],
+        "miast": [("city", 0.9)],
+        "zus": [("ZUS", 0.9)],
+        "przez": [("by", 0.19)],
+    },
+    {"zaraz": COMMON, "miast": COMMON + 1, "zus": 1, "przez": 1},
+    "pl",
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "glossed"),
+    [
+        ("zarazą", "zarazą[plague]"), ("„Zarazy”,", "„Zarazy[plague]”,"), ("miasta", "miasta"), ("Zus", "Zus"),
+        ("przez", "przez"), ("nieznane", "nieznane"), ("–", "–"),
+    ],
+    ids=["rare", "in quotes", "common", "same in English", "improbable", "not in the table", "no letters"],
+)  # fmt: skip
+def test_a_rare_word_has_its_likeliest_translation_beside_it(word, glossed):
+    assert GLOSSES.word(word) == glossed
+
+
+def test_in_training_glosses_are_left_out_and_wrong_as_often_as_said():
+    rng, text = np.random.default_rng(1), " ".join(["zarazą"] * 10)
+    texts = [GLOSSES.training_text(text, rng) for _ in range(3000)]
+    glossed = [one.split() for one in texts if one != text]
+    words = [word for one in glossed for word in one]
+    others = [word for word in words if word in ("zarazą[pest]", "zarazą[soon]")]
+    assert set(words) == {"zarazą", "zarazą[plague]", "zarazą[pest]", "zarazą[soon]"}
+    assert len(glossed) / len(texts) == pytest.approx(1 - PLAIN_TEXTS, abs=0.02)
+    assert words.count("zarazą") / len(words) == pytest.approx(PLAIN_WORDS, abs=0.02)
+    assert len(others) / (len(words) - words.count("zarazą")) == pytest.approx(OTHER, abs=0.02)
+
+
+@pytest.mark.parametrize("k", [1, 2, FULL])
+def test_glosses_are_read_with_their_word_streaming_and_batched(tmp_path, k):
+    path = adapter(make(tmp_path / "base", "gemma3_text", seed=3), tmp_path / "adapter", 7)
+    writer = build(CausalLmConfig(str(path), k=2, precision="float32")).writer
+    glossed = replace(writer, glosses=Glosses({"perr": [("dog", 1.0)]}, {"perr": 3}, "es"))
+    sentences = [text.split() for text in ("el perro grande la casa", "casa perro perro casa", "la casa")]
+    together = decode_batch(glossed, sentences, Schedule(k))
+    beside = [[word.replace("perro", "perro[dog]") for word in sentence] for sentence in sentences]
+    assert together == decode_batch(writer, beside, Schedule(k)) != decode_batch(writer, sentences, Schedule(k))
+    for sentence, written in zip(sentences, together, strict=True):
+        assert list(decode_stream(glossed, iter(sentence), Schedule(k))) == [word.token for word in written]
+
+
+@pytest.mark.parametrize(("trained", "lexicon"), [(True, "pbmt-es-en"), (False, "pbmt-es-en"), (True, None)])
+def test_only_a_model_trained_with_glosses_reads_them_and_only_with_a_lexicon(tmp_path, trained, lexicon):
+    path = adapter(make(tmp_path / "base", "gemma3_text"), tmp_path / "adapter", 7)
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"glosses": trained}))
+    translator = build(CausalLmConfig(str(path), precision="float32", lexicon=lexicon))
+    assert (translator.writer.glosses is not None) == (trained and lexicon is not None)
 
 
 def test_table_and_bonus_are_part_of_the_fingerprint(tmp_path):

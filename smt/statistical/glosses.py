@@ -1,0 +1,64 @@
+"""Glosses: a translation beside each rare word of a source, "zarazą[plague]", for a language model trained with them.
+
+The phrase table knows rare words that a small language model has hardly seen.  A gloss belongs to the word it stands
+beside: it is read with it, so wait-k sees no word too early.  In training a part of the glosses is left out or wrong,
+so that the model does not believe them blindly (Dinu et al., ACL 2019, annotate terms in the same way).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from smt.statistical.lexicon import Table, load_table
+from smt.statistical.packed import PHRASES, read_phrases
+from sqa.data.priors import form, strip_edges
+
+VERSION = 1  # raise when other words get a gloss
+COMMON = 300  # occurrences in the table from which on a word needs no gloss
+LEAST = 0.2  # p(e|f) of a gloss
+PLAIN_TEXTS, PLAIN_WORDS, OTHER = 0.15, 0.3, 0.12  # shares in training: texts and words without, a less likely gloss
+
+
+@dataclass(frozen=True, slots=True)
+class Glosses:
+    """The translations of one language's rare words."""
+
+    table: Table  # by source form, the likeliest first
+    counts: Mapping[str, int]  # occurrences of each source form
+    language: str  # ISO 639-1
+
+    def word(self, word: str, other: int = 0) -> str:
+        """A source word with its gloss, or as it is; other: the gloss that many ranks below the likeliest."""
+        core = strip_edges(word)
+        stem = form(core, self.language)
+        rows = self.table.get(stem, ())
+        if not rows or rows[0][1] < LEAST or self.counts[stem] > COMMON or rows[0][0].lower() == core.lower():
+            return word
+        return word.replace(core, f"{core}[{rows[min(other, len(rows) - 1)][0]}]", 1)
+
+    def training_text(self, text: str, rng: np.random.Generator) -> str:
+        """A source text with most of its glosses."""
+        if rng.random() < PLAIN_TEXTS:
+            return text
+        words = text.split()
+        ranks = rng.integers(1, 4, len(words)) * (rng.random(len(words)) < OTHER)
+        plain = rng.random(len(words)) < PLAIN_WORDS
+        return " ".join(
+            word if bare else self.word(word, rank) for word, bare, rank in zip(words, plain, ranks, strict=True)
+        )
+
+
+@lru_cache(maxsize=2)
+def load_glosses(folder: Path, language: str) -> Glosses:
+    """Of a packed phrase-based model; `language` is the ISO 639-1 code of the source."""
+    counts: Counter[str] = Counter()
+    for row in read_phrases(folder / PHRASES):
+        if " " not in row.source and " " not in row.target:
+            counts[form(row.source, language)] += row.both
+    return Glosses(load_table(folder, language), counts, language)
