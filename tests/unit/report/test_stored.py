@@ -97,10 +97,15 @@ def test_data_weights_version_and_code_are_told_apart(tmp_path: Path, monkeypatc
 
 def test_code_of_your_own_and_what_it_says_of_its_files_are_named(tmp_path: Path) -> None:
     own, words = tmp_path / "own.py", tmp_path / "words.txt"
-    code = (
-        "class Shout:\n    def translate(self, source):\n        for word in source:\n            yield word.upper()\n"
-    )
-    code += f"    def fingerprint(self):\n        from pathlib import Path\n        return Path({str(words)!r}).read_text()\n"
+    code = """
+from pathlib import Path
+class Shout:
+    def translate(self, source):
+        for word in source:
+            yield word.upper()
+    def fingerprint(self):
+        return Path(FILE).read_text()
+""".replace("FILE", repr(str(words)))
 
     def again(text: str, said: str) -> list[tuple[str, str, str]]:
         own.write_text(text)
