@@ -151,11 +151,11 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     """The segmented pairs of a config and the pieces to choose from, made once."""
     done = folder / "prepared.json"
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
-    options = {key: getattr(config, key) for key in keys} | {"glosses": None}
+    options: dict[str, Any] = {key: getattr(config, key) for key in keys} | {"glosses": None}
     if folder_of_glosses := glosses_folder(config):
         options["glosses"] = joined_digest([folder_of_glosses / PHRASES])
     identity_now = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **options}))
-    written = {"glosses": None} | (json_document(done) if done.exists() else {"corpus": {}})
+    written: dict[str, Any] = {"glosses": None, "corpus": {}} | (json_document(done) if done.exists() else {})
     if written | {"corpus": CORPUS | written["corpus"]} == identity_now:
         return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)

@@ -121,7 +121,8 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     now, then = (store.parts(each) for each in (stage, other))
     if now is None or then is None:
         if made:
-            yield UNRECORDED, *("recorded" if parts else "stored by an earlier version" for parts in (now, then))
+            said = ["recorded" if parts else "stored by an earlier version" for parts in (now, then)]
+            yield UNRECORDED, said[0], said[1]
         return
     now, then = now | late_parts(store, stage), then | late_parts(store, other)
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
