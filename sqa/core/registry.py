@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqa.core import own
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -123,7 +124,10 @@ class Registry:
         with own.watching() as inner, code.running():
             moved = [code.moved(argument) for argument in arguments]
             is_config = isinstance(build, type) and bool(moved) and isinstance(moved[0], build)  # a part may be its own
-            part = moved[0] if is_config else build(*moved)
+            try:
+                part = moved[0] if is_config else build(*moved)
+            except OSError as error:
+                raise DataError(f"{self.kind} {own.short(name)!r}: {error}") from error
         code.built(inner)
         return component(self.kind, code, part, config)
 
@@ -145,8 +149,12 @@ class Registry:
             missing = (error.name or "").partition(".")[0]
             if missing in own.PACKAGES and name in self.entries:
                 raise
-            from sqa.core.packages import lacking
+            from sqa.core.packages import INSTALLED_BY, lacking
 
+            if own.in_file(target) and missing not in INSTALLED_BY:
+                near = did_you_mean(missing, [file.stem for file in Path(module).parent.glob("*.py")])
+                beside = f"neither installed nor a file beside {Path(module).name}{near}"
+                raise ConfigError(f"{self.kind} {name!r}: imports {missing!r}, {beside}") from error
             raise lacking(error, f"{self.kind} {name!r}") from error
         except ConfigError as error:  # of a file
             start = f"{self.kind} {name!r}: "

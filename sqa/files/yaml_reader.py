@@ -43,7 +43,16 @@ def parse_yaml(text: str) -> Any:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         # PyYAML's constructors raise all but the first for a value that does not fit its tag.
-        raise ValueError(f"not valid YAML: {' '.join(str(error).split())}") from error
+        raise ValueError(f"not valid YAML: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """An error in one line: where, what, and where began what could not be read."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return " ".join(str(error).split())
+    place, start = error.problem_mark, error.context_mark
+    begun = f", {error.context} that begins in line {start.line + 1}" if error.context and start else ""
+    return f"line {place.line + 1}, column {place.column + 1}: {error.problem}{begun}"
 
 
 class _Loader(yaml.SafeLoader):

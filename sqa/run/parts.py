@@ -65,12 +65,6 @@ class Parts:
                     f"{registry.kind} {config.name!r}: {short(registry.target(config.name))} made a "
                     f"{type(part).__name__}, which has no {method}{instead}"
                 )
-            if not getattr(built, "says", True):
-                print(
-                    f"sqa: {registry.kind} {short(config.name)!r} has no fingerprint(); its results are stored "
-                    "under its source and config, so give it one if it reads files or models",
-                    file=sys.stderr,
-                )
             self._components[identity] = built, tuple(codes)
         return self._used(identity)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from inspect import getattr_static
@@ -97,7 +98,7 @@ def asked(code: Code, part: Any, name: str, check: Check, *arguments: Any, **opt
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:  # from within it
                 raise
             raise DataError(f"{call.where} cannot be called: {error}") from error
-        except DataError as error:
+        except (DataError, OSError) as error:
             raise DataError(f"{call.where}: {error}") from error
         return check(call, value, *arguments, **options)
 
@@ -119,7 +120,14 @@ def component(kind: str, code: Code, part: Any, config: object) -> Any:
         members["translate"] = _translate
     if kind == "quality metric" and "signature" in members:
         members["signature"] = _signature
-    return type(f"Own{kind.title().replace(' ', '')}", (OwnComponent,), members)(code, part, config)
+    made = type(f"Own{kind.title().replace(' ', '')}", (OwnComponent,), members)(code, part, config)
+    if not made.says:
+        print(
+            f"sqa: {kind} {short(code.target)!r} has no fingerprint(); its results are stored "
+            "under its source and config, so give it one if it reads files or models",
+            file=sys.stderr,
+        )
+    return made
 
 
 def has(part: object, name: str) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from doubles import EchoConfig
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
+from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, NoKeys, Registry, did_you_mean
 from sqa.run.config import ComponentConfig
 from sqa.run.pipeline import Parts
 
@@ -60,6 +60,37 @@ def test_a_missing_package_is_named() -> None:
     registry = Registry("translator", {"x": "package_that_is_not_there.module:build"})
     with pytest.raises(ConfigError, match="translator 'x' needs the Python package package_that_is_not_there,"):
         registry.resolve("x")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from wrds import X", r"imports 'wrds', neither installed nor a file beside mine.py, did you mean 'words'"),
+        ("def build():\n    open('none.txt')", r"translator 'mine.py:build': \[Errno 2\] .*'none.txt'"),
+    ],
+    ids=["a file beside it", "a file it reads"],
+)
+def test_what_a_part_of_your_own_lacks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, expected: str
+) -> None:
+    (tmp_path / "mine.py").write_text(f"{source}\n", encoding="utf-8")
+    (tmp_path / "words.py").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SqaError, match=expected):
+        TRANSLATORS.build("mine.py:build", NoKeys())
+
+
+@pytest.mark.parametrize("registry", [TRANSLATORS, POLICIES, QUALITY], ids=lambda registry: registry.kind)
+def test_a_part_of_your_own_without_a_fingerprint_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], registry: Registry
+) -> None:
+    known = (
+        "class Part:\n    name = unit = digits = label = kind = higher_is_better = signature = measure = stats = 0\n"
+    )
+    (tmp_path / "mine.py").write_text(known + "    score = score_many = 0\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    registry.build("mine.py:Part", NoKeys())
+    assert f"{registry.kind} 'mine.py:Part' has no fingerprint()" in capsys.readouterr().err
 
 
 def test_nothing_near_is_not_suggested() -> None:

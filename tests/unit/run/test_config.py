@@ -104,7 +104,7 @@ def test_one_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> 
     ("content", "expected"),
     [
         (b"\xff\xfe", "not UTF-8 (byte 0)"),
-        (b"a: [", "not valid YAML"),
+        (b"a: [1\nb: 2", "x.yaml: not valid YAML: line 2, column 2: expected ',' or ']', but got ':', while parsing"),
         (b"- a\n", "expected a mapping of keys to values, got list"),
         (b"", "expected a mapping of keys to values, got null"),
         (None, "cannot be read"),
