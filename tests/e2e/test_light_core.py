@@ -30,7 +30,7 @@ UNPACKS = "zstandard"  # what the phrase-based translator needs, too
 WITHOUT = "import sys; sys.modules.update(dict.fromkeys({})); import sqa.cli; sqa.cli.main()"
 CORE = WITHOUT.format([*HEAVY, UNPACKS])
 CONFIG = """
-dataset: {{name: mini-es, limit: 5}}
+dataset: {{name: mini-es, limit: 2}}
 translator: {{name: recorded, file: {log}}}
 guesser: {guesser}
 buzzer: {{name: mlp, model: {buzzer}}}
@@ -61,7 +61,7 @@ def test_a_bundled_translator_without_the_heavy_packages(tmp_path: Path) -> None
     config = tmp_path / "mine.yaml"
     question = {"id": "q", "language": "es", "source": "Su capital es Lima.", "reference": "Lima.", "page": "Peru"}
     (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes a second
-    text = CONFIG.format(log="-", guesser="bm25", buzzer="bm25").replace("mini-es, limit: 5", f"{tmp_path / 'q.jsonl'}")
+    text = CONFIG.format(log="-", guesser="bm25", buzzer="bm25").replace("mini-es, limit: 2", f"{tmp_path / 'q.jsonl'}")
     config.write_text(text.replace("{name: recorded, file: -}", "{name: pbmt, model: pbmt-es-en, k: 3}"), "utf-8")
     full = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "full")
     assert report(WITHOUT.format(HEAVY), config, tmp_path / "light") == full and "\new\t" in full
@@ -70,7 +70,7 @@ def test_a_bundled_translator_without_the_heavy_packages(tmp_path: Path) -> None
 def test_a_report_without_the_heavy_packages_says_that_figures_need_one(tmp_path: Path) -> None:
     config = tmp_path / "mine.yaml"
     text = CONFIG.format(log=ROOT / "docs" / "example" / "instances.log", guesser="bm25", buzzer="bm25")
-    config.write_text(text.replace("limit: 5", "limit: 1"), encoding="utf-8")
+    config.write_text(text.replace("limit: 2", "limit: 1"), encoding="utf-8")
     report(CORE, config, tmp_path)
     call = [sys.executable, "-c", CORE, "report", str(tmp_path / "mine")]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=300)

@@ -91,12 +91,12 @@ def test_nothing_is_taken_from_the_repository(user: User) -> None:
 
 
 def test_a_bundled_config_by_name_a_page_and_a_log_and_back(user: User) -> None:
-    report = user.sqa("run", "mini_es_wait6_bm25", "limit=2", "name=first")
-    ours = sqa.run("mini_es_wait6_bm25", limit=2, runs=user.folder / "ours", progress=False)
+    report = user.sqa("run", "mini_es_wait6_bm25", "limit=1", "name=first")
+    ours = sqa.run("mini_es_wait6_bm25", limit=1, runs=user.folder / "ours", progress=False)
     assert f"\nal\t{ours.metrics['al']:.6f}\t" in report  # as from the repository
     assert user.sqa("view", "runs/first", "-q") == "runs/first/view.html\n"
     log = user.sqa("export", "runs/first", "--to", "instances.log", "--output", "log").strip()
-    back = user.sqa("run", "mini_es_wait6_bm25", "limit=2", "name=back", f"translator={{name: recorded, file: {log}}}")
+    back = user.sqa("run", "mini_es_wait6_bm25", "limit=1", "name=back", f"translator={{name: recorded, file: {log}}}")
     assert back == report
     assert "did you mean" in user.run("sh", "-c", f"{user.bin}/sqa run mini_es_wait7_bm25 2>&1; true")
 

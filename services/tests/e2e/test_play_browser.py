@@ -27,7 +27,7 @@ from sqa_services.play.runs import PlayedRun
 from sqa_services.play.table import Timing
 
 pytestmark = pytest.mark.slow
-QUESTIONS = 10
+QUESTIONS = 5
 CURVE = (0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423)
 
 
@@ -113,10 +113,10 @@ def words_shown(page: Any, n: int) -> None:
 
 def plan(i: int, page: str, steps: int) -> tuple[int | None, str, str]:
     """(words to wait for, what to type, how) of question i: titles chosen, typed in full, wrong, none; one no buzz."""
-    at = min(steps, 5 + 6 * (i % 7))
-    if i == 7:
-        return None, "", "none"
-    kind = ("chosen", "typed", "wrong", "typed", "chosen")[i % 5]
+    at = min(steps, 5 + 6 * i)
+    kind = ("chosen", "typed", "wrong", "none", "chosen")[i]
+    if kind == "none":
+        return None, "", kind
     return at, {"chosen": page[:-1], "typed": page.upper(), "wrong": "Xyzzy"}[kind], kind
 
 

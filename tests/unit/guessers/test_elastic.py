@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 
 import pytest
 from stand_ins.elastic_server import DOCUMENTS, QUERIES, SEARCHES, TITLES, client_version, running
@@ -98,7 +99,8 @@ def test_indexing_again_replaces_and_a_strangers_index_stays(server, twin, capsy
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_server_is_asked_again(server, twin, status):
+def test_a_busy_server_is_asked_again(server, twin, status, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     server.fail = [["/_bulk", status, 1], ["/_msearch", status, 2]]
     assert index(twin, server) == 0
     server.busy_searches = 2

@@ -80,7 +80,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_program_that_breaks_the_protocol(tmp_path: Path, name: str) -> None:
     body, said = BROKEN[name]
-    patience = 2.0 if "no reply" in said or name == "half a line" else 60.0
+    patience = 1.0 if "no reply" in said or name == "half a line" else 60.0
     config = program(tmp_path, body, start_timeout=patience)
     with pytest.raises(RemoteProtocolError, match=f"(?s){said}"), External.start(config) as started:
         started.stats(["a"], "b")
