@@ -43,8 +43,9 @@ lm: setup
 reproduce: setup
 	$(VENV)/bin/sqa ablation configs/ablation.yaml
 
+# hundreds of tests start a Python of their own: it reads compiled modules, wherever the shell has PYTHONDONTWRITEBYTECODE
 test: setup
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 bench: setup
 	$(VENV)/bin/sqa bench
