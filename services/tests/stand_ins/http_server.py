@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import uvicorn.server
 from starlette.applications import Starlette
 from starlette.routing import Route
 
 from sqa_services.net.connections import bind, server_of
 from sqa_services.net.server import Handler
+
+
+class _Hurried:
+    """asyncio for uvicorn, which sleeps three times 0.1 s before it ends."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, delay: float) -> None:
+        await asyncio.sleep(delay / 10)
+
+
+vars(uvicorn.server)["asyncio"] = _Hurried()
 
 
 def anything(answer: Handler) -> Starlette:
