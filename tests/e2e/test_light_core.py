@@ -11,7 +11,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from sqa.cli import app
 from sqa.core.paths import ROOT
 
 HEAVY = (
@@ -37,6 +39,13 @@ buzzer: {{name: mlp, model: {buzzer}}}
 """
 
 
+def full_report(config: Path, runs: Path) -> str:
+    """What `sqa run` prints here, with every package."""
+    done = CliRunner().invoke(app, ["run", str(config), "--runs", str(runs)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
 def report(code: str, config: Path, runs: Path, python: str = sys.executable, cwd: Path = ROOT) -> str:
     call = [python, "-c", code, "run", str(config), "--runs", str(runs)]
     done = subprocess.run(call, cwd=cwd, capture_output=True, text=True, timeout=300)
@@ -51,7 +60,7 @@ def test_a_log_to_expected_wins_without_the_heavy_packages(tmp_path: Path, guess
     config = tmp_path / "mine.yaml"
     log = ROOT / "docs" / "example" / "instances.log"
     config.write_text(CONFIG.format(log=log, guesser=guesser, buzzer=buzzer), encoding="utf-8")
-    full = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "full")
+    full = full_report(config, tmp_path / "full")
     light = report(CORE, config, tmp_path / "light")
     assert light == full and "\new\t" in full
 
@@ -63,7 +72,7 @@ def test_a_bundled_translator_without_the_heavy_packages(tmp_path: Path) -> None
     (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes a second
     text = CONFIG.format(log="-", guesser="bm25", buzzer="bm25").replace("mini-es, limit: 2", f"{tmp_path / 'q.jsonl'}")
     config.write_text(text.replace("{name: recorded, file: -}", "{name: pbmt, model: pbmt-es-en, k: 3}"), "utf-8")
-    full = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "full")
+    full = full_report(config, tmp_path / "full")
     assert report(WITHOUT.format(HEAVY), config, tmp_path / "light") == full and "\new\t" in full
 
 
@@ -101,6 +110,6 @@ def test_both_ends_of_the_ranges_print_the_same_numbers(tmp_path: Path, end: str
     config = tmp_path / "mine.yaml"
     log = ROOT / "docs" / "example" / "instances.log"
     config.write_text(CONFIG.format(log=log, guesser="rerank", buzzer="rerank"), encoding="utf-8")
-    here = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "here")
+    here = full_report(config, tmp_path / "here")
     there = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "there", python=python, cwd=tmp_path)
     assert re.sub(r"version:[\d.]+", "", there) == re.sub(r"version:[\d.]+", "", here) != ""

@@ -64,11 +64,16 @@ def test_every_clue_gets_one_verdict_in_order():
     assert sum(map(len, sifted.values())) == len(parts) and sifted["wording"] == [parts[2]]
 
 
+@pytest.fixture(scope="module")
+def kept_apart():
+    return bonus.held_out()
+
+
 @pytest.mark.mirror
 @pytest.mark.slow
-def test_the_clean_bonus_parts_repeat_no_question_of_xqb_or_guessdev():
+def test_the_clean_bonus_parts_repeat_no_question_of_xqb_or_guessdev(kept_apart):
     """Written another way than guessers/bonus.py: runs of ten words in common with an evaluation question."""
-    clean = sift(bonus.load_bonus()[::24], bonus.held_out())["kept"]  # all of them take half a minute
+    clean = sift(bonus.load_bonus()[::24], kept_apart)["kept"]  # all of them take half a minute
     assert (len(clean), len({part.page for part in clean})) == (2_498, 2_139)
     runs = set()
     for name in ("xqb-es", "xqb-pl", "guessdev"):
@@ -90,8 +95,8 @@ def test_the_clean_bonus_parts_repeat_no_question_of_xqb_or_guessdev():
 
 
 @pytest.mark.mirror
-def test_the_questions_to_keep_apart_are_all_of_them():
-    texts = {question.text for question in bonus.held_out()}
+def test_the_questions_to_keep_apart_are_all_of_them(kept_apart):
+    texts = {question.text for question in kept_apart}
     for name in ("xqb-es", "xqb-pl", "guessdev", "mini-en"):
         assert {question.reference_text for question in load_questions(name)} <= texts
     from sqa.data.texts import load_tossups
