@@ -69,7 +69,7 @@ BROKEN = {
     "says no numbers": ("while True: ask(); say('Error: specify x')", "Error: specify x"),
     "says nan": ("while True: ask(); say('1 nan')", "numbers were expected"),
     "empty reply": ("while True: ask(); say()", "empty reply"),
-    "stalls": ("ask(); time.sleep(60)", "no reply in time"),
+    "stalls": ("ask(); ask()", "no reply in time"),
     "half a line": ("ask(); sys.stdout.write('1 2 3'); sys.stdout.flush(); time.sleep(60)", "1 2 3"),
     "never ends a line": ("while True: sys.stdout.write('7' * 65536)", "without end"),
     "banner": ("say('Welcome'); time.sleep(1)\nwhile True: ask(); say('1 2')", "Welcome"),
