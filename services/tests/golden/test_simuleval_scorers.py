@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,15 @@ SET = "{name: mini-es, limit: 5}"
 EXAMPLE = ROOT / "docs" / "example" / "instances.log"
 
 
-def simuleval(folder: Path, questions: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+@cache
+def user_dir() -> str:
     asked = [sys.executable, "-m", "sqa", "simuleval-dir"]
-    user_dir = subprocess.run(asked, capture_output=True, text=True, check=True)
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def simuleval(folder: Path, questions: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "ignore", "-m", "simuleval.cli", "--no-progress-bar", "--output", folder]
-    scorers = ["--user-dir", user_dir.stdout.strip(), "--latency-metrics", "AL", *NAMES, "--sqa-questions", questions]
+    scorers = ["--user-dir", user_dir(), "--latency-metrics", "AL", *NAMES, "--sqa-questions", questions]
     return subprocess.run([str(each) for each in (*command, *scorers, *arguments)], capture_output=True, text=True)
 
 
@@ -56,7 +61,8 @@ def ours(log: Path, runs: Path) -> dict[str, float]:
 
 
 def test_while_it_evaluates_an_agent(tmp_path: Path) -> None:
-    sentences = [" ".join(words) for question in load_questions("mini-es", 5) for words in question.sentences]
+    questions = load_questions("mini-es", 5)
+    sentences = [" ".join(words) for question in questions for words in question.sentences]
     for name in ("source", "target"):
         (tmp_path / name).write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
     agent = ("--agent", ROOT / "services" / "sqa_services" / "simuleval" / "translator_agent.py")
@@ -70,7 +76,7 @@ def test_while_it_evaluates_an_agent(tmp_path: Path) -> None:
         name: round(float(expected[metric]), 3) for name, metric in NAMES.items()
     }
     rows = table(tmp_path / "out" / "metrics.tsv")
-    stats, questions = sqa.load(tmp_path / "runs" / "ours").read.stats, load_questions("mini-es", 5)
+    stats = sqa.load(tmp_path / "runs" / "ours").read.stats
     for name, metric in NAMES.items():  # stats of a question: its score and 1
         scores = [round(float(row[0] / row[1]), 3) for row in stats[metric]]
         each = [score for question, score in zip(questions, scores, strict=True) for _ in question.sentences]
@@ -105,10 +111,8 @@ def test_facts_need_no_questions(tmp_path: Path) -> None:
     shutil.copy(EXAMPLE, tmp_path / "instances.log")
     (tmp_path / "config.yaml").write_text("source_type: text\ntarget_type: text\n", encoding="utf-8")
     names = ("SQA_FACTS", "SQA_FACTS_INVENTED", "SQA_FACTS_LAG", "SQA_FACTS_TIMED")
-    asked = [sys.executable, "-m", "sqa", "simuleval-dir"]
-    folder = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     command = [sys.executable, "-W", "ignore", "-m", "simuleval.cli", "--no-progress-bar", "--output", str(tmp_path)]
-    scorers = ["--user-dir", folder, "--latency-metrics", *names, "--sqa-pair", "es-en", "--score-only"]
+    scorers = ["--user-dir", user_dir(), "--latency-metrics", *names, "--sqa-pair", "es-en", "--score-only"]
     done = subprocess.run([*command, *scorers], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     header, row = done.stdout.splitlines()[-2:]

@@ -1,6 +1,7 @@
-"""The VIST evaluator's replies, byte for byte: windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, run unmodified.
+"""The VIST evaluator's replies, byte for byte: windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, run unmodified; METEOR's.
 
-vectors/vist_evaluator.json names what was run ("provenance"); METEOR is the jar of pycocoevalcap, one for all cases.
+vectors/vist_evaluator.json and vectors/meteor15_stdio.json name what was run ("provenance"); METEOR is the jar of
+pycocoevalcap, whose data take five seconds to load: one for all cases of VIST.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sqa_services.protocols import meteor, vist
 from sqa_services.protocols.external import External
+from sqa_services.protocols.meteor import Meteor
+from sqa_services.protocols.scorer import Scorer
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "vist_evaluator.json").read_text())
+METEOR = json.loads((Path(__file__).parent / "vectors" / "meteor15_stdio.json").read_text())
 SCORED = [name for name, output in VECTORS["outputs"].items() if output["rc"] == 0]
 REFUSED = [name for name in VECTORS["outputs"] if name not in SCORED]
 needs_meteor = pytest.mark.skipif(
@@ -75,3 +80,21 @@ def test_refused(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("name", SCORED)
 def test_scored(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: Shared) -> None:
     check(name, vist.main(words(name, tmp_path), lambda: program), capfd)
+
+
+@needs_meteor
+@pytest.mark.slow
+@pytest.mark.parametrize("config", METEOR["configs"], ids=lambda config: " ".join(config["args"]))
+def test_our_meteor_scorer_answers_as_the_jar(config: dict[str, Any], program: Shared) -> None:
+    same = set(config["args"]) == set(meteor.HTER_ARGUMENTS)
+    with program if same else meteor.start(config["args"]) as running:
+        scorer = Scorer(Meteor(running), each=True)
+        for row in config["rows"]:
+            stats = scorer.reply(row["sent"])
+            assert stats == row["stats"]
+            assert scorer.reply(f"EVAL ||| {stats}").split("\n") == row["eval_lines"]
+        groups = " ||| ".join(row["stats"] for row in config["rows"])
+        each = scorer.reply(f"EVAL ||| {groups}").split("\n")
+        assert each[:-1] == [row["eval_lines"][0] for row in config["rows"]]
+        assert set(each[:-1]) <= set(config["eval_all_lines"])
+        assert scorer.reply("HELLO") == config["unknown_command_reply"]
