@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqa.core.differences import compare
 from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap
+from sqa.core.types import Floats
 from sqa_services.board.metrics import EVAL, Additive, get_accuracy, get_unperturbed_percent
 from sqa_services.board.task import Task
 
@@ -25,14 +26,14 @@ def evaluate(task: Task, labels: Sequence[Label], predictions: Sequence[Predicti
     Beyond the original: "intervals" (95%, over examples) of additive metrics, and "refusals", the reasons for missing
     values.  Predictions for other ids are ignored; a missing one: DataError (the original logs it and gives {}).
     """
-    aligned = align(labels, predictions)
-    targets = [label["answer"] for label in labels]
-    values, refusals = _values(task, aligned, targets)
+    examples = Examples(align(labels, predictions), [label["answer"] for label in labels], {})
+    everything = range(len(labels))
+    values, refusals = _values(task, examples, everything)
     if task.perf_metric in refusals:
         raise NotComputable(refusals[task.perf_metric])
     metadata: dict[str, Any] = dict(values)
-    intervals = _intervals(task, aligned, targets, values, seed)
-    metadata["perf_by_tag"] = _by_tag(task, labels, aligned, seed)
+    intervals = _intervals(examples, everything, values, seed)
+    metadata["perf_by_tag"] = _by_tag(task, labels, examples, seed)
     if intervals:
         metadata["intervals"] = intervals
     if refusals:
@@ -49,11 +50,41 @@ def align(labels: Sequence[Label], predictions: Sequence[Prediction]) -> list[An
     return [by_id[label["id"]] for label in labels]
 
 
-def _values(task: Task, predictions: Sequence[Any], targets: Sequence[Any]) -> tuple[dict[str, float], dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Predictions and targets; the statistics of each example are worked out once for all the tags it has."""
+
+    predictions: Sequence[Any]
+    targets: Sequence[Any]
+    rows: dict[str, Floats | None]  # of an additive metric: (n, d), None where some example has none
+
+    def subset(self, indices: Sequence[int]) -> tuple[list[Any], list[Any]]:
+        """The predictions and targets of some examples."""
+        return [self.predictions[index] for index in indices], [self.targets[index] for index in indices]
+
+    def stats(self, name: str, get: Additive, indices: Sequence[int]) -> Floats:
+        """(n, d) of some examples.  NotComputable where one of them has no statistics."""
+        if name not in self.rows:
+            try:
+                self.rows[name] = get.stats(self.predictions, self.targets)
+            except NotComputable:
+                self.rows[name] = None
+        rows = self.rows[name]
+        return get.stats(*self.subset(indices)) if rows is None else rows[list(indices)]
+
+    def value(self, name: str, indices: Sequence[int]) -> float:
+        """A metric over some examples."""
+        get = EVAL[name].get
+        if isinstance(get, Additive):
+            return get.metric.score(self.stats(name, get, indices).sum(axis=0))
+        return get(*self.subset(indices))
+
+
+def _values(task: Task, examples: Examples, indices: Sequence[int]) -> tuple[dict[str, float], dict[str, str]]:
     values, refusals = {}, {}
     for name in task.eval_metrics:
         try:
-            values[name] = EVAL[name].get(predictions, targets)
+            values[name] = examples.value(name, indices)
         except NotComputable as refusal:
             refusals[name] = str(refusal)
     return values, refusals
@@ -66,18 +97,18 @@ def _perf(task: Task, values: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _intervals(
-    task: Task, predictions: Sequence[Any], targets: Sequence[Any], values: Mapping[str, float], seed: int
+    examples: Examples, indices: Sequence[int], names: Iterable[str], seed: int
 ) -> dict[str, list[float | None]]:
     intervals: dict[str, list[float | None]] = {}
-    for name in values:
+    for name in names:
         get = EVAL[name].get
         if isinstance(get, Additive):
-            interval = bootstrap(get.stats(predictions, targets), get.metric, RESAMPLES, seed)
+            interval = bootstrap(examples.stats(name, get, indices), get.metric, RESAMPLES, seed)
             intervals[name] = [_defined(interval.low), _defined(interval.high)]
     return intervals
 
 
-def _by_tag(task: Task, labels: Sequence[Label], predictions: Sequence[Any], seed: int) -> list[dict[str, Any]]:
+def _by_tag(task: Task, labels: Sequence[Label], examples: Examples, seed: int) -> list[dict[str, Any]]:
     """One entry per tag, in the order in which tags first occur."""
     members: dict[str, list[int]] = {}
     for index, label in enumerate(labels):
@@ -85,15 +116,13 @@ def _by_tag(task: Task, labels: Sequence[Label], predictions: Sequence[Any], see
             members.setdefault(tag, []).append(index)
     rows = []
     for tag, indices in members.items():
-        subset = [predictions[index] for index in indices]
-        targets = [labels[index]["answer"] for index in indices]
-        values, _ = _values(task, subset, targets)
+        values, _ = _values(task, examples, indices)
         row: dict[str, Any] = {"tag": tag, "pretty_perf": None, "perf": None, "perf_std": None, "perf_dict": values}
         if task.perf_metric in values:
             row.update(_perf(task, values))
         if isinstance(EVAL[task.perf_metric].get, Additive):
-            only = {name: value for name, value in values.items() if name == task.perf_metric}
-            row |= {"n": len(indices), "interval": _intervals(task, subset, targets, only, seed).get(task.perf_metric)}
+            only = [task.perf_metric] if task.perf_metric in values else []
+            row |= {"n": len(indices), "interval": _intervals(examples, indices, only, seed).get(task.perf_metric)}
         rows.append(row)
     return rows
 

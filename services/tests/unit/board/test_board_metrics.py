@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,6 +150,17 @@ def test_a_metric_without_value_says_why() -> None:
     silent = [{"id": p["id"], "pred": Answer(p["pred"].emissions, None, None)} for p in predictions]
     with pytest.raises(NotComputable, match="no guesser ran"):
         evaluate(spanish(), labels, silent)
+
+
+def test_a_metric_that_one_question_lacks_has_values_for_the_tags_of_others() -> None:
+    labels, predictions = cases(["Spain"] * 3)
+    labels[1]["answer"] = replace(labels[1]["answer"], reference=())
+    metadata = json.loads(evaluate(spanish(), labels, predictions)["metadata_json"])
+    assert "corpus_bleu" in metadata["refusals"] and "corpus_bleu" not in metadata["intervals"]
+    assert {row["tag"]: "corpus_bleu" in row["perf_dict"] for row in metadata["perf_by_tag"]} == {
+        "even": True,
+        "odd": False,
+    }
 
 
 def test_differences_are_paired_over_what_was_changed() -> None:
