@@ -11,6 +11,8 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 
+BUSY_SECONDS = 2.0  # for another program to let go of the file
+
 
 class Database:
     """An open file, for any number of threads of one process.  What SQLite refuses later: DataError."""
@@ -20,7 +22,7 @@ class Database:
         self.path, self._lock = path, threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=2.0, check_same_thread=False, isolation_level=None)
+            self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
             for pragma in ("journal_mode=WAL", *pragmas):
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.execute("SELECT 1 FROM sqlite_master")

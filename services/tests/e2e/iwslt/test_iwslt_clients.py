@@ -158,7 +158,7 @@ def _megabytes(number: int) -> Iterator[bytes]:
 
 @pytest.mark.slow
 def test_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("CLIENTS", 4), ("ALONE", 1), ("available", lambda _: False)):
+    for name, value in (("CLIENTS", 4), ("ALONE", 1), ("THINK", 0.001), ("available", lambda _: False)):
         monkeypatch.setattr(bench_iwslt, name, value)
     measured = list(bench_iwslt.measured())
     assert len(measured) == 3 and all(before <= most for _, before, most in measured)

@@ -24,6 +24,7 @@ from stand_ins.processes import free_port
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
+from sqa_services.net import database
 from sqa_services.net.address import Address
 from sqa_services.net.server import json_reply, tornado_page
 from sqa_services.protocols.iwslt import table
@@ -198,7 +199,8 @@ def test_a_server_goes_on_from_its_journal(tmp_path: Path) -> None:
         assert second(url) == resumed
 
 
-def test_a_journal_has_one_server_and_one_corpus(tmp_path: Path) -> None:
+def test_a_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     config = ServeConfig(journal=tmp_path / "journal")
     with serving(CORPUS, config) as url:
         EvaluationService(url).get_src(0)
