@@ -6,6 +6,7 @@ SQA_CHROMIUM names a browser that is not on the path.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,10 +113,11 @@ def fits(page: Any) -> bool:
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [400, 1400])
-def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path: Path, width: int) -> None:
-    board = Board.open(BoardConfig(tmp_path / "board"))
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a board with two submissions, one of them a cheat."""
+    folder = tmp_path_factory.mktemp("evaluated") / "board"
+    board = Board.open(BoardConfig(folder))
     board.register_dataset("sqa-es", "mini", "mini-es", phase="open")
     cheat = [
         {"question": q.id, "step": 0, "token": "x", "g": 0, "guess": q.page, "buzz": True}
@@ -124,6 +126,16 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path:
     for name, rows in (("first", submission(40)), ("too-good", cheat)):
         board.register_model("sqa-es", name, "submission", as_lines(rows))
     worker.work(board, until_empty=True)
+    board.engine.dispose()
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_stranger_signs_up_submits_reads_and_withdraws(
+    browser: Any, evaluated: Path, tmp_path: Path, width: int
+) -> None:
+    board = Board.open(BoardConfig(shutil.copytree(evaluated, tmp_path / "board")))
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_bytes(as_lines(submission(20)))
     first = load_questions("mini-es")[0].id

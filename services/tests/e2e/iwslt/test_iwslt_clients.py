@@ -25,8 +25,6 @@ from sqa_services.bench.iwslt import Client, at_once, memory, server
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.questions import KEYS, QuestionScorer
 
-CLIENTS = 200
-
 
 def expected(
     client: Client, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer
@@ -55,7 +53,7 @@ def expected(
 @pytest.mark.parametrize(
     ("dataset", "sentences", "many"),
     [
-        ("mini-en", 1, CLIENTS),
+        ("mini-en", 1, 100),
         pytest.param("xqb-es", 2, 48, marks=[pytest.mark.mirror, pytest.mark.slow]),
     ],
 )
