@@ -73,13 +73,14 @@ def kept_apart():
 @pytest.mark.slow
 def test_the_clean_bonus_parts_repeat_no_question_of_xqb_or_guessdev(kept_apart):
     """Written another way than guessers/bonus.py: runs of ten words in common with an evaluation question."""
-    clean = sift(bonus.load_bonus()[::24], kept_apart)["kept"]  # all of them take half a minute
-    assert (len(clean), len({part.page for part in clean})) == (2_498, 2_139)
+    texts = {q.reference_text for name in ("xqb-es", "xqb-pl", "guessdev") for q in load_questions(name)}
+    judged = [question for question in kept_apart if question.text in texts]
+    clean = sift(bonus.load_bonus()[::24], judged)["kept"]  # all of both take half a minute
+    assert (len(clean), len({part.page for part in clean})) == (2_619, 2_212)
     runs = set()
-    for name in ("xqb-es", "xqb-pl", "guessdev"):
-        for question in load_questions(name):
-            words = question.reference_text.lower().split()
-            runs |= {tuple(words[start : start + 10]) for start in range(len(words) - 9)}
+    for text in texts:
+        words = text.lower().split()
+        runs |= {tuple(words[start : start + 10]) for start in range(len(words) - 9)}
     common = {
         run
         for words in (part.text.lower().split() for part in clean)
