@@ -18,7 +18,7 @@ from smt.training.train import train_in
 from sqa.core.paths import ROOT
 from tests.sweep_process import config, prepared
 
-STEPS = 24
+STEPS = 16
 
 
 def start(runs: Path, ks: str, seeds: int) -> subprocess.Popen:
@@ -52,7 +52,7 @@ def test_a_killed_training_gives_the_same_losses_and_weights(tmp_path):
     one = config(STEPS, k=(2,))
     train_in(whole, one, data)
     folder = tmp_path / "smt" / "tiny" / "k2-seed0"
-    for step in (2, 11):
+    for step in (2, 8):
         kill_after(start(tmp_path, "k=2", 1), folder, step)
         assert not (folder / "done.json").exists()
     last = start(tmp_path, "k=2", 1)

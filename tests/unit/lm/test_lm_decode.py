@@ -28,9 +28,10 @@ SENTENCES = [
     "la la la la la la la la la la la la".split(),
 ]
 KS = (1, 3, FULL)
+NETWORKS = ("gemma3_text", "llama", "qwen2", "qwen3")
 
 
-@pytest.fixture(scope="module", params=["gemma3_text", "llama", "qwen2", "qwen3"])
+@pytest.fixture(scope="module", params=NETWORKS)
 def writer(request, tmp_path_factory):
     folder = make(tmp_path_factory.mktemp("base"), request.param, seed=3)
     base = load_base(folder, torch.float32)
@@ -45,7 +46,12 @@ def assert_streamed(sentences, batched, stream):
         assert [(word, source.read) for word in stream(source)] == [(word.token, word.g) for word in written]
 
 
-@pytest.mark.parametrize("schedule", [*map(Schedule, KS), *(Schedule(2, rate) for rate in (0.6, 0.8, 1.4))])
+@pytest.mark.parametrize(
+    ("writer", "schedule"),
+    [(name, Schedule(k)) for name in NETWORKS for k in KS]
+    + [("gemma3_text", Schedule(2, rate)) for rate in (0.6, 0.8, 1.4)],
+    indirect=["writer"],
+)
 def test_streaming_writes_what_batched_writes_with_the_same_g(writer, schedule):
     batched = decode_batch(writer, SENTENCES, schedule)
     assert_streamed(SENTENCES, batched, lambda source: decode_stream(writer, source, schedule))

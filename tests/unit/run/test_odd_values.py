@@ -10,6 +10,7 @@ import pytest
 from sqa.cli import main as command
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.download import read_manifest
+from sqa.files import yaml_reader
 from sqa.files.records import json_document, json_lines, parse_json
 from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.latency_log import LogOptions, score
@@ -138,8 +139,9 @@ def test_numbers_that_overflow_a_latency_are_refused_by_line(tmp_path, more):
 @pytest.mark.parametrize(
     "text", ["a: [" + "x," * 1_500_000 + "]", "x" * 5_000_000, "- x\n" * 1_000_000, "[" * 1_000_000]
 )
-def test_a_yaml_document_too_large_is_refused_at_once(text: str) -> None:
+def test_a_yaml_document_too_large_is_refused_at_once(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values were counted when the list that holds them had ended, after all of them were made."""
+    monkeypatch.setattr(yaml_reader, "MAX_NODES", 10_000)
     start = time.process_time()
     with pytest.raises(ValueError, match="not valid YAML: .*(more than|deep)"):
         parse_yaml(text)
