@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import json
 import re
 import subprocess
@@ -101,6 +102,15 @@ def modules() -> dict[str, Path]:
 @cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def trees_are_no_garbage() -> Iterator[None]:
+    """Millions of nodes, which the garbage collector would look through again and again, here and in later files."""
+    gc.disable()
+    yield
+    parsed.cache_clear()
+    gc.enable()
 
 
 def imported(path: Path) -> Iterator[str]:
