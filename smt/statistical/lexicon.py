@@ -145,7 +145,7 @@ class Lexicon:
     ) -> None:
         """`places`: of the pieces of a word among those that may be chosen, None where one may not."""
         self.table, self.language, self.bonus = table, language, bonus
-        self.starts, self.places = rules.starts_word, places
+        self.starts, self.places = rules.starts_word.float(), places  # (V,) 1 where a piece begins a word
         spelt = (places(form) for word in sorted(ENGLISH.function_words) for form in (word, word.capitalize()))
         self.function = torch.tensor([pieces[0] for pieces in spelt if pieces and len(pieces) == 1], dtype=torch.long)
         self.translations = lru_cache(maxsize=1 << 16)(self._translations)
@@ -165,22 +165,34 @@ class Lexicon:
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
         """scores (B, V), changed in place."""
-        logs = scores.log_softmax(-1)
-        shares = logs.exp()
-        doubt = (-(shares * logs.clamp_min(-50.0)).sum(-1) / DOUBT).clamp_max(1.0) * self.bonus  # (B,)
-        beginning = (shares * self.starts).sum(-1).clamp_min(1e-30)
+        shares = scores.softmax(-1)
+        doubt = (torch.special.entr(shares).sum(-1) / DOUBT).clamp_max(1.0) * self.bonus  # (B,)
+        beginning = (shares * self.starts).sum(-1).clamp_min(1e-30)  # (B,) probability that a word begins
         content = doubt * (1.0 - shares[:, self.function].sum(-1) / beginning)  # (B,)
+        first: list[tuple[int, int, float]] = []  # row, piece, weight
+        later: list[tuple[int, int, float]] = []
         for row, (pieces, uncovered, read) in enumerate(zip(*begun, strict=True)):
             beginnings, rests = _next_pieces(uncovered, tuple(pieces), read)
-            own = scores[row]
-            if beginnings:
-                before = own[self.starts].logsumexp(0) if pieces else None
-                own[list(beginnings)] += content[row] * torch.tensor(list(beginnings.values()))
-                if before is not None and before.isfinite():
-                    own[self.starts] -= own[self.starts].logsumexp(0) - before
-            if rests:
-                own[list(rests)] += doubt[row] * torch.tensor(list(rests.values()))
+            first += [(row, piece, weight) for piece, weight in beginnings.items()]
+            later += [(row, piece, weight) for piece, weight in rests.items()]
+        if first:
+            rows, places, weights = _columns(first)
+            bonus = content[rows] * weights
+            gained = shares[rows, places] * self.starts[places] * bonus.expm1()
+            gained = torch.zeros_like(beginning).index_add_(0, rows, gained) / beginning
+            scores.index_put_((rows, places), bonus, accumulate=True)
+            inside = torch.tensor([bool(pieces) for pieces in begun.pieces])
+            scores.addr_(gained.log1p() * inside, self.starts, alpha=-1.0)  # another word is no likelier than before
+        if later:
+            rows, places, weights = _columns(later)
+            scores.index_put_((rows, places), doubt[rows] * weights, accumulate=True)
         return scores
+
+
+def _columns(bonuses: Sequence[tuple[int, int, float]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows, pieces, weights."""
+    rows, places, weights = zip(*bonuses, strict=True)
+    return torch.tensor(rows), torch.tensor(places), torch.tensor(weights)
 
 
 def _next_pieces(uncovered: Uncovered, pieces: tuple[int, ...], read: int) -> tuple[dict[int, float], dict[int, float]]:
