@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from experiments.contestant import Value
+from experiments.contestants import Value
 from guessers.open_qa.lm_reader import LmReaderConfig
 from guessers.open_qa.reader import ReaderConfig
 from sqa.core.errors import ConfigError, Count, checked

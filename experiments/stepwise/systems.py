@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.contestant import names_of
+from experiments.contestants import names_of
 from experiments.grid import AblationConfig, finished, workshop
 from experiments.outputs import LeftOut
 from experiments.stepwise.rows import RULES, Line, Subject

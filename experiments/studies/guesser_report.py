@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from experiments.contestant import components
-from experiments.contestants import NamedContestant, check_labels, sift
+from experiments.contestants import NamedContestant, check_labels, components, sift
 from experiments.grid import usable
 from experiments.lab.ledger import Row, of_band
 from experiments.outputs import LeftOut, Outputs

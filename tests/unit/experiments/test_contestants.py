@@ -17,7 +17,7 @@ import yaml
 from refusals import refused
 
 from experiments import grid as ablation_over_k
-from experiments.contestant import Contestant, identity, names_of
+from experiments.contestants import Contestant, identity, names_of
 from experiments.grid import AblationConfig, cells
 from sqa.core import progress
 from sqa.core.errors import ConfigError, SqaError, TraceError

@@ -14,7 +14,7 @@ from experiments.grid import AblationConfig, System, cells, usable
 from experiments.items.over_k import drawn_over
 from experiments.lab.grid_rows import COLUMNS
 from experiments.lab.ledger import Ledger, Row
-from experiments.needs import Needs
+from experiments.contestants import Needs
 from sqa.core.errors import ConfigError, DataError
 
 CAT = {"name": "command", "command": ["cat"]}
@@ -22,7 +22,7 @@ BM25 = {"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp", "model": "bm25"}}
 
 
 def config(*systems: System, **changes: object) -> AblationConfig:
-    from experiments.contestant import Contestant
+    from experiments.contestants import Contestant
 
     values = {"name": "grid", "datasets": (), "fallback": ("mini-es",), "k": (1, 3, "full"), "translators": systems}
     values |= {"contestants": (Contestant(**BM25),), "metrics": ("ew", "oracle-ew", "bleu", "dal")}
