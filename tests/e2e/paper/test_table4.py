@@ -12,8 +12,7 @@ from refusals import refused
 from small_ablation import rows as read_rows
 
 from experiments.paper import table4_answers
-from experiments.paper.table4 import COLUMNS, main
-from experiments.paper.table4_rows import Table4Config
+from experiments.paper.table4 import COLUMNS, Table4Config, main
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data import xor_tydi

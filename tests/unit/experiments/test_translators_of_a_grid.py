@@ -10,11 +10,11 @@ import pytest
 from matplotlib import pyplot
 from refusals import refused
 
+from experiments.contestants import Needs
 from experiments.grid import AblationConfig, System, cells, usable
 from experiments.items.over_k import drawn_over
 from experiments.lab.grid_rows import COLUMNS
 from experiments.lab.ledger import Ledger, Row
-from experiments.contestants import Needs
 from sqa.core.errors import ConfigError, DataError
 
 CAT = {"name": "command", "command": ["cat"]}
