@@ -20,7 +20,7 @@ from experiments.paper import examples as paper
 from experiments.stepwise import errors as stepwise
 from experiments.stepwise import systems
 from experiments.stepwise.figure import red_curve
-from experiments.stepwise.rows import RULES
+from experiments.stepwise.systems import RULES
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import ROOT
 from sqa.diagnose.alignment import SEEDS, Alignment
