@@ -25,7 +25,7 @@ from sqa.files.store import Store
 from sqa.run import folder as folders
 from sqa.run import paired
 from sqa.run.blocks import Workshop, workshop_of
-from sqa.run.config import QualityConfig, RunConfig, folder_name, of_parts, run_from_mapping, to_mapping, with_limit
+from sqa.run.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
 from sqa.run.parts import Parts
 from sqa.run.pipeline import EMPTY_SENTENCES, run
 from sqa.run.saving import UNKNOWN_PAGES, save
@@ -192,17 +192,16 @@ def cells(
         for family, k, translator, seed in systems(config, language, models.get(language, [])):
             for guesser, contestant in named:
                 at = k if seed is None else f"{k}-seed{seed}"
-                mapping = {
-                    "name": f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{at}-{guesser}",
-                    "dataset": {"name": dataset},
-                    "translator": translator,
-                    "guesser": contestant.guesser,
-                    "buzzer": contestant.buzzer,
-                    "metrics": list(config.metrics),
-                    "seed": config.seed,
-                    "quality": to_mapping(config.quality),
-                }
-                run_config = run_from_mapping(mapping)
+                run_config = of_parts(
+                    name=f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{at}-{guesser}",
+                    dataset={"name": dataset},
+                    translator=translator,
+                    guesser=contestant.guesser,
+                    buzzer=contestant.buzzer,
+                    metrics=list(config.metrics),
+                    seed=config.seed,
+                    quality=to_mapping(config.quality),
+                )
                 run_config = run_config if config.limit is None else with_limit(run_config, config.limit)
                 yield Cell(dataset, family, k, guesser, run_config, seed)
 

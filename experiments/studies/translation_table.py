@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.contestants import Needs, Value, twice
 from experiments.grid import DECODED
@@ -32,7 +32,7 @@ from sqa.files import records
 from sqa.files.store import Store
 from sqa.report import plots
 from sqa.run.blocks import workshop_of
-from sqa.run.config import RunConfig, load, run_from_mapping
+from sqa.run.config import RunConfig, load, of_parts
 from sqa.run.pipeline import run as run_stages
 from sqa.run.scheduler import current
 
@@ -68,12 +68,12 @@ class TranslatorConfig:
 
     def __post_init__(self) -> None:
         for k in self.k or (None,):
-            run_from_mapping(self.run(k))  # raises ConfigError("translator...: ...")
+            self.run(k)  # raises ConfigError("translator...: ...")
 
-    def run(self, k: int | str | None) -> dict[str, Any]:
-        """A run's mapping, on questions to be filled in."""
+    def run(self, k: int | str | None, dataset: str = "mini-es") -> RunConfig:
+        """A run on questions that are given to it."""
         translator = self.translator if k is None else {**self.translator, "k": k}
-        return {"name": "translations", "dataset": {"name": "mini-es"}, "translator": translator, "metrics": METRICS}
+        return of_parts(name="translations", dataset={"name": dataset}, translator=translator, metrics=METRICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,7 @@ def _wanted(config: TableConfig) -> Iterator[Wanted | LeftOut]:
                 yield LeftOut(f"{test.name} {translator.label}", reason)
                 continue
             for k in translator.k or (None,):
-                run = run_from_mapping({**translator.run(k), "dataset": {"name": dataset}})
-                yield Cell(test.name, translator, k, run), questions
+                yield Cell(test.name, translator, k, translator.run(k, dataset)), questions
 
 
 def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig) -> list[Row]:
@@ -241,14 +240,13 @@ def measure_one(
     intervals = bootstrap_many(tables, metrics, config.resamples, config.seed)
     key = (cell.translator.pair, cell.test, cell.translator.label, "-" if cell.k is None else str(cell.k))
     rows = [row_of(key, m.name, i, m.unit, m.signature()) for m, i in zip(metrics, intervals, strict=True)]
-    odd = shares(
-        [
-            (" ".join(words), target)
-            for trace in result.traces
-            for words, target in zip(trace.question.sentences, trace.hypotheses, strict=True)
-        ]
-    )
-    rows += [Row(key, name, share, n=len(questions), unit="share") for name, share in zip(SHARES, odd, strict=True)]
+    sentences: list[tuple[str, str]] = []
+    for trace in result.traces:
+        sentences += zip(map(" ".join, trace.question.sentences), trace.hypotheses, strict=True)
+    rows += [
+        Row(key, name, share, n=len(questions), unit="share")
+        for name, share in zip(SHARES, shares(sentences), strict=True)
+    ]
     return rows
 
 
