@@ -13,10 +13,9 @@ from small_ablation import BUZZER, changed, rows, write_small_ablation
 
 from experiments import grid
 from experiments.ablation.over_k import main as ablation
-from experiments.contestants import check_labels
 from experiments.paper import contestants_over_k as paper
 from experiments.paper.contestants_over_k import Agreement
-from sqa.core.differences import MeanCurve, bootstrap_band
+from sqa.core.differences import bootstrap_band
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
@@ -212,8 +211,3 @@ def test_agreement_is_kendalls_tau():
     tau = scipy_stats.kendalltau(values[0], values[1]).statistic
     assert Agreement().score_many(stats)[0, 0] == pytest.approx(tau)
     assert bootstrap_band(np.repeat(stats, 5, axis=0), Agreement(), 20).low[0] == pytest.approx(tau)
-
-
-def test_check_labels_and_mean():
-    assert check_labels([], "contestants") == ["contestants: at least one is needed"]
-    assert MeanCurve("x").score_many(np.array([[2.0, 4.0, 2.0]])).tolist() == [[1.0, 2.0]]
