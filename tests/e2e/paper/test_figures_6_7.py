@@ -203,6 +203,12 @@ def test_one_guesser_with_two_buzzers_is_two_lines(folder, other, runs, capsys):
     assert {value for metric, value in silent if metric == "oracle-ew"} != {"0.000000"}
 
 
+def test_a_question_is_matched_if_one_guesser_can_name_its_answer(runs):
+    both = [{**KEYWORD, "pages": [page]} for page in ("Peru", "Iceland")]
+    parts, questions = grid.workshop(runs).parts, load_questions("mini-es", 3)
+    assert paper.nameable(both, questions, "matched", parts).tolist() == [True, True, False]
+
+
 def test_agreement_is_kendalls_tau():
     scipy_stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(0)
