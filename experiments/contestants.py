@@ -1,4 +1,7 @@
-"""Who is compared in a figure or a report: the guessers that a config lists, each perhaps with its buzzer.
+"""Who takes part in a grid, a figure or a table: guessers with their buzzers, and what a translator needs.
+
+A contestant whose guesser no other one has is named after it ("bm25").  Where several share a guesser the buzzer is
+named too ("bm25+mlp"), and where they share both, the first digits of their whole config follow ("bm25+mlp-1f0c2d3e").
 
 One that is `optional` (a server that may be down, a package or a model that may be missing) is left out where it
 is not available, with the reason; without `optional` the command stops there.
@@ -6,23 +9,56 @@ is not available, with the reason; without `optional` the command stops there.
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any
 
-from experiments.contestant import Contestant, Value, components, names_of
-from experiments.grid import AblationConfig, Row, finished, language_of
 from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError, SqaError
-from sqa.core.registry import BUZZERS, GUESSERS
-from sqa.data.languages import code_of
-from sqa.report.plots import order
-from sqa.run.config import load
+from sqa.core.packages import lacking
+from sqa.files.store import digest
+from sqa.run.config import ComponentConfig, of_parts, to_mapping
 
-if TYPE_CHECKING:
-    from sqa.run.parts import Parts
+Value = str | int | float | bool | tuple[str, ...] | None
+_DIGITS = 8  # of the config's sha256 in a name
+
+
+def twice(values: Sequence[Any]) -> list[Any]:
+    """What is more than once among values, each once."""
+    return [value for value in dict.fromkeys(values) if values.count(value) > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """A program, package or folder without which a translator is left out; null = none."""
+
+    program: str | None = None  # on the PATH
+    package: str | None = None  # of Python
+    folder: Path | None = None  # relative to where the command is started
+    hint: str | None = None  # how to get it, for the line that says what is missing
+
+    def missing(self) -> str:
+        """What is missing, in words; "" where nothing is."""
+        problem = ""
+        if self.program is not None and shutil.which(self.program) is None:
+            problem = f"the program {self.program} is not installed"
+        elif self.package is not None and find_spec(self.package.partition(".")[0]) is None:
+            problem = str(lacking(self.package, "it"))
+        elif self.folder is not None and not self.folder.is_dir():
+            problem = f"there is no folder {self.folder}"
+        return f"{problem} ({self.hint})" if problem and self.hint else problem
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A guesser and the buzzer that goes with it, as in a run's YAML."""
+
+    guesser: dict[str, Value]
+    buzzer: dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +76,49 @@ class NamedContestant:
             components(self.guesser, self.buzzer)
 
 
-WAIT_K = "wait-k"  # the translator that Figures 6, 7 and 10 are about
+def components(
+    guesser: Mapping[str, Any], buzzer: Mapping[str, Any] | None = None
+) -> tuple[ComponentConfig, ComponentConfig | None]:
+    """The checked configs of a guesser and a buzzer.  ConfigError lists all problems."""
+    run = of_parts(guesser=guesser, buzzer=buzzer)
+    assert run.guesser is not None  # it was given
+    return run.guesser, run.buzzer
+
+
+def identity(contestant: Contestant) -> str:
+    """sha256 (hex) of the whole config of both, defaults included."""
+    return digest(to_mapping(components(contestant.guesser, contestant.buzzer)))
+
+
+def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Identity -> name of each contestant, in order; those in `reserved` keep theirs, and no other gets it.
+
+    A duplicate, or a wrong config: ConfigError.
+    """
+    candidates: dict[str, tuple[str, ...]] = {}  # identity -> names, from the shortest to the one that no other has
+    for i, contestant in enumerate(contestants):
+        try:
+            key = identity(contestant)
+        except ConfigError as error:
+            raise ConfigError([f"contestants[{i}].{problem}" for problem in error.problems]) from error
+        if key in candidates:
+            raise ConfigError(f"contestants[{i}]: the same guesser and buzzer are there already; leave one out")
+        both = f"{contestant.guesser['name']}+{contestant.buzzer['name']}"
+        candidates[key] = (str(contestant.guesser["name"]), both, f"{both}-{key[:_DIGITS]}")
+    known = reserved or {}
+    names = {key: name for key, name in known.items() if key in candidates}
+    for level in range(3):
+        wanted = {key: names_of_one[level] for key, names_of_one in candidates.items() if key not in names}
+        taken = {*known.values(), *names.values(), *twice(list(wanted.values()))}
+        names |= {key: name for key, name in wanted.items() if name not in taken}
+    return {key: names[key] for key in candidates}
 
 
 def check_labels(contestants: Sequence[NamedContestant], where: str) -> list[str]:
     """What is wrong with a list of contestants: none at all, or a label twice."""
     labels = [contestant.label for contestant in contestants]
-    if not labels:
-        return [f"{where}: at least one is needed"]
-    return [f"{where}: the label {label!r} is there twice" for label in sorted(set(labels)) if labels.count(label) > 1]
+    missing = [] if labels else [f"{where}: at least one is needed"]
+    return missing + [f"{where}: the label {label!r} is there twice" for label in twice(labels)]
 
 
 def sift(
@@ -68,73 +138,3 @@ def sift(
         else:
             present.append(contestant)
     return present, left_out
-
-
-class Runs(NamedTuple):
-    """The ablation's runs of some contestants."""
-
-    config: AblationConfig
-    rows: list[Row]  # wait-k of every k, and the human translation at full input
-    labels: dict[str, str]  # name of a contestant (Cell.guesser) -> its label
-    left_out: list[LeftOut]
-
-    @property
-    def datasets(self) -> list[str]:
-        """The available ones."""
-        return list(dict.fromkeys(row.cell.dataset for row in self.rows))
-
-    def of(self, dataset: str, guesser: str = "", family: str = "") -> list[Row]:
-        """Rows of a data set, guesser and translator ("": all), from the smallest k to full input, then the human's."""
-        wanted = (("dataset", dataset), ("guesser", guesser), ("family", family))
-        rows = [row for row in self.rows if all(name in ("", getattr(row.cell, key)) for key, name in wanted)]
-        return sorted(rows, key=lambda row: (row.cell.family == "reference", order(row.cell.k)))
-
-
-def runs_of(
-    wanted_contestants: Sequence[NamedContestant],
-    ablation: Path,
-    runs: Path,
-    parts: Parts,
-    metrics: Sequence[str] = (),
-    language: str | None = None,
-) -> Runs:
-    """Run the wait-k models of the ablation's config with the contestants; what the store holds is not run again.
-
-    The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
-    those that the figure cannot do without; `language` that of the data sets wanted, all where it is None.
-    """
-    base = load(ablation, AblationConfig)
-
-    def make(contestant: NamedContestant) -> None:
-        guesser, buzzer = components(contestant.guesser, contestant.buzzer)
-        parts.component(GUESSERS, guesser)
-        parts.component(BUZZERS, buzzer)
-
-    present, left_out = sift(wanted_contestants, make)
-    problems = []
-    if not present:
-        problems += ["contestants: none of them is available", *(f"{out.label}: {out.reason}" for out in left_out)]
-    if "full" not in base.k:
-        problems.append(f"{ablation.name} k: needs full, which the others are compared with")
-    problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
-    if problems:
-        raise ConfigError(problems)
-    contestants = tuple(Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present)
-    reserved = names_of(base.contestants)
-    names = names_of(contestants, reserved)
-    labels = {name: contestant.label for name, contestant in zip(names.values(), present, strict=True)}
-    base = replace(
-        base,
-        contestants=contestants,
-        sweeps={},
-        translators=tuple(system for system in base.translators if system.label == WAIT_K),
-    )
-    wanted = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
-    languages = {code_of(system.language) for system in base.translators if language in (None, system.language)}
-    rows = finished(
-        base, runs, lambda cell: (cell.family, cell.k) in wanted and language_of(cell.dataset) in languages, reserved
-    )
-    if not rows:
-        wanted_in = f" in {language}" if language else ""
-        raise ConfigError(f"{ablation.name} translators: no {WAIT_K} for a data set{wanted_in} that is here")
-    return Runs(base, rows, labels, left_out)

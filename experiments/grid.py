@@ -9,43 +9,30 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.contestant import Contestant, Value, names_of
-from experiments.needs import Needs
+from experiments.contestants import Contestant, Needs, Value, names_of, twice
 from sqa import metrics as metric_names
 from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
-from sqa.files.processes import end_with_parent, relayed
+from sqa.files.processes import end_with_parent
 from sqa.files.store import Store
+from sqa.run import folder as folders
+from sqa.run import paired
 from sqa.run.blocks import Workshop, workshop_of
-from sqa.run.config import (
-    DatasetConfig,
-    QualityConfig,
-    RunConfig,
-    folder_name,
-    of_parts,
-    run_from_mapping,
-    to_mapping,
-    with_limit,
-)
-from sqa.run.folder import pack, unpack
-from sqa.run.pipeline import EMPTY_SENTENCES, RunResult, run
+from sqa.run.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
+from sqa.run.parts import Parts
+from sqa.run.pipeline import EMPTY_SENTENCES, run
 from sqa.run.saving import UNKNOWN_PAGES, save
 from sqa.run.scheduler import Scheduler, current
 from sqa.run.spread import Job, spread
 
-if TYPE_CHECKING:
-    from sqa.core.types import BuiltMetric, Question
-    from sqa.run.parts import Parts
-
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
-COSTS = {"fixed": 0.0, "waitk": 1.5, "command": 4.0, "causal-lm": 30.0}  # of translating; guessing and scoring: 1
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long as the separate ones
 
@@ -91,27 +78,16 @@ class AblationConfig:
     quality: tuple[QualityConfig, ...] = ()
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check."""
-        wrong: list[str] = []
-        wrong += [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
-        wrong += [f"k: {k} is there twice" for k in dict.fromkeys(self.k) if self.k.count(k) > 1]
-        for key in ("datasets", "fallback"):  # whose names are in those of runs and figures
+        """What the declared bounds do not check: runs, figures and tables go by these names."""
+        wrong = [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
+        wrong += [f"k: {k} is there twice" for k in twice(self.k)]
+        for key in ("datasets", "fallback"):
             names = [Path(dataset).name for dataset in getattr(self, key)]
-            wrong += [f"{key}: two are called {name}" for name in dict.fromkeys(names) if names.count(name) > 1]
-        wrong += self._duplicates()
-        wrong += [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
-        return wrong
-
-    def _duplicates(self) -> list[str]:
-        """Translators of a language whose runs would have the same names."""
-        families = [("reference", language) for language in {code_of(system.language) for system in self.translators}]
-        families += [(with_seed(system.label, system.seed), code_of(system.language)) for system in self.translators]
-        names = [(part_of_name(family), language) for family, language in families]
-        return [
-            f"translators: {family!r} is there twice for {language}"
-            for i, (family, language) in enumerate(families)
-            if names[i] in names[:i]
-        ]
+            wrong += [f"{key}: two are called {name}" for name in twice(names)]
+        systems = [(part_of_name(with_seed(s.label, s.seed)), code_of(s.language)) for s in self.translators]
+        systems += [("reference", language) for language in {language for _, language in systems}]
+        wrong += [f"translators: {name!r} is there twice for {language}" for name, language in twice(systems)]
+        return wrong + [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
 
 
 def with_seed(family: str, seed: int | None) -> str:
@@ -180,10 +156,8 @@ def usable(config: AblationConfig) -> list[str]:
             available.append(name)
             print(f"{name}: {len(questions)} questions", file=sys.stderr)
     if not available:
-        print(
-            f"none of {', '.join(config.datasets)} is available: running on {', '.join(config.fallback)}",
-            file=sys.stderr,
-        )
+        names = ", ".join(config.datasets), ", ".join(config.fallback)
+        print(f"none of {names[0]} is available: running on {names[1]}", file=sys.stderr)
     return available or list(config.fallback)
 
 
@@ -218,17 +192,16 @@ def cells(
         for family, k, translator, seed in systems(config, language, models.get(language, [])):
             for guesser, contestant in named:
                 at = k if seed is None else f"{k}-seed{seed}"
-                mapping = {
-                    "name": f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{at}-{guesser}",
-                    "dataset": {"name": dataset},
-                    "translator": translator,
-                    "guesser": contestant.guesser,
-                    "buzzer": contestant.buzzer,
-                    "metrics": list(config.metrics),
-                    "seed": config.seed,
-                    "quality": to_mapping(config.quality),
-                }
-                run_config = run_from_mapping(mapping)
+                run_config = of_parts(
+                    name=f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{at}-{guesser}",
+                    dataset={"name": dataset},
+                    translator=translator,
+                    guesser=contestant.guesser,
+                    buzzer=contestant.buzzer,
+                    metrics=list(config.metrics),
+                    seed=config.seed,
+                    quality=to_mapping(config.quality),
+                )
                 run_config = run_config if config.limit is None else with_limit(run_config, config.limit)
                 yield Cell(dataset, family, k, guesser, run_config, seed)
 
@@ -271,132 +244,71 @@ def finished(
     return run_cells([cell for cell in cells(config, usable(config), models, reserved) if wanted(cell)], config, runs)
 
 
-def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
-    """The rows of all cells.  Finished ones are read from their folders; the others run in `workers` processes.
+def run_cells(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[Row]:
+    """The rows of all cells.  Finished ones are read from their folders; the others are run first, in `workers`
+    processes or on the workers of a scheduler, those that share a translator's work together."""
+    saved = {cell.run.name: workshop(runs).finished(cell.run, runs / cell.run.name) for cell in todo}
+    unfinished = [cell for cell in todo if saved[cell.run.name] is None]
+    if unfinished:
+        scheduler = current()
+        made = _pooled(unfinished, config, runs) if scheduler is None else _spread(scheduler, unfinished, config, runs)
+        with progress.bar("ablation", len(todo), len(todo) - len(unfinished), "run") as bar:
+            for cells_made in made:
+                bar.update(cells_made)
+    return [row_of_run(cell, saved[cell.run.name] or folders.read(runs / cell.run.name), config) for cell in todo]
 
-    There the contestants of one translator stay together and share its work.
-    """
-    scheduler = current()
-    if scheduler is not None:
-        return spread_cells(scheduler, todo, config, runs)
-    rows = {cell.run.name: row for cell in todo if (row := finished_row(cell, config, runs)) is not None}
+
+def row_of_run(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Row:
+    """The row of a finished run; metrics that refused it are left out."""
+    metrics = paired.metrics_of(list(saved.signatures), saved)
+    tables = [saved.stats[metric.name] for metric in metrics]
+    intervals = bootstrap_many(tables, metrics, config.resamples, config.seed)
+    by_name = {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)}
+    signatures, counts = {metric.name: metric.signature() for metric in metrics}, saved.counts
+    unknown, empty = counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES]
+    return Row(cell, len(saved.questions), saved.stats, by_name, signatures, unknown, empty)
+
+
+def _pooled(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> Iterator[int]:
+    """How many cells were run, each time that a process has ended those of one translator."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in todo:
         groups.setdefault((cell.dataset, cell.beside), []).append(cell)
-    costs: dict[str, float] = {}
-    for group in groups.values():
-        costs |= cost(group, workshop(runs).parts.questions)
-    cheap_first = sorted(groups.values(), key=lambda group: sum(costs[cell.run.name] for cell in group))
-    unfinished = [left for group in cheap_first if (left := [cell for cell in group if cell.run.name not in rows])]
-    if not unfinished:
-        return [rows[cell.run.name] for cell in todo]
-    context = get_context("spawn")
-    messages = context.SimpleQueue()
-    total = sum(costs[cell.run.name] for group in unfinished for cell in group)
-
-    def show(stage: str) -> None:
-        bar.set_postfix_str(f"{len(rows)}/{len(todo)} runs; {stage}", refresh=False)
-
-    with (
-        ProcessPoolExecutor(config.workers, context, _start, (messages,)) as pool,
-        progress.weighed("ablation", total) as bar,
-        relayed(messages, show),
-    ):
-        jobs = [pool.submit(run_group, group, config, runs) for group in unfinished]
+    with ProcessPoolExecutor(config.workers, get_context("spawn"), end_with_parent) as pool:
+        jobs = [pool.submit(run_group, group, runs) for group in groups.values()]
         try:
-            for row in (row for job in as_completed(jobs) for row in job.result()):
-                rows[row.cell.run.name] = row
-                bar.update(costs[row.cell.run.name])
+            yield from (job.result() for job in as_completed(jobs))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [rows[cell.run.name] for cell in todo]
 
 
-def cost(group: Sequence[Cell], questions: Callable[[DatasetConfig], Sequence[Question]]) -> dict[str, float]:
-    """Name of each cell's run -> about how long it takes, relative to the others.
-
-    The first cell of a k translates, for all that share its translator.
-    """
-    n, seen, costs = len(questions(group[0].run.dataset)), set(), {}
-    for cell in group:
-        shared = (cell.translator, cell.k) in seen
-        seen.add((cell.translator, cell.k))
-        costs[cell.run.name] = n * (1.0 if shared else 1.0 + COSTS.get(cell.run.translator.name, 5.0))
-    return costs
-
-
-def _start(messages: Any) -> None:
-    """In a worker process: end with the parent, and send it the name of the stage under way."""
-    end_with_parent()
-    progress.report_to(messages.put)
-
-
-def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
-    """Run some cells in this process with one thread, and write their run folders."""
+def run_group(group: Sequence[Cell], runs: Path) -> int:
+    """Run some cells in this process with one thread, write their run folders, and count them."""
     import torch
 
     torch.set_num_threads(1)
-    store, parts, rows = Store(runs), workshop(runs).parts, []
     for cell in group:
-        row, result = run_cell(cell, config.resamples, config.seed, store, parts)
-        save(result, runs)
-        rows.append(row)
-    return rows
+        save(run(cell.run, Store(runs), parts=workshop(runs).parts, progress=False), runs)
+    return len(group)
+
+
+def _spread(scheduler: Scheduler, todo: Sequence[Cell], config: AblationConfig, runs: Path) -> Iterator[int]:
+    """The same on the workers of a scheduler; the run folders are written here."""
+    jobs = [Job(cell.run, partial(_finish, cell.run), beside=cell.beside) for cell in todo]
+    for index, files in spread(scheduler, jobs, config.workers):
+        folders.unpack(files, runs / todo[index].run.name)
+        yield 1
+
+
+def _finish(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
+    """On a worker, when all blocks of a run are in the store: the files of its folder."""
+    return folders.pack(run(config, store, parts=parts, progress=False))
 
 
 def workshop(runs: Path) -> Workshop:
     """What the runs of a folder share in a process: questions, guessers, the other components used last."""
     return workshop_of(Store(runs.resolve()))
-
-
-def finished_row(cell: Cell, config: AblationConfig, runs: Path) -> Row | None:
-    """The row of a cell whose run is finished (only its intervals are computed); None where it has to run."""
-    saved = workshop(runs).finished(cell.run, runs / cell.run.name)
-    if saved is None:
-        return None
-    counts, metrics = saved.counts, metric_names.build(cell.run.scored)
-    intervals = intervals_of(metrics, saved.stats, config.resamples, config.seed)
-    return Row(cell, len(saved.questions), *intervals, counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES])
-
-
-def run_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, RunResult]:
-    """The row of a cell, with its intervals, and its run; stages in the store are read."""
-    result = run(cell.run, store, parts=parts, progress=False)
-    empty = int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0])
-    intervals = intervals_of(result.metrics, result.stats, resamples, seed)
-    return Row(cell, len(result.questions), *intervals, result.unknown_pages, empty), result
-
-
-def intervals_of(
-    metrics: Sequence[BuiltMetric], stats: Mapping[str, np.ndarray], resamples: int, seed: int
-) -> tuple[dict[str, np.ndarray], dict[str, Interval], dict[str, str]]:
-    """Statistics (questions, d), intervals and signatures by metric; metrics that refused the run are left out."""
-    computed = {metric.name: metric for metric in metrics if metric.name in stats}
-    tables = {name: stats[name] for name in computed}
-    intervals = bootstrap_many(list(tables.values()), list(computed.values()), resamples, seed)
-    signatures = {name: metric.signature() for name, metric in computed.items()}
-    return tables, dict(zip(computed, intervals, strict=True)), signatures
-
-
-def spread_cells(scheduler: Scheduler, todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[Row]:
-    """`run_cells` on the workers of a scheduler; the run folders are written here."""
-    jobs = [
-        Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed), beside=cell.beside) for cell in todo
-    ]
-    rows: dict[int, Row] = {}
-    with progress.bar("ablation", len(jobs), unit="run") as bar:
-        for index, (row, files) in spread(scheduler, jobs, config.workers):
-            unpack(files, runs / todo[index].run.name)
-            rows[index] = row
-            bar.update()
-    return [rows[index] for index in range(len(todo))]
-
-
-def finish_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, dict[str, bytes]]:
-    """On a worker, when all blocks of a cell are in the store: its row, and the files of its folder."""
-    row, result = run_cell(cell, resamples, seed, store, parts)
-    return row, pack(result)
 
 
 def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[int | str]) -> dict[str, list[Entry]]:

@@ -46,13 +46,12 @@ class ModelsConfig:
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce models`: settings and sizes as CSV; nothing is run."""
     config = load(config_path, ModelsConfig)
-    rows = [
-        [column.part, column.label, name, *value]
-        for column in config.columns
-        for name, value in settings(column, config.prefixes).items()
-    ]
+    lines = [["part", "model", "setting", "value", "source"]]
+    for column in config.columns:
+        for name, (value, source) in settings(column, config.prefixes).items():
+            lines.append([column.part, column.label, name, value, source])
     outputs = Outputs(runs / config.name)
-    outputs.csv("models.csv", [["part", "model", "setting", "value", "source"], *rows])
+    outputs.csv("models.csv", lines)
     outputs.end()
 
 
@@ -79,12 +78,10 @@ def _flat(mapping: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _shown(value: Any) -> str:
-    if value is None:
-        return "none"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_shown, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

@@ -33,18 +33,16 @@ Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 Groups = Mapping[Key, Sequence["GridRow"]]
 
 
-def groups_of(rows: Sequence[GridRow]) -> dict[Key, list[GridRow]]:
-    """The trainings of each translator, k and guesser; the shipped model counts as one."""
+def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
+    """Means and deviations (n - 1) over trainings; largest k minus smallest; separate models minus the others.
+
+    The shipped model counts as one training.
+    """
     groups: dict[Key, list[GridRow]] = {}
-    for row in rows:
+    for row in grid:
         if row.cell.seed is not None or row.cell.family == SHIPPED:
             groups.setdefault((row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser), []).append(row)
-    return groups
-
-
-def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
-    """Means and deviations (n - 1) over trainings; largest k minus smallest; separate models minus the others."""
-    groups, metrics = groups_of(grid), metric_names.build(SHOWN)
+    metrics = metric_names.build(SHOWN)
     for (dataset, family, k, guesser), trainings in groups.items():
         for name, unit in ((m.name, m.unit) for m in metrics if all(m.name in row.intervals for row in trainings)):
             values, cell = [row.intervals[name].value for row in trainings], (dataset, family, str(k), guesser)
@@ -52,15 +50,17 @@ def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
             if len(values) > 1:
                 yield Row(cell, name + DEVIATION, stdev(values), n=len(values), unit=unit)
     for metric in metrics:
-        with_metric = {
-            key: trainings for key, trainings in groups.items() if all(metric.name in row.stats for row in trainings)
-        }
-        for differences in (trends(with_metric, metric), models(with_metric, metric)):
-            for where, i in differences:
-                yield Row(where, metric.name, i.value, i.low, i.high, unit=metric.unit)
+        tables = {key: rows for key, rows in groups.items() if all(metric.name in row.stats for row in rows)}
+        for where, a, b, same in (*trends(tables), *models(tables)):
+            first, second = ([row.stats[metric.name] for row in rows] for rows in (a, b))
+            i = compare_trainings(first, second, metric, a[0].intervals[metric.name].resamples, same=same)
+            yield Row(where, metric.name, i.value, i.low, i.high, unit=metric.unit)
 
 
-def trends(groups: Groups, metric: Resampled) -> Iterator[tuple[tuple[str, ...], Interval]]:
+Pair = tuple[tuple[str, ...], Sequence["GridRow"], Sequence["GridRow"], bool]  # cell, trainings a and b, the same ones
+
+
+def trends(groups: Groups) -> Iterator[Pair]:
     """Largest k minus smallest k of a translator with several trainings, by the same seeds."""
     ladders: dict[tuple[str, str, str], list[Key]] = {}
     for key, trainings in groups.items():
@@ -72,22 +72,15 @@ def trends(groups: Groups, metric: Resampled) -> Iterator[tuple[tuple[str, ...],
         seeds = [seed for seed in above if seed in below]
         if smallest != largest and seeds:
             high, low = ([rows[seed] for seed in seeds] for rows in (above, below))
-            difference = compared(high, low, metric, same=family != SEPARATE)
-            yield (dataset, family, f"{largest[2]} minus {smallest[2]}", guesser), difference
+            yield (dataset, family, f"{largest[2]} minus {smallest[2]}", guesser), high, low, family != SEPARATE
 
 
-def models(groups: Groups, metric: Resampled) -> Iterator[tuple[tuple[str, ...], Interval]]:
+def models(groups: Groups) -> Iterator[Pair]:
     """The models trained for one k minus those trained for all, and minus the shipped one, at the same k."""
     for other in (CONTINUED, SHIPPED):
         for (dataset, family, k, guesser), separate in groups.items():
             if family == SEPARATE and (others := groups.get((dataset, other, k, guesser))):
-                yield (dataset, f"{SEPARATE} minus {other}", str(k), guesser), compared(separate, others, metric)
-
-
-def compared(a: Sequence[GridRow], b: Sequence[GridRow], metric: Resampled, same: bool = False) -> Interval:
-    """`compare_trainings` of finished cells."""
-    tables = [row.stats[metric.name] for row in a], [row.stats[metric.name] for row in b]
-    return compare_trainings(*tables, metric, a[0].intervals[metric.name].resamples, same=same)
+                yield (dataset, f"{SEPARATE} minus {other}", str(k), guesser), separate, others, False
 
 
 def compare_trainings(
@@ -110,18 +103,17 @@ def compare_trainings(
     if same and len(a) != len(b):
         raise DataError(f"{metric.name}: expected the same trainings on both sides, got {len(a)} and {len(b)}")
     n = len(tables[0])
-    value = _gap(metric.score_many(np.stack([table.sum(axis=0) for table in tables]))[None], len(a))[0]
+    value = gap_of(metric.score_many(np.stack([table.sum(axis=0) for table in tables]))[None], len(a))[0]
     weights = np.random.default_rng([seed, _QUESTIONS]).multinomial(n, np.full(n, 1 / n), size=resamples)
     scores = np.stack([metric.score_many(weights.astype(float) @ table) for table in tables], axis=1)  # (resamples, t)
     rng = np.random.default_rng([seed, _TRAININGS])
     drawn = [first + rng.integers(0, count, (resamples, count)) for first, count in ((0, len(a)), (len(a), len(b)))]
     if same:
         drawn[1] = drawn[0] + len(a)
-    low, high = np.nanpercentile(_gap(np.take_along_axis(scores, np.hstack(drawn), axis=1), len(a)), [2.5, 97.5])
+    low, high = np.nanpercentile(gap_of(np.take_along_axis(scores, np.hstack(drawn), axis=1), len(a)), [2.5, 97.5])
     return Interval(float(value), float(low), float(high), n, resamples=resamples)
 
 
-def _gap(scores: Floats, size: int) -> Floats:
+def gap_of(scores: Floats, size: int) -> Floats:
     """(B, trainings) -> (B,): mean of the first `size` minus mean of the others."""
-    gap: Floats = scores[:, :size].mean(axis=1) - scores[:, size:].mean(axis=1)
-    return gap
+    return np.asarray(scores[:, :size].mean(axis=1) - scores[:, size:].mean(axis=1))

@@ -18,7 +18,6 @@ from experiments.grid import Row as GridRow
 from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.lab.tables import Column, pivot
 from sqa import metrics as metric_names
 from sqa.core.differences import compare
 from sqa.core.significance import bootstrap
@@ -115,15 +114,5 @@ ITEM = grid_rows.of_grid(
     "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
     columns=("dataset", "translator", "k", "part"),
     measure=measure,
-    blocks={
-        "table": pivot(
-            ("dataset", "translator", "k"),
-            [
-                Column(metric, f"{metric}, {part}", sign=True, cell={"part": part})
-                for metric in METRICS
-                for part in (COST, BUYS)
-            ],
-        )
-    },
     figures={"docs/delay_or_text.png": figure},
 )

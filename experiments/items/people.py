@@ -48,12 +48,6 @@ ITEMS = (
                 + columns("points: points a game", digits=2)
                 + columns("ew: EW", "stable-ew: stable EW", "beatable: a perfect buzzer would beat", interval=False),
             ),
-            "details": pivot(
-                ("contestant",),
-                columns("buzzes-first: first against", "right-when-first: right when first", interval=False)
-                + columns("accuracy: right at the end")
-                + columns("ew@cubic: EW, fitted cubic curve", "ew@monotone: EW, fitted monotone curve", interval=False),
-            ),
         },
         kept="a quarter of an hour of a core",
     ),

@@ -9,8 +9,7 @@ from experiments.lab.item import Item, elsewhere
 from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, columns, pivot
 from experiments.paper import table4
-from experiments.paper.table4 import COLUMNS, rows_of
-from experiments.paper.table4_rows import Table4Config
+from experiments.paper.table4 import COLUMNS, Table4Config, rows_of
 from sqa.files.store import Store
 from sqa.run.config import load
 

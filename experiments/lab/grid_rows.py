@@ -41,11 +41,8 @@ def rows_of(rows: Iterable[GridRow]) -> list[Row]:
 def inputs(config_path: Path) -> dict[str, str]:
     """Digests of the config, of the models that it names, and of its data sets."""
     config = load(config_path, AblationConfig)
-    return {
-        f"config {config_path.name}": digest_of(config),
-        **model_digests(config),
-        **dataset_digests(config.datasets),
-    }
+    digests = {f"config {config_path.name}": digest_of(config)}
+    return digests | model_digests(config) | dataset_digests(config.datasets)
 
 
 def inputs_beside(config_path: Path) -> dict[str, str]:

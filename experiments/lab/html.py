@@ -6,6 +6,7 @@ import html
 from pathlib import Path
 
 from experiments.lab.item import items
+from experiments.lab.ledger import MEASURED
 from experiments.lab.pages import ledger_of, ledger_path
 from sqa import __version__
 from sqa.files.atomic import write_text
@@ -21,18 +22,10 @@ def main(output: Path) -> None:
         if not ledger_path(item.name).is_file():
             continue
         ledger = ledger_of(item.name)
-        columns = [*ledger.columns, "metric", "value", "low", "high", "n", "unit", "signature"]
+        columns = [*ledger.columns, *MEASURED[:-1]]
         rows = [[*r.cell, r.metric, r.value, r.low, r.high, r.n, r.unit, r.signature] for r in ledger.rows]
-        frame = pandas.DataFrame(rows, columns=columns)
-        shown = to_html_datatable(
-            frame,
-            connected=False,
-            table_id=item.name,
-            showIndex=False,
-            column_filters="header",
-            maxBytes=0,
-            classes="display compact",
-        )
+        options = {"table_id": item.name, "classes": "display compact", "column_filters": "header", "maxBytes": 0}
+        shown = to_html_datatable(pandas.DataFrame(rows, columns=columns), connected=False, showIndex=False, **options)
         caption = html.escape(f"{item.shows}. Measured {ledger.date} with version {ledger.version}: {ledger.command}")
         parts.append(f'<h2 id="of-{item.name}">{item.name}</h2><p>{caption}</p>{shown}')
     style = "body{font:14px/1.4 sans-serif;max-width:90em;margin:2em auto;padding:0 1em}"

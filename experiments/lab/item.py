@@ -53,9 +53,7 @@ class Item:
     inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of what the numbers depend on
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
-    kept: str = (
-        ""  # why `update` measures it only by name or with --force (hours, an idle machine); "" = it does not wait
-    )
+    kept: str = ""  # why `update` measures it by name or with --force only (hours, an idle machine); "" = it does not
 
     def path(self) -> Path:
         """Its config; an empty path where it has none."""
@@ -92,15 +90,10 @@ def items() -> dict[str, Item]:
 def chosen(names: Sequence[str]) -> list[Item]:
     """Items by name or by file (`mine.py:ITEM`); all where none is named.  An unknown one: ConfigError."""
     by_name = items()
-    selected = []
     for name in names:
-        if name in by_name:
-            selected.append(by_name[name])
-        elif in_file(name):
-            selected.append(_own(name))
-        else:
+        if name not in by_name and not in_file(name):
             raise ConfigError(f"{name}: no such item{did_you_mean(name, by_name)}; known: {', '.join(by_name)}")
-    return selected or list(by_name.values())
+    return [by_name.get(name) or _own(name) for name in names] or list(by_name.values())
 
 
 def _own(target: str) -> Item:
@@ -142,12 +135,8 @@ def model_digests(config: Any) -> dict[str, str]:
     """ "model NAME" -> digest of every bundled model that a config names, or that a guesser or buzzer in it loads."""
     folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
     strings = set(_strings(to_mapping(config)))
-    named = {
-        name
-        for name in folders
-        if name in strings or any(name == f"buzzer-{kind}-{model}" for kind in strings for model in strings)
-    }
-    return {f"model {name}": folder_digest(folders[name]) for name in sorted(named)}
+    strings |= {f"buzzer-{kind}-{model}" for kind in strings for model in strings}
+    return {f"model {name}": folder_digest(folders[name]) for name in sorted(strings & folders.keys())}
 
 
 def folder_digest(folder: Path) -> str:

@@ -11,7 +11,7 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from sqa.files.atomic import write_text
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # columns after the item's own
 DIGITS = 12  # of a digest in a ledger
-EMPTY = ""  # a number that is not applicable
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,44 +105,34 @@ class Ledger:
 
 
 def read(path: Path) -> Ledger:
-    """The ledger in a file; DataError says which line is wrong."""
+    """The ledger in a file; DataError where it cannot be read."""
     try:
-        return parse(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); run `sqa results update`") from error
+        return parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise DataError(f"{path}: cannot be read as a ledger ({error!r}); run `sqa results update`") from error
 
 
-def parse(text: str, name: str) -> Ledger:
-    """A ledger's text; `name` is the file's in messages."""
+def parse(text: str) -> Ledger:
+    """A ledger's text.  Not one: ValueError, KeyError or IndexError."""
     lines = text.splitlines()
-    heads = [line[2:].split(": ", 1) for line in lines if line.startswith("# ")]
-    if any(len(head) != 2 for head in heads):
-        raise DataError(f"{name}: a line of the head is not `# key: value`")
-    head = dict(heads)
-    body = list(csv.reader((line for line in lines if not line.startswith("# ")), delimiter="\t"))
-    if missing := [key for key in ("item", "command", "version", "date") if key not in head]:
-        raise DataError(f"{name}: the head lacks `{missing[0]}`; run `sqa results update`")
-    if not body or tuple(body[0][-len(MEASURED) :]) != MEASURED:
-        raise DataError(f"{name}: expected a line of column names that ends with {', '.join(MEASURED)}")
-    columns = tuple(body[0][: -len(MEASURED)])
-    signatures = {key.removeprefix("signature "): value for key, value in head.items() if key.startswith("signature ")}
-    inputs = {key.removeprefix("input "): value for key, value in head.items() if key.startswith("input ")}
+    head = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
+    table, *body = csv.reader((line for line in lines if not line.startswith("# ")), delimiter="\t")
+    size = len(table) - len(MEASURED)
+    signatures = {"": ""} | _named(head, "signature ")
     rows = []
-    for number, cells in enumerate(body[1:], 2 + len(heads)):
-        try:
-            rows.append(_row(cells, len(columns), signatures))
-        except (ValueError, KeyError, IndexError) as error:
-            raise DataError(f"{name}:{number}: not a row of {len(body[0])} cells ({error})") from error
-    return Ledger(head["item"], head["command"], head["version"], head["date"], inputs, columns, tuple(rows))
+    for cells in body:
+        metric, *numbers, n, unit, signature, run = cells[size:]
+        value, low, high = (None if number == "" else float(number) for number in numbers)
+        if value is None:
+            raise ValueError(f"no value in {cells}")
+        rows.append(Row(tuple(cells[:size]), metric, value, low, high, int(n), unit, signatures[signature], run))
+    about = (head["item"], head["command"], head["version"], head["date"])
+    return Ledger(*about, _named(head, "input "), tuple(table[:size]), tuple(rows))
 
 
-def _row(cells: Sequence[str], n_columns: int, signatures: Mapping[str, str]) -> Row:
-    if len(cells) != n_columns + len(MEASURED):
-        raise ValueError(f"{len(cells)} cells")
-    metric, value, low, high, n, unit, signature, run = cells[n_columns:]
-    ends = [None if end == EMPTY else float(end) for end in (low, high)]
-    full_signature = "" if signature == EMPTY else signatures[signature]
-    return Row(tuple(cells[:n_columns]), metric, float(value), ends[0], ends[1], int(n), unit, full_signature, run)
+def _named(head: Mapping[str, str], kind: str) -> dict[str, str]:
+    """The lines of the head that begin with a word, by what follows it."""
+    return {key.removeprefix(kind): value for key, value in head.items() if key.startswith(kind)}
 
 
 def dump(ledger: Ledger) -> str:
@@ -157,7 +146,7 @@ def dump(ledger: Ledger) -> str:
     table.writerow([*ledger.columns, *MEASURED])
     for r in ledger.rows:
         numbers = [_number(x) for x in (r.value, r.low, r.high)]
-        table.writerow([*r.cell, r.metric, *numbers, r.n, r.unit, signatures.get(r.signature, EMPTY), r.run])
+        table.writerow([*r.cell, r.metric, *numbers, r.n, r.unit, signatures.get(r.signature, ""), r.run])
     head["rows"] = rows_digest(body.getvalue())
     return "".join(f"# {key}: {value}\n" for key, value in head.items()) + body.getvalue()
 
@@ -185,14 +174,14 @@ def write(ledger: Ledger, path: Path) -> None:
 
 def _number(value: float | None) -> str:
     if value is None or math.isnan(value):
-        return EMPTY
+        return ""
     return f"{value:.6f}" if abs(value) < 1e6 else repr(float(value))
-
-
-def _shown(row: Row) -> tuple[str, ...]:
-    return (_number(row.value), _number(row.low), _number(row.high), str(row.n), row.signature)
 
 
 def same_numbers(old: Ledger, new: Iterable[Row]) -> bool:
     """Whether rows are those of a ledger, digit for digit."""
-    return [(r.key, _shown(r)) for r in old.rows] == [(r.key, _shown(r)) for r in new]
+
+    def shown(row: Row) -> tuple[object, ...]:
+        return (row.key, _number(row.value), _number(row.low), _number(row.high), row.n, row.signature)
+
+    return list(map(shown, old.rows)) == list(map(shown, new))

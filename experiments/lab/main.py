@@ -9,18 +9,10 @@ from pathlib import Path
 
 import sqa
 from experiments.lab import ledger as ledgers
+from experiments.lab import pages
 from experiments.lab.item import Item, chosen, items
 from experiments.lab.ledger import Ledger
-from experiments.lab.pages import (
-    draw,
-    drawn_from,
-    ledger_of,
-    ledger_path,
-    pages,
-    picture_digest,
-    rendered,
-    stale_lines,
-)
+from experiments.lab.pages import ledger_of, ledger_path
 from sqa.core.paths import ROOT
 from sqa.files.atomic import write_text
 from sqa.run.saving import tsv
@@ -38,10 +30,10 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
         elif force or why or (item.kept and names):
             print(f"{item.name}: {'forced' if force else '; '.join(why)}", file=sys.stderr)
             measure(item, runs)
-        for path in draw(item) if ledger_path(item.name).is_file() else ():
+        for path in pages.draw(item) if ledger_path(item.name).is_file() else ():
             print(path.relative_to(ROOT))
-    for path in pages():
-        text = rendered(path)
+    for path in pages.pages():
+        text = pages.rendered(path)
         if text != path.read_text(encoding="utf-8"):
             write_text(path, text)
             print(path.relative_to(ROOT))
@@ -100,10 +92,10 @@ def _problems(chosen_items: Sequence[Item]) -> Iterator[str]:
         if ledgers.edited(path):
             yield f"{path.relative_to(ROOT)}: was edited by hand; run `{item.command}`"
         for name in item.figures:
-            if drawn_from(ROOT / name) != picture_digest(item):
+            if pages.drawn_from(ROOT / name) != pages.picture_digest(item):
                 yield f"{name}: is not of {path.relative_to(ROOT)} as it is now; run `sqa results update`"
-    for page in pages():
-        for line, is_there, expected in stale_lines(page):
+    for page in pages.pages():
+        for line, is_there, expected in pages.stale_lines(page):
             was, now = is_there.splitlines() or [""], expected.splitlines() or [""]
             where = f"{page.relative_to(ROOT)}:{line}"
             yield f"{where}: {was[0][:90]!r} should be {now[0][:90]!r}; run `sqa results update`"

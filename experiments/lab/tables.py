@@ -38,19 +38,16 @@ def number(row: Row | None, digits: int | None = None, interval: bool = True, si
         return "n/a"
     form = FORMS.get(row.unit, ".3f") if digits is None else f".{digits}f"
     spec = f"{'+' * sign}{form}"
-    ends = (
-        f" [{row.low:{spec}}, {row.high:{spec}}]" if interval and row.low is not None and row.high is not None else ""
-    )
-    return f"{row.value:{spec}}{ends}"
+    if not interval or row.low is None or row.high is None:
+        return f"{row.value:{spec}}"
+    return f"{row.value:{spec}} [{row.low:{spec}}, {row.high:{spec}}]"
 
 
 def table(
     ledger: Ledger, head: Sequence[str], rows: Iterable[tuple[Sequence[str], Cell]], columns: Sequence[Column]
 ) -> list[str]:
     """Lines of a table: `rows` are (names, cell), and `head` stands above the names."""
-    lines = []
-    for names, cell in rows:
-        lines.append([*names, *(_shown(ledger, column, {**cell, **column.cell}) for column in columns)])
+    lines = [[*names, *(_shown(ledger, c, {**cell, **c.cell}) for c in columns)] for names, cell in rows]
     return markdown.table([*head, *(column.head for column in columns)], lines)
 
 

@@ -28,24 +28,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from experiments.contestant import Value, components
-from experiments.contestants import NamedContestant, Runs, check_labels, runs_of
+from experiments.contestants import Contestant, NamedContestant, Value, check_labels, components, names_of, sift
+from experiments.grid import AblationConfig, finished, language_of, workshop
 from experiments.grid import Row as GridRow
-from experiments.grid import workshop
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Row, of_band
 from experiments.ladders import POOLED, differences, ladders
-from experiments.outputs import Outputs, gap
+from experiments.outputs import LeftOut, Outputs, gap
 from experiments.studies.guesser_report import knows
 from sqa import metrics as metric_names
 from sqa.core.differences import Comparison, MeanCurve, bootstrap_band, compare, curve_stats
 from sqa.core.errors import ConfigError
-from sqa.core.registry import GUESSERS
+from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.significance import Mean, bootstrap_many, means
+from sqa.data.languages import code_of
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.report import plots
 from sqa.run import folder as folders
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from sqa.report.plots import Figure
     from sqa.run.parts import Parts
 
+WAIT_K = "wait-k"  # the translator that the figures are about
 HUMAN = "human"
 BEST = 9  # the k that the paper finds on top in Figure 6
 FLOOR = -4.0  # log reciprocal rank of an answer that is not listed
@@ -82,6 +83,70 @@ class FigureConfig:
         problems += [] if self.bins >= 2 else [f"bins: must be >= 2, got {self.bins}"]
         if problems:
             raise ConfigError(problems)
+
+
+class Runs(NamedTuple):
+    """The ablation's runs of some contestants."""
+
+    config: AblationConfig
+    rows: list[GridRow]  # wait-k of every k, and the human translation at full input
+    labels: dict[str, str]  # name of a contestant (Cell.guesser) -> its label
+    left_out: list[LeftOut]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The available ones."""
+        return list(dict.fromkeys(row.cell.dataset for row in self.rows))
+
+    def of(self, dataset: str, guesser: str | None = None) -> list[GridRow]:
+        """Rows of a data set and guesser (None: all), from the smallest k to full input, then the human translation."""
+        rows = [row for row in self.rows if row.cell.dataset == dataset and guesser in (None, row.cell.guesser)]
+        return sorted(rows, key=lambda row: (row.cell.family == "reference", plots.order(row.cell.k)))
+
+
+def runs_of(
+    wanted: Sequence[NamedContestant],
+    ablation: Path,
+    runs: Path,
+    parts: Parts,
+    metrics: Sequence[str] = (),
+    language: str | None = None,
+) -> Runs:
+    """Run the wait-k models of the ablation's config with the contestants; what the store holds is not run again.
+
+    The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
+    those that the figure cannot do without; `language` that of the data sets wanted, all where it is None.
+    """
+    base = load(ablation, AblationConfig)
+
+    def make(contestant: NamedContestant) -> None:
+        guesser, buzzer = components(contestant.guesser, contestant.buzzer)
+        parts.component(GUESSERS, guesser)
+        parts.component(BUZZERS, buzzer)
+
+    present, left_out = sift(wanted, make)
+    problems = []
+    if not present:
+        problems += ["contestants: none of them is available", *(f"{out.label}: {out.reason}" for out in left_out)]
+    if "full" not in base.k:
+        problems.append(f"{ablation.name} k: needs full, which the others are compared with")
+    problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
+    if problems:
+        raise ConfigError(problems)
+    contestants = tuple(Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present)
+    reserved = names_of(base.contestants)
+    labels = dict(zip(names_of(contestants, reserved).values(), (one.label for one in present), strict=True))
+    systems = tuple(system for system in base.translators if system.label == WAIT_K)
+    base = replace(base, contestants=contestants, sweeps={}, translators=systems)
+    cells = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
+    languages = {code_of(system.language) for system in systems if language in (None, system.language)}
+    rows = finished(
+        base, runs, lambda cell: (cell.family, cell.k) in cells and language_of(cell.dataset) in languages, reserved
+    )
+    if not rows:
+        wanted_in = f" in {language}" if language else ""
+        raise ConfigError(f"{ablation.name} translators: no {WAIT_K} for a data set{wanted_in} that is here")
+    return Runs(base, rows, labels, left_out)
 
 
 def figure6(config_path: Path, runs: Path) -> None:
@@ -174,7 +239,7 @@ def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row
         return compare(means(a), means(b), Mean("log-mrr"), grid.config.resamples, grid.config.seed)
 
     for (dataset, guesser), by_k in lines.items():
-        where = (dataset, "wait-k", grid.labels[guesser])
+        where = (dataset, WAIT_K, grid.labels[guesser])
         waiting = {k: values for k, values in by_k.items() if k != HUMAN}
         (smallest, small), *_, (_, full) = waiting.items()
         half, third = small.shape[1] // 2, -(-small.shape[1] // 3)
@@ -256,11 +321,11 @@ def of_guessers(grid: Runs) -> Iterator[Row]:
     for dataset in grid.datasets:
         for a, b in combinations(grid.labels, 2):
             for metric in PANELS:
-                rows = [row for guesser in (a, b) for row in grid.of(dataset, guesser, "wait-k")]
+                rows = [row for g in (a, b) for row in grid.of(dataset, g) if row.cell.family == WAIT_K]
                 stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
                 band = bootstrap_band(stats, Agreement(), grid.config.resamples, grid.config.seed)
                 claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
-                cell = (dataset, "wait-k", f"{grid.labels[a]}, {grid.labels[b]}", claim, f"{len(rows) // 2} k")
+                cell = (dataset, WAIT_K, f"{grid.labels[a]}, {grid.labels[b]}", claim, f"{len(rows) // 2} k")
                 yield from of_band([cell], "tau", band)
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -30,8 +31,7 @@ import numpy as np
 
 from experiments.outputs import Outputs
 from experiments.stepwise.figure import draw, numbers, ranks
-from experiments.stepwise.rows import RULES, Kind, Subject
-from experiments.stepwise.systems import Selection, systems
+from experiments.stepwise.systems import RULES, Kind, Selection, Subject, systems
 from sqa.core.answers import key
 from sqa.core.errors import NotComputable
 from sqa.diagnose.step_errors import Finding
@@ -112,8 +112,8 @@ def candidates(selection: Selection, dataset: str, panel: Panel) -> list[Example
     for subject in selection.subjects:
         if (subject.dataset, subject.k) != (dataset, selection.config.k(panel)):
             continue
-        for finding in subject.findings():
-            if subject.kind(finding) == KINDS[panel] and tells(panel, subject, finding):
+        for finding in subject.findings(KINDS[panel]):
+            if tells(panel, subject, finding):
                 start, end = subject.silence(finding)
                 examples.append(Example(panel, subject, finding, finding.loss if panel == "a" else end - start))
     large = (example for example in examples if example.size > 0)
@@ -122,9 +122,9 @@ def candidates(selection: Selection, dataset: str, panel: Panel) -> list[Example
 
 def chosen(selection: Selection) -> list[Example]:
     """The largest error of each data set and panel; nothing for a panel without one.  None at all: NotComputable."""
-    examples = [
-        e for dataset in selection.datasets for panel in KINDS for e in candidates(selection, dataset, panel)[:1]
-    ]
+    examples = []
+    for dataset, panel in product(selection.datasets, KINDS):
+        examples += candidates(selection, dataset, panel)[:1]
     if not examples:
         raise NotComputable("figure 5, table 2: " + "; ".join(why for _, why in missing(selection, examples)))
     return examples
@@ -134,15 +134,11 @@ def missing(selection: Selection, examples: Iterable[Example]) -> list[tuple[str
     """(data set, why a panel has no example) of each panel without one, and of each system left out."""
     shown = {(example.subject.dataset, example.panel) for example in examples}
     names = ", ".join(selection.config.translators)
-    gone = [
-        (
-            dataset,
-            f"5{panel}: {names} at k={selection.config.k(panel)} have no {kind} in a question whose answer is known",
-        )
-        for dataset in selection.datasets
-        for panel, kind in KINDS.items()
-        if (dataset, panel) not in shown
-    ]
+    gone = []
+    for dataset, (panel, kind) in product(selection.datasets, KINDS.items()):
+        if (dataset, panel) not in shown:
+            systems_of = f"5{panel}: {names} at k={selection.config.k(panel)}"
+            gone.append((dataset, f"{systems_of} have no {kind} in a question whose answer is known"))
     return [*gone, *selection.left_out]
 
 

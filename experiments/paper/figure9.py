@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from experiments.grid import AblationConfig, language_of, systems, usable, workshop
+from experiments.grid import AblationConfig, language_of, part_of_name, systems, usable, workshop
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs, gap
 from sqa.core.differences import compare
@@ -26,7 +26,7 @@ from sqa.core.significance import bootstrap
 from sqa.files.store import Store
 from sqa.report import plots
 from sqa.report.plots import order
-from sqa.run.config import QualityConfig, load, run_from_mapping, to_mapping
+from sqa.run.config import QualityConfig, load, of_parts, to_mapping
 
 if TYPE_CHECKING:
     from sqa.report.plots import Figure
@@ -88,20 +88,15 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
 
     for dataset in usable(base):
         for family, k, translator, _ in systems(base, language_of(dataset), []):
-            if family == "reference":
-                continue
-            dataset_config = {"name": dataset} if base.limit is None else {"name": dataset, "limit": base.limit}
-            wanted = run_from_mapping(
-                {
-                    "name": f"{config.name}-{Path(dataset).name}-{family.replace(' ', '-')}-{k}",
-                    "dataset": dataset_config,
-                    "translator": translator,
-                    "metrics": ["bleu"],
-                    "seed": base.seed,
-                    "quality": to_mapping(config.quality),
-                }
-            )
-            yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False))
+            if family != "reference":
+                wanted = of_parts(
+                    name=f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{k}",
+                    dataset={"name": dataset, "limit": base.limit},
+                    translator=translator,
+                    seed=base.seed,
+                    quality=to_mapping(config.quality),
+                )
+                yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False))
 
 
 def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:

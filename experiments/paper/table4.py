@@ -27,18 +27,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from experiments.contestants import Value, twice
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs
-from experiments.paper.table4_answers import AnyReader, Library, Retrieval, Steps, build_reader
-from experiments.paper.table4_rows import ALL, GOLD, NOTHING, YES, Answered, ReaderEntry, System, Table4Config, plain
+from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Retrieval, Steps, build_reader, is_yes_no
 from sqa.core.differences import compare_many
-from sqa.core.errors import DataError, SqaError
+from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
 from sqa.core.significance import bootstrap, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
@@ -46,8 +48,8 @@ from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
 from sqa.files.atomic import write_text
 from sqa.files.store import Store
 from sqa.metrics.quality.bleu import Bleu
-from sqa.metrics.short_answers import LanguageMean, by_language
-from sqa.run.config import load
+from sqa.metrics.short_answers import LanguageMean, by_language, exact_match, f1
+from sqa.run.config import load, of_parts
 from sqa.run.parts import Parts
 
 MEAN = "mean"  # of the languages
@@ -55,9 +57,91 @@ COLUMNS = ("set", "language", "system", "reader")
 METRICS = ("em", "f1", "em.spans", "f1.spans", "em.yes_no", "found")
 DIFFERENCES = ("em", "f1", "f1.spans")
 MINUS = " minus "  # between the two systems of a difference
+YES = "always-yes"
+GOLD = "gold"  # of `ReaderEntry.passages`
+ALL = "all"  # in place of a language, system or reader that something is missing for
+NOTHING = "-"  # the "system" of a reader that reads no question
 RANK = {"human": 0, "trained": 1, "translated": 1, "source": 2, NOTHING: 3}  # of two the lower comes first
 
 Group = tuple[str, str, str, str]  # set, language or MEAN, system, reader
+
+# human: XOR-TyDi's translators; source: as it stands, in its own language; trained:
+# experiments/paper/xor_translator.py, trained first where it is not; translated: by `translator`
+Question = Literal["human", "source", "trained", "translated"]
+Set = Literal["dev-engspan", "train-engspan"]
+Language = Literal["fi", "ru"]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A way to put questions into English."""
+
+    label: str
+    question: Question = "translated"
+    translator: dict[str, Value] = field(default_factory=dict)  # as in a run's config; for "translated"
+    languages: tuple[Language, ...] = ("fi", "ru")  # those it is for
+    sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # those it is for; a file of translations is of one set
+
+    def __post_init__(self) -> None:
+        if (self.question == "translated") != bool(self.translator):
+            raise ConfigError("translator: needed for question: translated, and for nothing else")
+        if self.translator:
+            of_parts(translator=self.translator)  # raises ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class Table4Config:
+    """What `sqa reproduce table4` reads; configs/table4.yaml explains each key."""
+
+    name: str
+    systems: tuple[System, ...]
+    readers: tuple[ReaderEntry, ...]
+    sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")
+    languages: tuple[Language, ...] = ("fi", "ru")
+    passages: Path | None = None
+    depth: Count = 10
+    resamples: Count = 1000
+    seed: int = 0
+    limit: Count | None = None
+
+    def problems(self) -> list[str]:
+        """What the declared bounds do not check."""
+        files = [("readers", plain(entry.label), "") for entry in self.readers]
+        for entry in self.systems:
+            cells = product(entry.languages, entry.sets)
+            files += [("systems", plain(entry.label), f" for {language} of {name}") for language, name in cells]
+        problem = "two labels give files of predictions the name"
+        return [f"{key}: {problem} {name!r}{where}" for key, name, where in twice(files)]
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """One system and reader on one set and language."""
+
+    set: str
+    language: str
+    system: str  # label, or NOTHING
+    reader: str  # label
+    questions: list[OpenQuestion]
+    answers: list[str]  # "" = none
+    texts: list[str] | None = None  # the questions as the system puts them; None for NOTHING
+    found: list[bool] | None = None  # whether a retrieved passage has a right answer; None = no search
+
+    @cache  # noqa: B019 as long as the results, which are all compared with one another
+    def values(self, metric: str) -> np.ndarray:
+        """(n,) 0..1, nan for questions that the metric leaves out."""
+        spans = np.array([not is_yes_no(question) for question in self.questions])
+        if metric == "found":
+            return np.full(len(spans), np.nan) if self.found is None else np.where(spans, self.found, np.nan)
+        score = exact_match if metric.startswith("em") else f1
+        values = [score(a, q.answers) for a, q in zip(self.answers, self.questions, strict=True)]
+        return np.where({"yes_no": ~spans, "spans": spans}.get(metric.partition(".")[2], True), values, np.nan)
+
+
+def plain(label: str) -> str:
+    """A label as part of a file's name."""
+    return "".join(c if c.isalnum() else "-" for c in label.lower())
 
 
 def main(config_path: Path, runs: Path) -> None:
@@ -66,13 +150,10 @@ def main(config_path: Path, runs: Path) -> None:
     results, left_out = measure(config, Store(runs))
     outputs = Outputs(runs / config.name)
     for result in results:
-        path = (
-            outputs.folder
-            / "predictions"
-            / "_".join([result.set, result.language, plain(result.system), plain(result.reader)])
-        )
+        stem = "_".join([result.set, result.language, plain(result.system), plain(result.reader)])
         predictions = {q.id: answer for q, answer in zip(result.questions, result.answers, strict=True)}
-        write_text(path.with_suffix(".json"), json.dumps(predictions, ensure_ascii=False, indent=0) + "\n")
+        text = json.dumps(predictions, ensure_ascii=False, indent=0) + "\n"
+        write_text(outputs.folder / "predictions" / f"{stem}.json", text)
     rows = list(rows_of(results, config))
     outputs.rows("table4.csv", COLUMNS, rows)
     outputs.differences((claim(row) for row in rows if MINUS in row.cell[2] and row.metric == "f1"), left_out)
@@ -156,16 +237,16 @@ def english(system: System, steps: Steps, parts: Parts) -> list[str]:
     if system.question == "source":
         return [question.text for question in questions]
     if system.question == "human":
-        missing = sum(question.translation is None for question in questions)
-        if missing:
+        english_texts = [question.translation for question in questions if question.translation is not None]
+        if missing := len(questions) - len(english_texts):
             raise DataError(f"{missing} of {len(questions)} questions have no human translation")
-        return [question.translation or "" for question in questions]
+        return english_texts
+    translator = system.translator
     if system.question == "trained":
         from experiments.paper import xor_translator
 
-        model = xor_translator.model(questions[0].language, steps.store.root)
-        system = replace(system, question="translated", translator={"name": "pbmt", "model": str(model)})
-    return steps.translated(system.component(), parts)
+        translator = {"name": "pbmt", "model": str(xor_translator.model(questions[0].language, steps.store.root))}
+    return steps.translated(of_parts(translator=translator).translator, parts)
 
 
 def _gone(name: str, language: str, system: str, reader: str, why: str) -> LeftOut:

@@ -11,24 +11,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tqdm import tqdm
 
-from experiments.paper.table4_rows import ReaderEntry, is_yes_no
 from experiments.stored import stored
 from guessers.open_qa import passages as shelf
 from guessers.open_qa import short_answers
-from guessers.open_qa.lm_reader import LmReader
+from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage, PassageIndex
-from guessers.open_qa.reader import Reader
+from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
 from sqa.core import trace
+from sqa.core.errors import Count, checked
 from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import hypotheses
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
-from sqa.metrics.short_answers import says
+from sqa.metrics.short_answers import normalise, says
 from sqa.run.config import ComponentConfig
 from sqa.run.parts import Parts, check_questions
 from sqa.run.pipeline import BLOCK_SIZE, translate
@@ -78,6 +78,28 @@ class Library:
         return [hit.passage for hit in self.index.search(text, self.depth)]
 
 
+@dataclass(frozen=True, slots=True)
+@checked
+class ReaderEntry:
+    """A way to answer."""
+
+    label: str
+    answer: Literal["title", "typed", "model", "lm", "always-yes"]
+    model: ReaderConfig | None = None  # for answer: model
+    lm: LmReaderConfig | None = None  # for answer: lm
+    passages: Literal["retrieved", "gold"] = "retrieved"  # gold: one that says the answer, for each question with one
+    sample: Count | None = None  # questions of each set and language, drawn by the config's seed; null = all
+
+    def problems(self) -> list[str]:
+        """What the declared bounds do not check."""
+        wrong = [
+            f"{key}: needed for answer: {key}, and for nothing else"
+            for key, value in (("model", self.model), ("lm", self.lm))
+            if (self.answer == key) != (value is not None)
+        ]
+        return wrong
+
+
 class RuleReader(NamedTuple):
     """Answers by rule: `guessers.open_qa.short_answers`."""
 
@@ -101,6 +123,11 @@ def build_reader(entry: ReaderEntry) -> AnyReader:
     if entry.model is not None:
         return Reader(entry.model)
     return RuleReader(entry.answer) if entry.lm is None else LmReader(entry.lm)
+
+
+def is_yes_no(question: OpenQuestion) -> bool:
+    """True if a right answer is yes or no."""
+    return any(normalise(answer) in ("yes", "no") for answer in question.answers)
 
 
 @dataclass(frozen=True)

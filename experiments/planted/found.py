@@ -8,7 +8,7 @@
 handmade.tsv has a line for each error: kind, source languages, question, sentence from 0, what stands in the bundled
 English sentence and what is written instead.  The questions are CC0, and so are these errors; nothing is learnt from
 them.  A sentence has one error at most, and 45 questions of 180 sentences have some 70.  --plant spoils XQB's human
-translations instead, by a kind of experiments/planted/kinds.py: so many errors a question, or a share of its words.
+translations instead, by a kind of experiments/planted/materials.py: so many errors a question, or a share of its words.
 All are diagnosed as a run of their translations would be, with the shipped weights, at the shipped threshold unless
 another is given.
 
@@ -25,8 +25,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
 
-from experiments.planted.kinds import KINDS
-from experiments.planted.materials import plant, references
+from experiments.planted.materials import KINDS, plant, references
 from sqa.core.errors import DataError
 from sqa.core.registry import SCORERS
 from sqa.core.trace import QuestionTrace
@@ -123,22 +122,12 @@ def of_sentences(texts: Given, results: Sequence[StepErrors]) -> Judged:
 def lines_of(language: str, detector: str, judged: Judged) -> Iterator[list[str]]:
     """All errors with what was flagged, right or wrong; then each kind."""
     flagged, right = sum(flag for _, flag, _ in judged), sum(flag for kind, flag, _ in judged if kind)
-    hits: dict[tuple[str, tuple[int, ...]], bool] = {}
-    for kind, flag, which in judged:
-        if kind:
-            hits[kind, which] = hits.get((kind, which), False) or flag
-    for kind in ("all", *sorted({kind for kind, _ in hits})):
-        of_kind = [hit for (other, _), hit in hits.items() if kind in ("all", other)]
+    errors = {(kind, which) for kind, _, which in judged if kind}
+    hits = {(kind, which) for kind, flag, which in judged if kind and flag}
+    for kind in ("all", *sorted({kind for kind, _ in errors})):
+        n, n_hits = (sum(kind in ("all", other) for other, _ in of) for of in (errors, hits))
         of_all = [str(flagged), f"{right / flagged:.3f}" if flagged else "n/a"] if kind == "all" else ["n/a", "n/a"]
-        yield [
-            language,
-            detector,
-            kind,
-            str(len(of_kind)),
-            str(sum(of_kind)),
-            *of_all,
-            f"{sum(of_kind) / len(of_kind):.3f}",
-        ]
+        yield [language, detector, kind, str(n), str(n_hits), *of_all, f"{n_hits / n:.3f}"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

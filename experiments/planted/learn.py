@@ -1,7 +1,6 @@
 """Train the detector of `sqa diagnose` on planted errors.
 
     python -m experiments.planted.learn es data/models/errors-es-en
-    python -m experiments.planted.learn es data/models/errors-es-en --groups lm      # these weights alone, anew
 
 Human translations other than XQB (`TRAINING` in experiments/planted/materials.py) are corrupted by errors of all kinds,
 one to a text of five sentences up to one to five words; a small network learns which words were planted, and a logistic
@@ -20,13 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.planted.kinds import KINDS
-from experiments.planted.materials import Corrupted, plant, training
+from experiments.planted.materials import KINDS, Corrupted, plant, training
 from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
 from sqa.data.priors import is_content
 from sqa.diagnose.alignment import load_aligner
-from sqa.diagnose.detector import FILE, VERSION, Network, read_networks
+from sqa.diagnose.detector import FILE, VERSION, Network
 from sqa.diagnose.scores import WordScorer
 from sqa.diagnose.signals import DIRECT, GROUPS, SIGNS, TARGET, word_signals
 from sqa.files.atomic import write_text
@@ -35,11 +33,7 @@ RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors of a text: 
 HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03
 TEXTS = 60  # of each corpus
 CALIBRATION = 5  # every fifth text sets the logistic curve
-ASKED = {
-    "words": "transformer",
-    "model": "transformer",
-    "lm": "language-model",
-}  # group of signals -> scorer whose scores it needs
+SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # scorer -> groups of signals it serves
 
 
 @dataclass(frozen=True)
@@ -157,24 +151,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.learn", description=__doc__.split("\n")[0])
     parser.add_argument("language", choices=("es", "pl"))
     parser.add_argument("folder", type=Path, help="detector.json is written there")
-    parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="weights learnt")
     options = parser.parse_args(arguments)
-    path = options.folder / FILE
-    kept = read_networks(path) if set(options.groups) != set(GROUPS) else {}
-    networks = {group: network.record() for group, network in kept.items()}
-    for name, groups in asked_of(options.groups).items():
+    networks: dict[str, object] = {}
+    for name, groups in SERVED.items():
         data = training_table(options.language, SCORERS.resolve(name)(f"{options.language}-{TARGET}"))
         networks |= {group: fit(of_group(data, group)).record() for group in groups}
         planted = int((data.kinds != "").sum())
         print(f"learnt on {len(data.kinds)} content words, {planted} of them planted", file=sys.stderr)
     options.folder.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps({"version": VERSION, "networks": networks}) + "\n")
-
-
-def asked_of(groups: Collection[str]) -> dict[str, list[str]]:
-    """Name of a scorer -> the groups, of these, that its scores serve."""
-    names = dict.fromkeys(ASKED[group] for group in GROUPS if group in groups)
-    return {name: [group for group in GROUPS if group in groups and ASKED[group] == name] for name in names}
+    write_text(options.folder / FILE, json.dumps({"version": VERSION, "networks": networks}) + "\n")
 
 
 if __name__ == "__main__":

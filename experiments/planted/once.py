@@ -3,8 +3,8 @@
     python -m experiments.planted.once es pl
 
 Each question of XQB has one error planted in its human translation, of a kind drawn for the question
-(experiments/planted/kinds.py).  The words of a question are judged by a detector that was trained, on other texts, on
-all kinds but that one.  Precision and recall are over content words; every word of the human translation that is
+(experiments/planted/materials.py).  The words of a question are judged by a detector that was trained, on other texts,
+on all kinds but that one.  Precision and recall are over content words; every word of the human translation that is
 flagged counts as a false alarm, those that are real errors of it too.  The lines: each signal group at its best
 threshold for F1 and at 0.5, each kind apart, and what the shipped detector flags in the same translations undamaged.
 """
@@ -17,13 +17,11 @@ from itertools import islice
 
 import numpy as np
 
-from experiments.planted.kinds import WORDS
-from experiments.planted.learn import Table, asked_of, fit, of_group, table, training_table
-from experiments.planted.materials import plant, references
+from experiments.planted.learn import SERVED, Table, fit, of_group, table, training_table
+from experiments.planted.materials import WORDS, plant, references
 from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
 from sqa.diagnose.detector import Network, load_detector
-from sqa.diagnose.signals import GROUPS
 from sqa.run.saving import tsv
 
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
@@ -84,12 +82,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.once", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")
-    parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="signals measured")
     options = parser.parse_args(arguments)
     rows: list[list[str]] = []
     for language in options.languages:
         texts = list(islice(references(language), options.limit))
-        for name, groups in asked_of(options.groups).items():
+        for name, groups in SERVED.items():
             scorer = SCORERS.resolve(name)(f"{language}-en")
             test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
             rows += rows_of(language, groups, training_table(language, scorer), test, clean)

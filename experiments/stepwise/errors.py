@@ -37,8 +37,7 @@ from experiments.grid import AblationConfig
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs
 from experiments.stepwise.figure import draw, numbers
-from experiments.stepwise.rows import RULES, Kind, Subject
-from experiments.stepwise.systems import Selection, errors_of_seeds, systems
+from experiments.stepwise.systems import RULES, Kind, Selection, Subject, errors_of_seeds, systems
 from sqa.core.differences import compare
 from sqa.core.significance import Mean, bootstrap
 from sqa.diagnose.alignment import SEEDS
@@ -179,7 +178,7 @@ EXAMPLE_COLUMNS = (
 def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
     """The findings of a kind as diagnose ranks them, one of a question at most; `costly`: those that cost RULES.drop or
     more, by cost."""
-    findings = [finding for finding in subject.findings() if subject.kind(finding) == kind]
+    findings = subject.findings(kind)
     if costly:
         findings = sorted((f for f in findings if subject.cost(f) >= RULES.drop), key=subject.cost, reverse=True)
     of_question: dict[str, Finding] = {}

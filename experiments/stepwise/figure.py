@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.stepwise.rows import RULES, Subject
+from experiments.stepwise.systems import RULES, Subject
 from sqa.report.plots import COLOURS, GREY, PAGE, canvas
 
 if TYPE_CHECKING:
@@ -144,11 +144,8 @@ def _words(
 
 def _word(axes: Axes, x: float, y: float, word: str, red: bool, bold: bool) -> None:
     """A word upright, its upper end at (x, y)."""
-    options: dict[str, Any] = {
-        "color": RED if red else "black",
-        "fontweight": "bold" if bold else "normal",
-        "fontsize": SIZE,
-    }
+    colour, weight = RED if red else "black", "bold" if bold else "normal"
+    options: dict[str, Any] = {"color": colour, "fontweight": weight, "fontsize": SIZE}
     _label(axes, x, y, word.replace("$", r"\$"), rotation=90, va="top", **options)
 
 

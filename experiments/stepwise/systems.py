@@ -3,27 +3,113 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from experiments.contestant import names_of
+from experiments.contestants import names_of
 from experiments.grid import AblationConfig, finished, workshop
 from experiments.outputs import LeftOut
-from experiments.stepwise.rows import RULES, Line, Subject
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.diagnose.alignment import SEEDS, load_aligner
 from sqa.diagnose.detector import load_detector
-from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
+from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.run.config import load
 from sqa.run.folder import FinishedRun, open_run
 from sqa.run.saving import SUMMARY
+
+RULES = DiagnoseConfig()
+
+Kind = Literal["hallucination", "omission", "under-translation", "drop"]
+
+
+class Line(NamedTuple):
+    """What was known at each step of one question, each array (n,)."""
+
+    read: np.ndarray  # source words of the question read
+    fraction: np.ndarray  # of the question's source characters read, 0 to 1
+    sentence: np.ndarray  # 0-based
+    log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor where the answer is not listed
+
+    def at(self, position: int) -> float:
+        """Log MRR once `position` source words were read and what they bring was written; the floor before any word."""
+        step = int(np.searchsorted(self.read, position, side="right")) - 1
+        return RULES.floor if step < 0 else float(self.log_mrr[step])
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One system on one data set."""
+
+    dataset: str
+    k: int | str
+    guesser: str
+    run: FinishedRun
+    errors: tuple[StepErrors, ...]  # one per question
+    lines: tuple[Line, ...]
+    human: tuple[Line, ...]  # of the human translation
+    indices: Mapping[str, int]  # id of a question -> its index in the four above
+    family: str = "wait-k"  # the translator's name in the ablation
+
+    @property
+    def system(self) -> str:
+        """Its name in figures and tables."""
+        name = "full input" if self.k == "full" else f"wait-{self.k}"
+        return name if self.family == "wait-k" else f"{self.family}, {name}"
+
+    def index_of(self, finding: Finding) -> int:
+        """Which question a finding is of, 0-based."""
+        return self.indices[finding.question]
+
+    def trace(self, finding: Finding) -> QuestionTrace:
+        return self.run.traces[self.index_of(finding)]
+
+    def findings(self, kind: Kind) -> list[Finding]:
+        """Those of a kind, worst first."""
+        findings = ranked(finding for errors in self.errors for finding in errors.findings)
+        return [finding for finding in findings if self.kind(finding) == kind]
+
+    def kind(self, finding: Finding) -> Kind:
+        """Its kind; omissions and under-translations are different kinds."""
+        if finding.kind != "omission" or finding.span is None:
+            return finding.kind
+        line = self.lines[self.index_of(finding)]
+        goes_on = (line.sentence == finding.sentence) & (line.read >= finding.span.stop)
+        return "omission" if goes_on.any() else "under-translation"
+
+    def marks(self, finding: Finding) -> list[Finding]:
+        """The hallucinations of a finding's question as they were written: (1), (2), ... in pictures and texts."""
+        findings = self.errors[self.index_of(finding)].findings
+        return sorted((f for f in findings if f.kind == "hallucination"), key=lambda f: f.first)
+
+    def silence(self, finding: Finding) -> tuple[float, float]:
+        """The shares of the question's characters read when the last word before an under-translation was written, and
+        when the next one was, after its sentence; 1 where none follows."""
+        line = self.lines[self.index_of(finding)]
+        before = np.flatnonzero(line.sentence <= finding.sentence)
+        after = np.flatnonzero(line.sentence > finding.sentence)
+        start = float(line.fraction[before[-1]]) if len(before) else 0.0
+        return start, float(line.fraction[after[0]]) if len(after) else 1.0
+
+    def cost(self, finding: Finding) -> float:
+        """Nats of log MRR lost by it, see experiments/stepwise/errors.py."""
+        if finding.kind != "omission":
+            return finding.loss
+        return self.deficits(self.index_of(finding))[finding.sentence]
+
+    def deficits(self, index: int) -> list[float]:
+        """For each sentence of a question, how much more log MRR the human translation gained over it, nats."""
+        sentences = self.run.questions[index].sentences
+        ends = np.cumsum([0, *map(len, sentences)]).tolist()
+        human, line = self.human[index], self.lines[index]
+        return [(human.at(b) - human.at(a)) - (line.at(b) - line.at(a)) for a, b in pairwise(ends)]
 
 
 class Selection(NamedTuple):
@@ -47,17 +133,15 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
     """
     base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
     names = names_of(base.contestants).values()
-    wrong = [
-        f"k: {k} is not in {config.ablation}" for k in dict.fromkeys(k for _, k in wanted_systems) if k not in base.k
-    ]
+    missing = dict.fromkeys(k for _, k in wanted_systems if k not in base.k)
+    wrong = [f"k: {k} is not in {config.ablation}" for k in missing]
     if config.guesser not in names:
         wrong += [f"guesser: {config.guesser!r} is no contestant of {config.ablation}, which has {', '.join(names)}"]
     if wrong:
         raise ConfigError(wrong)
     wanted = {("reference", "full"), *wanted_systems}
     rows = finished(base, runs, lambda cell: cell.guesser == config.guesser and (cell.family, cell.k) in wanted)
-    subjects: list[Subject] = []
-    left_out: list[LeftOut] = []
+    selection = Selection(config, base, [], [], runs / config.name)
     human: dict[str, tuple[Line, ...]] = {}
     for cell in sorted((row.cell for row in rows), key=lambda cell: cell.family != "reference"):
         folder, aligned = runs / cell.run.name, cell.family != "reference"
@@ -65,18 +149,16 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
             run, lines, errors = _opened(folder, aligned, (folder / SUMMARY).read_bytes())
         except ConfigError as reason:
             name = "" if cell.family == "wait-k" else f"{cell.family}, "
-            left_out.append(LeftOut(f"{cell.dataset}, {name}k={cell.k}", " ".join(str(reason).split())))
-            print(f"{left_out[-1].label}: left out, {reason}", file=sys.stderr)
+            selection.left_out.append(LeftOut(f"{cell.dataset}, {name}k={cell.k}", " ".join(str(reason).split())))
+            print(f"{selection.left_out[-1].label}: left out, {reason}", file=sys.stderr)
             continue
-        if aligned:
-            index_of = {question.id: index for index, question in enumerate(run.questions)}
-            subject = Subject(
-                cell.dataset, cell.k, cell.guesser, run, errors, lines, human[cell.dataset], index_of, cell.family
-            )
-            subjects.append(subject)
-        else:
+        if not aligned:
             human[cell.dataset] = lines
-    return Selection(config, base, subjects, left_out, runs / config.name)
+            continue
+        index_of = {question.id: index for index, question in enumerate(run.questions)}
+        known = (run, errors, lines, human[cell.dataset], index_of)
+        selection.subjects.append(Subject(cell.dataset, cell.k, cell.guesser, *known, cell.family))
+    return selection
 
 
 @lru_cache(maxsize=32)

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.network import KeyValue, Seen, mask_of
@@ -27,9 +26,7 @@ from sqa.data.download import path_of
 from sqa.files.records import json_lines
 
 NEXT = 12  # words that the model goes on with
-ROWS = 16  # texts read together
 AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
-SLICE = 256  # positions whose logits are in memory at once: 270 MB at 262,144 pieces
 
 
 def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -68,65 +65,38 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
 @torch.inference_mode()
 def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
     """Cross-entropy of each text, summed over its pieces and divided by its words (n,)."""
-    nats = np.empty(len(texts))
-    for batch in grouped(texts):
-        rows = [opened(base, texts[i]) for i in batch]
-        pieces, is_text = padded(rows)
+    nats = []
+    for text in texts:
+        pieces = opened(base, text)  # (1, N)
         states, _ = read(base, pieces)
-        losses = cross_entropies(base, states[:, :-1][is_text[:, 1:]], pieces[:, 1:][is_text[:, 1:]])
-        sums = [float(losses_of.sum()) for losses_of in losses.split([len(row) - 1 for row in rows])]
-        nats[batch] = [total / len(texts[i].split()) for i, total in zip(batch, sums, strict=True)]
-    return nats
+        loss = F.cross_entropy(scores(base, states[0, :-1]), pieces[0, 1:], reduction="sum")
+        nats.append(float(loss) / len(text.split()))
+    return np.array(nats)
 
 
-@torch.inference_mode()
 def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
     """Share of the NEXT words after a text's first half that the model's own continuation has, in order (n,)."""
-    shares = np.empty(len(texts))
-    for batch in grouped(texts):
-        words = [texts[i].split() for i in batch]
-        halves = [len(text_words) // 2 for text_words in words]
-        firsts = [" ".join(text_words[:half]) for text_words, half in zip(words, halves, strict=True)]
-        expected = [text_words[half : half + NEXT] for text_words, half in zip(words, halves, strict=True)]
-        continuations = [text.split()[:NEXT] for text in greedy(base, firsts, 2 * NEXT)]
-        shares[batch] = [in_both(a, b) / len(a) for a, b in zip(expected, continuations, strict=True)]
-    return shares
+    shares = []
+    for words in map(str.split, texts):
+        half = len(words) // 2
+        expected = words[half : half + NEXT]
+        own = greedy(base, " ".join(words[:half]), 2 * NEXT).split()[:NEXT]
+        blocks = SequenceMatcher(None, expected, own, autojunk=False).get_matching_blocks()
+        shares.append(sum(block.size for block in blocks) / len(expected))
+    return np.array(shares)
 
 
-def grouped(texts: Sequence[str]) -> list[list[int]]:
-    """Numbers of the texts, ROWS of about the same length together: little is padded."""
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-    return [order[i : i + ROWS] for i in range(0, len(order), ROWS)]
-
-
-def in_both(expected: Sequence[str], continued: Sequence[str]) -> int:
-    """Words that both have, in order."""
-    blocks = SequenceMatcher(None, expected, continued, autojunk=False).get_matching_blocks()
-    return sum(block.size for block in blocks)
-
-
-def opened(base: Base, text: str) -> list[int]:
-    """A text's pieces behind what a text begins with."""
-    return ([] if base.tokens.bos is None else [base.tokens.bos]) + base.tokens.text(text)
-
-
-def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Pieces (B, N) of B texts, padded on the right, and which of them are a text's own (B, N)."""
-    pieces = pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
-    return pieces, torch.arange(pieces.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
+def opened(base: Base, text: str) -> Tensor:
+    """A text's pieces (1, N) behind what a text begins with."""
+    start = [] if base.tokens.bos is None else [base.tokens.bos]
+    return torch.tensor([start + base.tokens.text(text)])
 
 
 def read(base: Base, pieces: Tensor) -> tuple[Tensor, list[KeyValue]]:
-    """States and memory of pieces (B, N); those on the right are hidden from a text, its padding with them."""
+    """States and memory of pieces (1, N); those on the right are hidden."""
     n = pieces.shape[1]
     causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
     return base.network(pieces, torch.arange(n)[None], causal)
-
-
-def cross_entropies(base: Base, states: Tensor, pieces: Tensor) -> Tensor:
-    """-ln of the chance of pieces (N,) after states (N, D), (N,): SLICE logits at a time are in memory."""
-    parts = zip(states.split(SLICE), pieces.split(SLICE), strict=True)
-    return torch.cat([F.cross_entropy(scores(base, block), wanted, reduction="none") for block, wanted in parts])
 
 
 def scores(base: Base, states: Tensor) -> Tensor:
@@ -134,17 +104,16 @@ def scores(base: Base, states: Tensor) -> Tensor:
     return F.linear(states, base.network.output_rows()).float()
 
 
-def greedy(base: Base, texts: Sequence[str], pieces: int) -> list[str]:
-    """The model's continuation of each text, so many pieces long."""
-    read_so_far, is_text = padded([opened(base, text) for text in texts])
-    lengths = is_text.sum(1, keepdim=True)  # (B, 1)
-    states, memory = read(base, read_so_far)
-    last = states[torch.arange(len(texts)), lengths[:, 0] - 1]  # (B, D)
-    seen = [Seen(memory, mask_of(is_text[:, None], base.network.dtype))]
+@torch.inference_mode()
+def greedy(base: Base, text: str, pieces: int) -> str:
+    """The model's continuation of a text, so many pieces long."""
+    given = opened(base, text)
+    states, memory = read(base, given)
     no_mask = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)
-    written: list[Tensor] = []
+    seen, written = [Seen(memory, no_mask)], []
     for step in range(pieces):
-        written.append(scores(base, last).argmax(-1))
-        states, new = base.network(written[-1][:, None], lengths + step, no_mask, seen)
-        last, seen = states[:, 0], [*seen, Seen(new, no_mask)]
-    return [base.tokens.decode(row) for row in torch.stack(written, 1).tolist()]
+        best = scores(base, states[:, -1]).argmax(-1)[:, None]  # (1, 1)
+        written.append(int(best))
+        states, new = base.network(best, torch.tensor([[given.shape[1] + step]]), no_mask, seen)
+        seen.append(Seen(new, no_mask))
+    return base.tokens.decode(written)

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from experiments.contestant import components
-from experiments.contestants import NamedContestant, check_labels, sift
+from experiments.contestants import NamedContestant, check_labels, components, sift
 from experiments.grid import usable
 from experiments.lab.ledger import Row, of_band
 from experiments.outputs import LeftOut, Outputs
@@ -216,11 +215,9 @@ def described(inputs: Given) -> list[list[str]]:
 
     "n/a": of a guesser that does not say which pages it has, and then of the answers that no guesser knows.
     """
-    head = (
-        "dataset questions source_sentences source_words english_words source_words_a_question "
-        "english_words_a_question pages"
-    ).split()
-    lines = [[*head, *(f"guessable.{label}" for label in inputs.guessers), "guessable.nobody"]]
+    head = "dataset questions source_sentences source_words english_words source_words_a_question"
+    head += " english_words_a_question pages"
+    lines = [[*head.split(), *(f"guessable.{label}" for label in inputs.guessers), "guessable.nobody"]]
     for name, questions in inputs.sets.items():
         n = len(questions)
         texts = [(q.sentences, q.words, q.reference_text.split()) for q in questions]

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from sqa.core.types import Question
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import Buzzes
 from sqa.files.store import Store
-from sqa.run.config import RunConfig, load, run_from_mapping
+from sqa.run.config import RunConfig, load, of_parts
 from sqa.run.parts import Parts
 from sqa.run.pipeline import RunResult
 from sqa.run.pipeline import run as run_stages
@@ -78,16 +78,15 @@ class HeadToHeadConfig:
 
     def run(self, contestant: NamedContestant) -> RunConfig:
         """The run of a contestant: it reads the English text word by word."""
-        mapping: dict[str, Any] = {
-            "name": f"{self.name}-{contestant.label}",
-            "dataset": {"name": self.dataset, "limit": self.limit},
-            "translator": {"name": "fixed", "text": "reference", "reveal": "diagonal"},
-            "guesser": contestant.guesser,
-            "buzzer": contestant.buzzer,
-            "metrics": self.metrics,
-            "seed": self.seed,
-        }
-        return run_from_mapping(mapping)
+        return of_parts(
+            name=f"{self.name}-{contestant.label}",
+            dataset={"name": self.dataset, "limit": self.limit},
+            translator={"name": "fixed", "text": "reference", "reveal": "diagonal"},
+            guesser=contestant.guesser,
+            buzzer=contestant.buzzer,
+            metrics=self.metrics,
+            seed=self.seed,
+        )
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,8 @@ def played(config_path: Path, runs: Path) -> tuple[list[Row], list[Repeat]]:
     if not kept:
         raise DataError(f"{config_path}: no question has a recorded buzz and is not in the training data")
     unknown, people = sum(q.id not in opponents for q in questions), sum(len(them.heard) for them in kept.values())
-    print(
-        f"{len(kept)} of {len(questions)} questions, {people} opponents; {unknown} without a recorded buzz, "
-        f"{len(left_out)} in the training data",
-        file=sys.stderr,
-    )
+    of_all = f"{len(kept)} of {len(questions)} questions, {people} opponents"
+    print(f"{of_all}; {unknown} without a recorded buzz, {len(left_out)} in the training data", file=sys.stderr)
     rows: list[Row] = []
 
     def play(contestant: NamedContestant) -> None:
@@ -220,20 +216,14 @@ def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]
 def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], config: HeadToHeadConfig) -> list[Row]:
     """The lines of one contestant: the measures, then the run's metrics on the same questions."""
     measured = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
-    tables = {
-        name: np.array([values[name] for values in measured]) for name in (*MEASURES, *(f"{p:+d}" for p in POINTS))
-    }
     how = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
+    scored: list[tuple[Resampled, np.ndarray, str]] = []
+    for name in (*MEASURES, *(f"{p:+d}" for p in POINTS)):
+        table = np.array([values[name] for values in measured])
+        if table[:, 1].sum() > 0:  # never first: no right-when-first
+            scored.append((Mean(name), table, f"{name}|{how}"))
     is_played = np.array([question.id in opponents for question in result.questions])
-    scored: list[tuple[Resampled, np.ndarray, str]] = [
-        (Mean(name), table, f"{name}|{how}")
-        for name, table in tables.items()
-        if table[:, 1].sum() > 0  # never first: no right-when-first
-    ]
     scored += [(m, result.stats[m.name][is_played], m.signature()) for m in result.metrics if m.name in result.stats]
     metrics, stats, signatures = zip(*scored, strict=True)
     intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
-    return [
-        row_of((label,), metric.name, interval, "", signature)
-        for metric, interval, signature in zip(metrics, intervals, signatures, strict=True)
-    ]
+    return [row_of((label,), m.name, i, "", s) for m, i, s in zip(metrics, intervals, signatures, strict=True)]

@@ -11,27 +11,28 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from experiments.contestant import Value
-from experiments.grid import DECODED, intervals_of
+from experiments.contestants import Needs, Value, twice
+from experiments.grid import DECODED
 from experiments.lab.ledger import Row, row_of
-from experiments.needs import Needs
 from experiments.outputs import LeftOut, Outputs
 from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.registry import did_you_mean
+from sqa.core.significance import bootstrap_many
 from sqa.core.types import Question
 from sqa.data import datasets, download, texts
+from sqa.files import records
 from sqa.files.store import Store
 from sqa.report import plots
 from sqa.run.blocks import workshop_of
-from sqa.run.config import RunConfig, load, run_from_mapping
+from sqa.run.config import RunConfig, load, of_parts
 from sqa.run.pipeline import run as run_stages
 from sqa.run.scheduler import current
 
@@ -67,12 +68,12 @@ class TranslatorConfig:
 
     def __post_init__(self) -> None:
         for k in self.k or (None,):
-            run_from_mapping(self.run(k))  # raises ConfigError("translator...: ...")
+            self.run(k)  # raises ConfigError("translator...: ...")
 
-    def run(self, k: int | str | None) -> dict[str, Any]:
-        """A run's mapping, on questions to be filled in."""
+    def run(self, k: int | str | None, dataset: str = "mini-es") -> RunConfig:
+        """A run on questions that are given to it."""
         translator = self.translator if k is None else {**self.translator, "k": k}
-        return {"name": "translations", "dataset": {"name": "mini-es"}, "translator": translator, "metrics": METRICS}
+        return of_parts(name="translations", dataset={"name": dataset}, translator=translator, metrics=METRICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +90,10 @@ class TableConfig:
 
     def problems(self) -> list[str]:
         """What the declared bounds do not check."""
-        wrong: list[str] = []
-        wrong += [f"{key}: at least one is needed" for key in ("sets", "translators") if not getattr(self, key)]
-        for key, names in (
-            ("sets", [(s.name, s.pair) for s in self.sets]),
-            ("translators", [(t.label, t.pair) for t in self.translators]),
-        ):
-            twice = {name for name in names if names.count(name) > 1}
-            wrong += [f"{key}: {name} of {pair} is there twice" for name, pair in twice]
-        return wrong
+        names = {"sets": [(s.name, s.pair) for s in self.sets]}
+        names["translators"] = [(t.label, t.pair) for t in self.translators]
+        wrong = [f"{key}: at least one is needed" for key, given in names.items() if not given]
+        return wrong + [f"{key}: {name} of {pair} is there twice" for key in names for name, pair in twice(names[key])]
 
 
 class Cell(NamedTuple):
@@ -119,11 +115,9 @@ def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
     """
     config = load(config_path, TableConfig)
     names = [test.name for test in config.sets]
-    wrong = [
-        f"sets: no {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}" for name in sets if name not in names
-    ]
-    if wrong:
-        raise ConfigError(wrong)
+    for name in sets:
+        if name not in names:
+            raise ConfigError(f"sets: no {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
     config = replace(config, sets=tuple(test for test in config.sets if test.name in (sets or names)))
     rows, left_out = measure(config, Store(runs))
     outputs = Outputs(runs / config.name)
@@ -170,8 +164,7 @@ def _wanted(config: TableConfig) -> Iterator[Wanted | LeftOut]:
                 yield LeftOut(f"{test.name} {translator.label}", reason)
                 continue
             for k in translator.k or (None,):
-                run = run_from_mapping({**translator.run(k), "dataset": {"name": dataset}})
-                yield Cell(test.name, translator, k, run), questions
+                yield Cell(test.name, translator, k, translator.run(k, dataset)), questions
 
 
 def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig) -> list[Row]:
@@ -202,18 +195,17 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
 
     Not to be had: DataError; not known, or in another language: ConfigError.
     """
-    language, name, path = config.pair.partition("-")[0], config.name, Path(config.name)
+    language, name = config.pair.partition("-")[0], config.name
     parts = texts.parallel_parts(config.pair)
     if name in parts:
-        pairs = ((pair.source, pair.target) for pair in texts.load_parallel(config.pair, name))
-        return str(download.entry(f"mt-{config.pair}-{name}").path), _sentences(name, language, pairs, limit)
-    if path.suffix == ".tsv":
-        from sqa.files.records import table
-
-        if not path.is_file():
-            raise DataError(f"{path}: there is no such file of sentences")
-        return name, _sentences(name, language, ((row[0], row[1]) for row in table(path, 2)), limit)
-    if name not in datasets.question_sets() and not path.suffix:
+        pairs = [(pair.source, pair.target) for pair in islice(texts.load_parallel(config.pair, name), limit)]
+        return str(download.entry(f"mt-{config.pair}-{name}").path), _sentences(name, language, pairs)
+    if Path(name).suffix == ".tsv":
+        if not Path(name).is_file():
+            raise DataError(f"{name}: there is no such file of sentences")
+        pairs = [(row[0], row[1]) for row in islice(records.table(Path(name), 2), limit)]
+        return name, _sentences(name, language, pairs)
+    if name not in datasets.question_sets() and not Path(name).suffix:
         names = (*datasets.question_sets(), *parts)
         raise ConfigError(f"sets: no test set {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
     questions = datasets.load_questions(name, limit)
@@ -222,10 +214,10 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
     return name, questions
 
 
-def _sentences(name: str, language: str, pairs: Iterable[tuple[str, str]], limit: int | None) -> list[Question]:
+def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> list[Question]:
     """Each pair as a question of one sentence."""
     questions = []
-    for i, (source, target) in enumerate(islice(pairs, limit)):
+    for i, (source, target) in enumerate(pairs):
         words, english = tuple(source.split()), target.strip()
         if not words or not english:
             raise DataError(f"{name}: line {i + 1} has an empty side")
@@ -243,20 +235,19 @@ def measure_one(
     A metric that is undefined here (DAL of what retracts words) has none.
     """
     result = run_stages(cell.run, store, parts=parts, questions=questions, progress=progress)
-    _, intervals, signatures = intervals_of(result.metrics, result.stats, config.resamples, config.seed)
+    metrics = [metric for metric in result.metrics if metric.name in result.stats]
+    tables = [result.stats[metric.name] for metric in metrics]
+    intervals = bootstrap_many(tables, metrics, config.resamples, config.seed)
     key = (cell.translator.pair, cell.test, cell.translator.label, "-" if cell.k is None else str(cell.k))
-    units = {metric.name: metric.unit for metric in result.metrics}
-    odd = shares(
-        [
-            (" ".join(words), target)
-            for trace in result.traces
-            for words, target in zip(trace.question.sentences, trace.hypotheses, strict=True)
-        ]
-    )
-    return [
-        *(row_of(key, name, interval, units[name], signatures[name]) for name, interval in intervals.items()),
-        *(Row(key, name, share, n=len(questions), unit="share") for name, share in zip(SHARES, odd, strict=True)),
+    rows = [row_of(key, m.name, i, m.unit, m.signature()) for m, i in zip(metrics, intervals, strict=True)]
+    sentences: list[tuple[str, str]] = []
+    for trace in result.traces:
+        sentences += zip(map(" ".join, trace.question.sentences), trace.hypotheses, strict=True)
+    rows += [
+        Row(key, name, share, n=len(questions), unit="share")
+        for name, share in zip(SHARES, shares(sentences), strict=True)
     ]
+    return rows
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:

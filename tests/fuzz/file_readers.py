@@ -31,7 +31,7 @@ from experiments.ablation.correlation import CorrelationConfig
 from experiments.ablation.models import ModelsConfig
 from experiments.grid import AblationConfig
 from experiments.paper.contestants_over_k import FigureConfig
-from experiments.paper.table4_rows import Table4Config
+from experiments.paper.table4 import Table4Config
 from experiments.stepwise.errors import StepwiseConfig
 from experiments.studies.guesser_report import ReportConfig
 from experiments.studies.head_to_head import HeadToHeadConfig

@@ -78,24 +78,22 @@ def test_report(config, tmp_path, capsys, monkeypatch):
     assert (int(table1["questions"]), int(table1["pages"]), int(table1["guessable.Two"])) == (N, N, known)
     indexed = {answers.key(page) for page in bm25().pages}
     assert int(table1["guessable.nobody"]) == sum(answers.key(q.page) not in indexed for q in questions)
-    assert table1["source_words"] == str(sum(len(q.words) for q in questions))
-    assert table1["source_sentences"] == str(sum(len(q.sentences) for q in questions))
-    words = np.mean([len(q.words) for q in questions])
-    assert float(table1["source_words_a_question"]) == pytest.approx(words, abs=0.01)
+    sizes = [(len(q.words), len(q.sentences)) for q in questions]
+    assert (int(table1["source_words"]), int(table1["source_sentences"])) == tuple(map(sum, zip(*sizes, strict=True)))
+    assert float(table1["source_words_a_question"]) == pytest.approx(sum(n for n, _ in sizes) / N, abs=0.01)
     assert {row["n"] for row in rows if (row["guesser"], row["group"]) == ("Two", "guessable")} == {str(known)}
 
     by_category = {row["group"]: int(row["n"]) for row in rows if row["guesser"] == "BM25"}
     assert by_category.pop("all") == N and by_category.pop("guessable") <= N
     assert sum(by_category.values()) == N and list(by_category.values()) == sorted(by_category.values(), reverse=True)
-    signatures = {row["signature"] for row in rows if row["guesser"] == "BM25"}
-    assert {signature.split("|")[0] for signature in signatures} == {f"guesser:{bm25().fingerprint()}"}
-    assert all("curve:qanta2018|v:" in signature for signature in signatures)
+    [signature] = {row["signature"] for row in rows if row["guesser"] == "BM25"}
+    assert signature.startswith(f"guesser:{bm25().fingerprint()}|") and "curve:qanta2018|v:" in signature
 
     before = {path: path.read_bytes() for path in folder.iterdir()}
     monkeypatch.setattr(guesser_report, "guesses_at", lambda *_: pytest.fail("the store holds the ranks"))
     main(config, tmp_path / "runs")
-    assert "block/s" not in capsys.readouterr().err
     assert {path: path.read_bytes() for path in before} == before
+    refused(pytest.fail.Exception, "holds the ranks", main, changed(config, fractions=[0.5, 1.0]), tmp_path / "runs")
 
 
 def test_table3_counts_question_sets(config, tmp_path, capsys):
@@ -157,7 +155,7 @@ def test_a_guesser_that_does_not_say_what_it_knows(config, tmp_path, capsys, mon
     main(config, tmp_path)
     assert "guessable" not in {row["group"] for row in lines(capsys.readouterr().out)}
     [table1] = lines((tmp_path / "guessers" / "table1.csv").read_text(encoding="utf-8"))
-    assert table1["guessable.BM25"] == table1["guessable.Two"] == table1["guessable.nobody"] == "n/a"
+    assert table1["guessable.BM25"] == table1["guessable.nobody"] == "n/a"
 
 
 def test_knows():
@@ -165,14 +163,6 @@ def test_knows():
     assert [q.page for q in questions] == ["Peru", "Iceland"]
     assert knows(doubles.build_guesser(doubles.GuesserConfig(("peru",))), questions).tolist() == [True, False]
     assert knows(object(), questions) is None
-
-
-def test_a_guesser_without_any_answer_has_no_guessable_numbers(config, tmp_path, capsys):
-    mapping = read_yaml(config)["guessers"]
-    mapping[1]["guesser"]["pages"] = ["Nowhere at all"]
-    main(changed(config, guessers=mapping), tmp_path)
-    text = capsys.readouterr().out
-    assert found(text, guesser="Two", group="all") and not found(text, guesser="Two", group="guessable")
 
 
 def test_a_missing_guesser_stops_the_report_unless_optional(config, tmp_path):
@@ -186,15 +176,12 @@ def test_a_missing_guesser_stops_the_report_unless_optional(config, tmp_path):
 def test_wrong_configs_name_the_place(config):
     mapping = read_yaml(config)["guessers"]
     mapping[0]["guesser"]["k2"] = 1
-    changed(config, guessers=mapping, fractions=[0.5, 0.2], curve="none", resamples=0)
+    refused(ConfigError, r"guessers\[0\].guesser.k2: unknown", load, changed(config, guessers=mapping), ReportConfig)
+    mapping[0] = mapping[1]
+    changed(config, guessers=mapping, fractions=[0.5, 0.2], curve="none")
     with pytest.raises(ConfigError) as caught:
         load(config, ReportConfig)
-    assert "guessers[0].guesser.k2: unknown" in str(caught.value)
-    mapping[0]["guesser"].pop("k2")
-    mapping[1]["label"] = "BM25"
-    with pytest.raises(ConfigError) as caught:
-        load(changed(config, guessers=mapping), ReportConfig)
-    for part in ("must grow", "the last must be 1", "curve", "resamples: must be >= 1", "there twice"):
+    for part in ("must grow", "the last must be 1", "curve", "there twice"):
         assert part in str(caught.value)
 
 

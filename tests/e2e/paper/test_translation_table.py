@@ -11,11 +11,13 @@ import pytest
 import sacrebleu
 import yaml
 from refusals import refused
+from small_ablation import changed
 from small_ablation import rows as read_rows
 
 from experiments.studies.translation_table import TableConfig, main, shares
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
+from sqa.files.yaml_reader import read_yaml
 from sqa.run.config import load
 
 SENTENCES = (
@@ -139,35 +141,26 @@ def test_second_run_translates_nothing_and_gives_the_same_files(finished, capsys
     assert {path: path.read_bytes() for path in (folder / "runs" / "few").iterdir()} == before
 
 
-def test_one_set_only(config, tmp_path, capsys):
+def test_one_set_only_and_nothing_to_measure(config, tmp_path, capsys, monkeypatch):
     main(config, tmp_path / "runs", ["mini-es"])
     assert {key[0] for key in lines(capsys.readouterr().out)} == {"mini-es"}
     refused(ConfigError, "did you mean 'mini-es'", main, config, tmp_path / "runs", ["mini-e"])
-
-
-def test_nothing_to_measure(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=r"nothing to measure\ngone.tsv"):
         main(config, tmp_path / "runs", ["gone.tsv"])
 
 
 def test_wrong_configs_name_the_place(config, tmp_path):
-    mapping = yaml.safe_load(config.read_text(encoding="utf-8"))
-    mapping["translators"][0]["translator"]["comand"] = mapping["translators"][0]["translator"].pop("command")
-    mapping["translators"][1]["k"] = [3]
-    config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    translators = read_yaml(config)["translators"]
+    sets = [{"name": "mini-es", "pair": "pl-en"}]
+    refused(ConfigError, "mini-es is in es, its pair is pl-en", main, changed(config, sets=sets), tmp_path / "runs")
+    translators[0]["translator"]["comand"] = translators[0]["translator"].pop("command")
+    translators[1]["k"] = [3]
     with pytest.raises(ConfigError) as caught:
-        load(config, TableConfig)
+        load(changed(config, translators=translators), TableConfig)
     problems = "\n".join(caught.value.problems)
     assert "translators[0].translator.comand: unknown, did you mean 'command'" in problems
     assert "translators[1].translator.k: unknown" in problems
-
-
-def test_set_in_another_language(config, tmp_path):
-    mapping = yaml.safe_load(config.read_text(encoding="utf-8"))
-    mapping["sets"] = [{"name": "mini-es", "pair": "pl-en"}]
-    config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    refused(ConfigError, "mini-es is in es, its pair is pl-en", main, config, tmp_path / "runs")
 
 
 def test_shares():

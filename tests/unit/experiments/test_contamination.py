@@ -1,4 +1,4 @@
-"""What the study of remembered questions measures, beside the transformers package and one text at a time."""
+"""What the study of remembered questions measures, beside the transformers package."""
 
 from __future__ import annotations
 
@@ -12,75 +12,32 @@ from experiments.studies import contamination
 from smt.lm.base import load_base
 
 TEXTS = [
-    "el perro is a big dog",
     "the house of Spanish dog is big of the house a casa perro grande of the Polish",
     "English",
-    "a b c the big dog of el house",
-    "Polish dog is of the big casa and this is the longest text of them all, by far, el perro grande",
+    "a b c the big dog",
 ]
 
 
-@pytest.fixture(scope="module", params=["gemma3_text", "llama"])
-def folder(request, tmp_path_factory):
-    return make(tmp_path_factory.mktemp(request.param), request.param)
-
-
-@pytest.fixture(scope="module")
-def base(folder):
-    return load_base(folder, torch.float32)
-
-
-@pytest.fixture(scope="module")
-def theirs(folder):
-    """The transformers package's logits (N, V) of pieces."""
+@pytest.mark.parametrize("kind", ["gemma3_text", "llama"])
+@torch.inference_mode()
+def test_nats_and_continuations_are_those_of_transformers(kind, tmp_path):
     from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    with torch.inference_mode():
-        yield lambda pieces: model(torch.tensor([pieces])).logits[0]
-
-
-@pytest.fixture(params=[1, 2, 16])
-def rows(request, monkeypatch):
-    """Texts read together: the figures may not depend on it."""
-    monkeypatch.setattr(contamination, "ROWS", request.param)
-
-
-@torch.inference_mode()
-def test_nats_are_those_of_transformers_however_many_texts_are_read_together(base, theirs, rows, monkeypatch):
-    monkeypatch.setattr(contamination, "SLICE", 3)
-    results = contamination.nats_per_word(base, TEXTS)
-    for text, nats in zip(TEXTS, results, strict=True):
+    folder = make(tmp_path, kind)
+    base, theirs = load_base(folder, torch.float32), AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    for text, nats in zip(TEXTS, contamination.nats_per_word(base, TEXTS), strict=True):
         pieces = [2, *base.tokens.text(text)]
-        loss = F.cross_entropy(theirs(pieces)[:-1], torch.tensor(pieces[1:]), reduction="sum")
+        loss = F.cross_entropy(theirs(torch.tensor([pieces])).logits[0, :-1], torch.tensor(pieces[1:]), reduction="sum")
         assert nats == pytest.approx(float(loss) / len(text.split()), rel=1e-4)
-    assert len(np.unique(results.round(2))) == len(TEXTS)
-
-
-@torch.inference_mode()
-def test_texts_are_continued_as_each_by_itself(base, theirs, rows):
-    results = contamination.greedy(base, TEXTS, 6)
-    for text, continuation in zip(TEXTS, results, strict=True):
-        pieces = [2, *base.tokens.text(text)]
         for _ in range(6):
-            pieces.append(int(theirs(pieces)[-1].argmax()))
-        assert continuation == base.tokens.decode(pieces[-6:])
-    assert len(set(results)) > 1
+            pieces.append(int(theirs(torch.tensor([pieces])).logits[0, -1].argmax()))
+        assert contamination.greedy(base, text, 6) == base.tokens.decode(pieces[-6:])
 
 
-def test_words_are_counted_in_order(base, monkeypatch):
+def test_words_are_counted_in_order(monkeypatch):
     second = {"one two three": "four x six", "seven": "eight"}
-    monkeypatch.setattr(contamination, "greedy", lambda _base, texts, _pieces: [second[text] for text in texts])
+    monkeypatch.setattr(contamination, "greedy", lambda _base, text, _pieces: second[text])
     texts = ["one two three four five six", "seven eight"]
-    assert contamination.continued(base, texts).tolist() == pytest.approx([2 / 3, 1.0])
-
-
-@torch.inference_mode()
-def test_no_more_logits_are_made_than_a_slice_has(base, monkeypatch):
-    made: list[int] = []
-    scores = contamination.scores
-    monkeypatch.setattr(contamination, "scores", lambda base, states: made.append(len(states)) or scores(base, states))
-    monkeypatch.setattr(contamination, "SLICE", 10)
-    contamination.nats_per_word(base, TEXTS)
-    assert sum(made) == sum(len(base.tokens.text(text)) for text in TEXTS)
-    assert max(made) == 10
+    assert contamination.continued(None, texts).tolist() == pytest.approx([2 / 3, 1.0])
+    mean, low, high = contamination.interval(np.array([0.0, 1.0] * 50))
+    assert low < mean == 0.5 < high and contamination.spread(list("abcde"), 3) == ["a", "c", "e"]

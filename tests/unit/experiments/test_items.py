@@ -56,5 +56,6 @@ def test_a_text_at_wait_k_s_pace_keeps_its_words():
 def test_auc_counts_pairs_and_ties_half():
     score, kept = np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])
     assert auc(score, kept) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
+    assert auc(score[1:], kept[1:]) == pytest.approx((0.5 + 1) / 2)  # more kept than lost
     assert np.isnan(auc(score, np.ones(4, dtype=bool)))
     assert auc(np.append(score, np.nan), np.append(kept, True)) == auc(score, kept)  # no score: left out

@@ -156,7 +156,7 @@ def test_a_ledger_comes_back_as_it_was(tmp_path):
     ledgers.write(ledger, tmp_path / "i.tsv")
     assert ledgers.read(tmp_path / "i.tsv") == ledger
     (tmp_path / "i.tsv").write_text("# item: i\nno\n", encoding="utf-8")
-    refused(DataError, "lacks", ledgers.read, tmp_path / "i.tsv")
+    refused(DataError, "cannot be read as a ledger", ledgers.read, tmp_path / "i.tsv")
 
 
 def test_a_kept_item_is_measured_by_name_alone_and_grows_stale_by_its_config_alone(book, capsys, monkeypatch):

@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.ablation.over_k import Ablation
-from experiments.lab import grid_rows
-from experiments.lab.ledger import Ledger
 from experiments.ladders import LATER, POOLED, Ladder, difference, differences, ladders, p_of
 from sqa.core.differences import compare
 from sqa.core.permutation import PERMUTATIONS, holm, null_of, p_value, p_values, permuted_sums, shuffled
@@ -84,16 +81,6 @@ def test_ladders_are_alone_and_pooled_with_equal_weight() -> None:
     pooled = results[POOLED, "a"]
     assert pooled.scores("ew") == pytest.approx(mean)
     assert difference(pooled, "", "ew", 2, 5).value == pytest.approx(mean[2] - mean[5])
-
-
-def test_the_summary_is_of_the_best_system() -> None:
-    several = [ladder(FLAT), ladder([0.2 + mean for mean in HUMP])._replace(translator="better"), ladder(RISING)]
-    ledger = Ledger("over-k", "", "", "", {}, grid_rows.COLUMNS)
-    rows = [SimpleNamespace(cell=SimpleNamespace(dataset="es"))]
-    claims = {one[:3]: list(differences(one)) for one in several}
-    best, over_k = Ablation(SimpleNamespace(datasets=("es",)), rows, ledger, several, claims).summary()
-    assert best.startswith("es, 300 questions: ") and "has better at k = " in best
-    assert "EW rises by +0.0" in over_k and "to full input it falls by +0.0" in over_k
 
 
 def test_tables_that_are_alike_share_a_null_distribution() -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.planted import found, kinds
-from experiments.planted.kinds import KINDS, WORDS, Unrelated
-from experiments.planted.learn import ASKED, Table, asked_of, fit
-from experiments.planted.materials import Text, plant, rng_for
+from experiments.planted import found, materials
+from experiments.planted.learn import SERVED, Table, fit
+from experiments.planted.materials import KINDS, WORDS, Text, Unrelated, plant, rng_for
 from experiments.planted.once import best_threshold, row, unseen
 from sqa.core.errors import DataError
 from sqa.core.registry import SCORERS
@@ -28,24 +28,17 @@ OTHERS = Unrelated(("Vienna", "Goethe"), ("mountain", "painter"))
 
 
 @pytest.mark.parametrize("kind", WORDS)
-@pytest.mark.parametrize("seed", range(5))
-def test_what_is_not_marked_is_what_was_there(kind: str, seed: int) -> None:
-    planted = KINDS[kind](SOURCE, list(LINE), OTHERS, rng_for(seed))
-    assert planted is not None and planted.words
-    new = planted.words
-    if kind in ("inserted", "repeated"):
-        assert planted.start == planted.stop
-    else:
-        assert len(new) == 1 == planted.stop - planted.start and new[0] != LINE[planted.start]
+def test_what_is_not_marked_is_what_was_there(kind: str) -> None:
     pools = {"name": OTHERS.names, "noun": OTHERS.nouns, "inserted": (*OTHERS.names, *OTHERS.nouns)}
-    if kind in pools:
-        assert strip_edges(new[0]) in pools[kind]
-    if kind == "copied":
-        assert strip_edges(new[0]) in map(strip_edges, SOURCE)
-    if kind == "number":
-        assert new[0] != "4,500" and len(new[0]) == 5
-    if kind == "repeated":
-        assert " ".join(map(strip_edges, new)) in " ".join(map(strip_edges, LINE))
+    for seed in range(5):
+        planted = KINDS[kind](SOURCE, list(LINE), OTHERS, rng_for(seed))
+        assert planted is not None and planted.words
+        new, there = planted.words, LINE[planted.start : planted.stop]
+        assert not there if kind in ("inserted", "repeated") else len(new) == 1 and new != there and len(there) == 1
+        assert kind not in pools or strip_edges(new[0]) in pools[kind]
+        assert kind != "copied" or strip_edges(new[0]) in map(strip_edges, SOURCE)
+        assert kind != "number" or (new[0] != "4,500" and len(new[0]) == 5)
+        assert kind != "repeated" or " ".join(map(strip_edges, new)) in " ".join(map(strip_edges, LINE))
 
 
 def test_a_dropped_clause_is_told() -> None:
@@ -103,7 +96,7 @@ def test_planted_words_are_errors_of_their_own_and_dropped_clauses_are_sentences
     assert found.of_sentences([(question, lines)], errors) == [("", False, (0, 0)), ("dropped", True, (0, 1))]
 
 
-def test_handmade_errors_are_judged_at_the_threshold_that_is_asked_for(
+def test_the_command_judges_at_the_threshold_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def judged(traces: list[QuestionTrace], _: object, config: DiagnoseConfig, *__: object) -> list[SimpleNamespace]:
@@ -116,16 +109,9 @@ def test_handmade_errors_are_judged_at_the_threshold_that_is_asked_for(
 
 
 def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "handmade.tsv"
-    monkeypatch.setattr(found, "FILE", path)
-    for line, message in (
-        (
-            "noun\tes\tmini-001\t2\tLondon\tParis",
-            "handmade.tsv:1: 'London' must be in the sentence once, it is 0 times",
-        ),
-        ("noun\tes\tmini-001\t9\tLima\tParis", "no bundled question has the sentences"),
-    ):
-        path.write_text(f"{line}\n", encoding="utf-8")
+    monkeypatch.setattr(found, "FILE", tmp_path / "handmade.tsv")
+    for line, message in (("2\tLondon", "handmade.tsv:1: 'London' must be"), ("9\tLima", "no bundled question has")):
+        found.FILE.write_text(f"noun\tes\tmini-001\t{line}\tParis\n", encoding="utf-8")
         refused(DataError, message, found.handmade, "es")
 
 
@@ -164,24 +150,10 @@ def test_the_network_learns_what_tells_and_is_the_same_again() -> None:
 
 
 def test_each_text_is_judged_by_the_network_that_never_saw_its_kind() -> None:
-    names, nouns = table("name", 2), table("noun", 2)
-    test = Table(
-        *(
-            np.concatenate(pair)
-            for pair in zip(
-                (names.signals, names.kinds, names.texts), (nouns.signals, nouns.kinds, nouns.texts), strict=True
-            )
-        )
-    )
-
-    class Says:
-        def __init__(self, p: float) -> None:
-            self.p = p
-
-        def probabilities(self, signals: np.ndarray) -> np.ndarray:
-            return np.full(len(signals), self.p)
-
-    judged = unseen(test, {"name": Says(0.25), "noun": Says(0.75)}, Says(0.5))  # type: ignore[dict-item, arg-type]
+    one, other = table("name", 2), table("noun", 2)
+    test = Table(*(np.concatenate([getattr(t, part) for t in (one, other)]) for part in ("signals", "kinds", "texts")))
+    says: Any = [SimpleNamespace(probabilities=lambda s, p=p: np.full(len(s), p)) for p in (0.25, 0.75, 0.5)]
+    judged = unseen(test, {"name": says[0], "noun": says[1]}, says[2])
     assert judged.tolist() == [0.25] * 8 + [0.75] * 8
 
 
@@ -192,10 +164,9 @@ def test_counts_at_a_threshold() -> None:
     assert row("es", "words", "none", 0.95, p, np.zeros(4, dtype=bool))[-2:] == ["n/a", "n/a"]
 
 
-def test_each_group_asks_the_scorer_that_its_weights_know() -> None:
-    assert asked_of(("lm", "words")) == {"transformer": ["words"], "language-model": ["lm"]}
-    assert asked_of(tuple(GROUPS)) == {"transformer": ["words", "model"], "language-model": ["lm"]}
-    assert set(ASKED) == set(GROUPS) and set(ASKED.values()) == set(SCORERS.names())
+def test_every_group_of_signals_is_served_by_a_scorer() -> None:
+    assert sorted(group for groups in SERVED.values() for group in groups) == sorted(GROUPS)
+    assert set(SERVED) == set(SCORERS.names())
 
 
 @pytest.mark.parametrize(
@@ -203,5 +174,5 @@ def test_each_group_asks_the_scorer_that_its_weights_know() -> None:
 )
 def test_each_way_to_misspell(how: int, wrong: str) -> None:
     drawn = iter([1, 2, how])
-    word = kinds._misspelt("castle", SimpleNamespace(integers=lambda *_: next(drawn)))  # type: ignore[arg-type]
-    assert word == wrong
+    rng: Any = SimpleNamespace(integers=lambda *_: next(drawn))
+    assert materials._misspelt("castle", rng) == wrong

@@ -9,19 +9,22 @@ import numpy as np
 import pytest
 
 from experiments.ablation import over_k
+from experiments.lab import grid_rows
+from experiments.lab.ledger import Ledger
 from experiments.paper import contestants_over_k, table4
 from sqa.core.types import Question
 
 
 def test_unknown_pages_are_named_where_the_guesser_says_them() -> None:
     def row(guesser: str, unknown: int | None) -> Any:
-        return SimpleNamespace(
-            n=5, cell=SimpleNamespace(guesser=guesser, translator="t", k=3), unknown_pages=unknown, empty_sentences=0
-        )
+        cell = SimpleNamespace(dataset="d", guesser=guesser, translator="t", k=3)
+        return SimpleNamespace(n=5, cell=cell, unknown_pages=unknown, empty_sentences=2)
 
-    notes = list(over_k._notes([row("bm25", 2), row("silent", None)]))
+    ledger = Ledger("over-k", "", "", "", {}, grid_rows.COLUMNS)
+    notes = list(over_k.tables(ledger, [row("bm25", 2), row("silent", None)]))
     assert "2 of the answer pages are unknown to bm25; those questions count as wrong." in notes
-    assert not any("silent" in note for note in notes)
+    assert not any("unknown to silent" in note for note in notes)
+    assert notes[-1] == "Sentences with an empty translation: t k=3: 2."
 
 
 def test_bleu_of_a_system_is_of_its_longest_list_of_questions() -> None:
