@@ -27,12 +27,13 @@ from typing import Any, Protocol, overload
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
+from msgspec import ValidationError, convert
 from numpy.typing import NDArray
 
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
 from sqa.core.trace import SCHEMA_VERSION, Column, QuestionTrace, Schema, Table
-from sqa.core.types import Asked, Question
+from sqa.core.types import Question
 from sqa.files.atomic import held, write_bytes
 from sqa.files.records import parse_json
 
@@ -207,10 +208,10 @@ class Store:
         """The questions that `keep` wrote.  Changed or unreadable: DataError."""
         path = self.questions(fingerprint)
         try:
-            questions = [_question(parse_json(line)) for line in self.backend.read(path).splitlines()]
+            questions = [convert(parse_json(line), Question) for line in self.backend.read(path).splitlines()]
             if dataset_fingerprint(questions) != fingerprint:
                 raise ValueError("they are not those that were written")
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, ValidationError) as error:
             raise DataError(f"{path}: the questions cannot be read: {error}; delete the file and run again") from error
         return questions
 
@@ -241,13 +242,6 @@ def file_names(folder: Path) -> set[str]:
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
     """The questions in blocks of `size`, the last one shorter."""
     return [questions[start : start + size] for start in range(0, len(questions), size)]
-
-
-def _question(row: dict[str, Any]) -> Question:
-    sentences = tuple(tuple(words) for words in row["sentences"])
-    times, asked = tuple(row.get("word_times", ())), row.get("asked")
-    row |= {"asked": asked and Asked(**asked | {"answers": tuple(asked["answers"])}), "word_times": times}
-    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"])})
 
 
 class Traces(Sequence[QuestionTrace]):

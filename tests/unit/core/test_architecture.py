@@ -242,25 +242,20 @@ def private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def test_no_folder_holds_more_modules_than_one_can_take_in() -> None:
-    python = [path for path in tracked("*.py") if path.name != "__init__.py"]
-    counted = Counter(path.parent for path in python)
+def test_folders_functions_and_configs_are_small() -> None:
+    counted = Counter(path.parent for path in tracked("*.py") if path.name != "__init__.py")
     assert not {str(folder): n for folder, n in counted.items() if n > MODULES_PER_FOLDER}
-
-
-def test_no_function_is_longer_than_a_screen() -> None:
-    long = []
-    for name, path in modules().items():
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > LINES_PER_FUNCTION:
-                    long.append(f"{name}.{node.name}: {lines} lines")
-    assert not long
-
-
-def test_configs_are_few() -> None:
     assert len(tracked("configs/*")) <= CONFIGS
+    functions = [
+        (name, node)
+        for name, path in modules().items()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    lines = {f"{name}.{node.name}": (node.end_lineno or node.lineno) - node.lineno + 1 for name, node in functions}
+    assert not {name: n for name, n in lines.items() if n > LINES_PER_FUNCTION}
+    skipped = [name for name, path in modules().items() if "fmt: skip" in path.read_text(encoding="utf-8")]
+    assert len(skipped) <= SKIPPED, skipped
 
 
 def tracked(pattern: str) -> list[Path]:
@@ -315,9 +310,3 @@ def test_a_log_scored_by_expected_wins_loads_a_small_part_of_the_house(tmp_path:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     listed = re.findall(r"`([\w/]+\.py)`", text.partition("## What to read first")[2].partition("## Rooms")[0])
     assert sorted(listed) == sorted(str(path.relative_to(ROOT)) for path, lines in size.items() if lines > 1)
-
-
-def test_the_formatter_lays_the_code_out() -> None:
-    """Tables of words that it would draw out to a line a word are the exception."""
-    skipped = [name for name, path in modules().items() if "fmt: skip" in path.read_text(encoding="utf-8")]
-    assert len(skipped) <= SKIPPED, skipped

@@ -101,7 +101,7 @@ None | True | -1 | math.nan | 10 ** 400 | '' | 'Laser' | 'a b' | '\\ud800' | b'x
 | Write('', 0) | Write(None, 0) | Write('a', True) | 'a\\tb' | '\\x00'
 """
 ALSO = {  # answers of the right shape with something wrong inside, X
-    "guess": "[[('Laser', X)] for _ in texts] | [[(X, 1.0)] for _ in texts] | [[X] for _ in texts] | [X for _ in texts]",
+    "guess": "[[('Laser', X)] for _ in texts] | [[(X, 1.0)] for _ in texts] | [[X] for _ in texts]",
     "decide": "[Buzz(X, True) for _ in h] | [Buzz(1.0, X) for _ in h] | [X for _ in h] | [(1.0, True) for _ in h]",
     "translate_batch": """
 [[Emission(X, 'a', 1, False)] for _ in q] | [[Emission(0, X, 1, False)] for _ in q] | [[X] for _ in q]
@@ -151,12 +151,12 @@ def play(folder: Path, method: str) -> None:
         ("guess", "[[('Laser', math.nan)] for _ in texts]", "the score of guess 1 of text 1 is float nan"),
         ("guess", "[[('Laser', True)] for _ in texts]", "the score of guess 1 of text 1 is bool True"),
         ("guess", "[[(7, 1.0)] for _ in texts]", "the page of guess 1 of text 1 is int 7"),
-        ("guess", "[[('A', 1.0), ('A', 1.0)] for _ in texts]", "text 1"),
+        ("guess", "[[('A', 1.0), ('A', 1.0)] for _ in texts]", "text 1: expected at most 50 guesses on distinct pages"),
         ("guess", "[[(str(i), 1.0) for i in range(99)] for _ in texts]", "at most 50 guesses"),
         ("guess", "[[('A', 1.0)] for _ in texts[1:]]", "each of the 10 texts, got 9 of them"),
         ("guess itself", "'x'", "mine.py:build: guess() cannot be called: 'str' object is not callable"),
         ("guess itself", "lambda self, texts: []", "mine.py:build: guess() cannot be called: "),
-        ("guess_prefixes", "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "best guess first"),
+        ("guess_prefixes", "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "best first"),
         ("pages", "3", "mine.py:build: pages must be the titles of pages, or None, got int 3"),
         ("fingerprint", "7", "fingerprint() must return text of one line, got int 7"),
         ("decide", "True", "decide() must return a Buzz(score, buzz) for each of the 10 steps, got bool True"),
@@ -174,7 +174,7 @@ def play(folder: Path, method: str) -> None:
         ("digits", "10 ** 5000", "digits must be a whole number of digits, 0 to 17, got int"),
         ("compute", "1.0", "the formula's compute() must return a number for each of the 2 rows, got float 1.0"),
         ("convention", "True", "cut must be of type str, got bool True"),
-        ("change", "replace(q, page=np.array([]))", "the language of the one it was given; page is ndarray"),
+        ("change", "replace(q, page=np.array([]))", "got `numpy.ndarray` - at `$.page`"),
         ("change", "None", "change() must return a Question, got None"),
     ],
 )

@@ -6,7 +6,16 @@ import json
 
 import numpy as np
 import pytest
-from doubles import BuzzerConfig, EchoConfig, EchoTranslator, GuesserConfig, KeywordGuesser, OracleBuzzer, echo, question
+from doubles import (
+    BuzzerConfig,
+    EchoConfig,
+    EchoTranslator,
+    GuesserConfig,
+    KeywordGuesser,
+    OracleBuzzer,
+    echo,
+    question,
+)
 from small_runs import small_config, small_run
 
 from sqa.core.errors import ConfigError, NotComputable, TraceError

@@ -112,9 +112,9 @@ def test_what_is_no_run_folder(tmp_path):
     summary = json.loads((folder / "run.json").read_text())
     for change, says in (
         ({"signatures": summary["signatures"] | {"bleuu": "x"}}, "a signature of 'bleuu', of which stats.npz has no"),
-        ({"signatures": {"ew": 3}}, "texts by metric"),
+        ({"signatures": {"ew": 3}}, "signatures"),
         ({"dataset": None}, "dataset"),
-        ({"stages": {"guess": "../x"}}, "keys of the store"),
+        ({"stages": {"guess": "../x"}}, "stages"),
     ):
         (folder / "run.json").write_text(json.dumps(summary | change))
         with pytest.raises(DataError, match=rf"run.json: damaged \(.*{says}"):
