@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -88,36 +88,34 @@ class Stage:
 
 
 class Backend(Protocol):
-    """What a store needs of the file system or object storage below it.  Paths are below the store's root."""
+    """What a store needs of what lies below it; what is not said otherwise is of a folder without locks."""
 
     def names(self, folder: Path) -> set[str]:
         """The files in a folder; none of a missing folder."""
+        try:
+            return {entry.name for entry in os.scandir(folder) if entry.is_file()}
+        except FileNotFoundError:
+            return set()
 
     def exists(self, path: Path) -> bool:
         """Whether a file exists."""
+        return path.is_file()
 
     def read(self, path: Path) -> bytes:
         """A file's bytes.  Missing: FileNotFoundError."""
+        return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
         """Write a file, whole or not at all."""
 
     def hold(self, folder: Path) -> AbstractContextManager[Any]:
         """A context in which no other process works in the folder, where the backend has locks."""
+        return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFolder:
+class LocalFolder(Backend):
     """Files of one machine, locked by `flock` while a stage is made."""
-
-    def names(self, folder: Path) -> set[str]:
-        return file_names(folder)
-
-    def exists(self, path: Path) -> bool:
-        return path.is_file()
-
-    def read(self, path: Path) -> bytes:
-        return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
         write_bytes(path, data)
@@ -229,14 +227,6 @@ class Store:
             if values is not None and not self.backend.exists(path):
                 text = json.dumps(values(), indent=2, sort_keys=True, ensure_ascii=False)
                 self.backend.write(path, (text + "\n").encode())
-
-
-def file_names(folder: Path) -> set[str]:
-    """The files in a folder; none of a missing folder."""
-    try:
-        return {entry.name for entry in os.scandir(folder) if entry.is_file()}
-    except FileNotFoundError:
-        return set()
 
 
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
