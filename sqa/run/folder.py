@@ -21,18 +21,7 @@ from sqa.files.store import OLDER, Store, Traces, blocks_of, dataset_fingerprint
 from sqa.run.config import RunConfig, load_run
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, EMPTY_SENTENCES, RunResult
-from sqa.run.saving import (
-    CONFIG,
-    COUNTED,
-    REPORT,
-    REPORT_HEADER,
-    STATS,
-    SUMMARY,
-    TIMES,
-    save,
-    stamp,
-    times_of,
-)
+from sqa.run.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, save, stamp, times_of
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # of a stage in the store: the name of its folder
 TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds

@@ -29,15 +29,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.core.own import HOMES, PACKAGES, WATCHED, in_file, short, split
-from sqa.core.own.worlds import (
-    World,
-    content,
-    outside_modules,
-    outside_path,
-    own_file,
-    own_folders,
-    whole,
-)
+from sqa.core.own.worlds import World, content, outside_modules, outside_path, own_file, own_folders, whole
 
 NAMESPACE = "namespace"  # instead of a sha256: a package without a file
 
