@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,7 +19,6 @@ from small_runs import small_config
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from sqa.core.paths import ROOT
 from sqa.run import overrides, sweep
 from sqa.run.config import load, to_mapping
 from sqa.run.scheduler import current, scheduled
@@ -232,24 +228,6 @@ def test_local_workers_spend_their_time_on_the_work(tmp_path: Path, monkeypatch:
         [threshold] = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()
         [profiled] = client.run(dask.config.get, "distributed.worker.profile.enabled").values()
     assert threshold is None and profiled is False
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", ["", "def dask_setup(worker):\n    "], ids=["in its first line", "nearly ready"])
-def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Path, moment: str) -> None:
-    """It was a traceback of Dask's, and of the program's below it."""
-    (tmp_path / "dies.py").write_text(f"import os, signal\n{moment}os.kill(os.getpid(), signal.SIGKILL)\n")
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
-        "DASK_DISTRIBUTED__WORKER__PRELOAD": json.dumps([str(tmp_path / "dies.py")]),
-    }
-    command = [sys.executable, "-m", "sqa", "ablation", "ablation.yaml", "--runs", str(tmp_path / "runs")]
-    ended = subprocess.run(
-        [*command, "--scheduler", "local:2"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
-    lines = [line for line in ended.stderr.splitlines() if not line.startswith("ablation: ")]  # its progress
-    assert ended.returncode == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
-    assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 
 
 def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

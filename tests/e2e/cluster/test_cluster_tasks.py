@@ -21,8 +21,6 @@ from experiments.studies import translation_table
 from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
 from sqa.files.atomic import held
-from sqa.files.store import Store
-from sqa.run.config import load
 from sqa.run.scheduler import scheduled
 from tests.sweep_process import config, prepared, sentence_pairs
 
@@ -76,22 +74,6 @@ def test_the_table_of_translators_is_the_same_on_two_workers(
         assert Path("alone/few", name).read_bytes() == Path("spread/few", name).read_bytes(), name
     here, there = blocks(Path("alone")), blocks(Path("spread"))
     assert there == here and sum("block-" in name for name in here) == 3 * 2 * (2 + 3)
-
-
-def test_workers_need_no_file_of_the_questions(table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store holds what was read here."""
-    read = translation_table.load_set
-
-    def gone(*asked: Any) -> Any:
-        dataset, questions = read(*asked)
-        Path(dataset).unlink()
-        return dataset, questions
-
-    monkeypatch.setattr(translation_table, "load_set", gone)
-    with scheduled(scheduler, Path("runs"), "elsewhere"):
-        rows, _ = translation_table.measure(load(table, translation_table.TableConfig), Store(Path("runs")))
-    assert len(rows) == 6 * 6
-    assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.npz"))
 
 
 # ------------------------------------------------------------------------------------------------------- trainings
@@ -251,22 +233,3 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(
             worker.work(board, until_empty=True, lease_seconds=0.2)
     assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
     assert worker.work(board, until_empty=True, poll_seconds=0.05) == 2
-
-
-def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
-    """A worker of the scheduler tells the board's what a run in this process would have."""
-    from sqlalchemy import update
-
-    from sqa_services.board import worker
-    from sqa_services.board.storage import EVALUATIONS
-
-    board, errors = boards("wrong"), []
-    wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}
-    board.register_model("sqa-es", "wrong", "config", yaml.safe_dump(wrong).encode())
-    for where in (scheduler, None):
-        with scheduled(where, board.config.work):
-            worker.work(board, until_empty=True)
-        errors.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
-        with board.engine.begin() as connection:
-            connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "failed").values(state="queued"))
-    assert errors[0] == errors[1] and "nowhere" in errors[0][0]

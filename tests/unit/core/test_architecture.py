@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import json
 import re
 import subprocess
 import sys
@@ -145,36 +144,6 @@ def strings(name: str) -> frozenset[str]:
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose)
     matches = (re.fullmatch(r"(\w+(?:\.\w+)+)(?::\w+)?", text) for text in texts if isinstance(text, str))
     return frozenset(match[1] for match in matches if match and match[1] in modules())
-
-
-def test_what_tests_and_notebooks_import_is_there() -> None:
-    """Told from the text: an installed copy of another version would hide that a module has moved."""
-    sources = {str(path): parsed(ROOT / path) for path in tracked("*.py")}
-    for path in tracked("notebooks/*.ipynb"):
-        cells = json.loads((ROOT / path).read_text(encoding="utf-8"))["cells"]
-        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        sources |= {f"{path} cell {number}": ast.parse(text) for number, text in enumerate(code)}
-    missing = []
-    for where, tree in sources.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in (*PACKAGES, SERVICES):
-                defined = names_in(node.module) if node.module in modules() else set()
-                missing += [f"{where}: {node.module}.{alias.name}" for alias in node.names if alias.name not in defined]
-    assert not missing
-
-
-@cache
-def names_in(name: str) -> set[str]:
-    """What `from name import ...` can take: submodules, and names that the module binds anywhere."""
-    names = {other.removeprefix(f"{name}.") for other in modules() if other.startswith(f"{name}.")}
-    for node in ast.walk(parsed(modules()[name])):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {alias.asname or alias.name for alias in node.names}
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return names
 
 
 def room(name: str) -> str:
