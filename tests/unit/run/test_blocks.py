@@ -176,7 +176,7 @@ def test_schedulers():
 def test_nothing_is_started_before_it_is_used(tmp_path):
     with scheduled("local", tmp_path):
         started = current()
-        assert started is not None and started.dashboard == ""
+        assert started is not None and started._client is None
     assert current() is None
     for spec, store, says in ((None, "s3://b/x", "is for --scheduler"), ("local", "nowhere://b/x", "nowhere://b/x")):
         with pytest.raises(ConfigError, match=f"--store: {says}"), scheduled(spec, tmp_path, store):
