@@ -1,6 +1,6 @@
 """A small sweep that needs no data but the bundled questions; as a program, what a test kills or runs twice.
 
-    python -m tests.sweep_process RUNS KS SEEDS STEPS
+`python -m tests.sweep_process RUNS KS SEEDS STEPS`
 """
 
 from __future__ import annotations
