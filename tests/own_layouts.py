@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,16 +13,14 @@ from sqa.run.parts import Parts
 from sqa.run.pipeline import RunResult, run
 
 ROOT = """
-from sqa.core.types import Guess
 {head}
 WORD = "root-aa"
-
 def page():
 {body}
 
 class Mine:
     def guess(self, texts, n):
-        return [[Guess(page(), 1.0)] for _ in texts]
+        return [[(page(), 1.0)] for _ in texts]
 {said}
 
 def build():
@@ -32,7 +29,6 @@ def build():
 MODULE = """
 {head}
 WORD = "{word}"
-
 def page():
 {body}
 """
@@ -52,7 +48,6 @@ STYLES: dict[str, str] = {  # how a module is loaded: {name} dotted, {parent} an
     "exec": "import pathlib; m = {{}}; exec(pathlib.Path(r'{file}').read_text(), m); "
     "{bound} = type('M', (), dict(page=staticmethod(m['page'])))",
 }
-NAMES = ("helper", "sched", "words_of", "colorsys", "pk.inner", "pk.deep.inner", "space.inner", "graphlib")
 
 
 @dataclass
@@ -135,15 +130,3 @@ def project(
 def _file(folder: Path, name: str, far: bool, index: int) -> Path:
     home = folder / f"lib{index}" if far else folder
     return home / f"{name.replace('.', '/')}.py"
-
-
-def drawn(folder: Path, rng: random.Random) -> Project:
-    """Any project."""
-    links, used = [], set[str]()
-    for _ in range(rng.randint(1, 3)):
-        name = rng.choice([name for name in NAMES if name.partition(".")[0] not in used])
-        used.add(name.partition(".")[0])
-        late, far = rng.random() < 0.4, rng.random() < 0.25
-        links.append((rng.choice(list(STYLES)), name, late, far))
-    module = rng.choice(["", "", "mypk.m", "alone"])
-    return project(folder, links, rng.random() < 0.5, module)

@@ -136,7 +136,7 @@ def run(
     line (`sqa.run.overrides`): `k=9`, `guesser="gru"`, `**{"guesser.model": "mine"}`.  ConfigError lists all
     problems.
     """
-    chosen = overrides_of(keys)
+    chosen = [Override(key, to_mapping(value)) for key, value in keys.items()]
     if isinstance(config, Mapping):
         wanted = overridden(config, str(config.get("name", "run")), chosen, "config", None)
     else:
@@ -162,11 +162,6 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> pandas.DataFrame:
     """`Run.compare` of two runs, or folders of runs: a minus b."""
     first, second = (run if isinstance(run, Run) else load(run) for run in (a, b))
     return first.compare(second)
-
-
-def overrides_of(keys: Mapping[str, Any]) -> list[Override]:
-    """Keyword arguments as overrides, with plain values."""
-    return [Override(key, to_mapping(value)) for key, value in keys.items()]
 
 
 def frames() -> Any:

@@ -68,10 +68,7 @@ def bootstrap_band(stats: Floats, curve: Curve, n_resamples: int = 1000, seed: i
 
 
 def compare_many(
-    pairs: Sequence[tuple[Floats, Floats]],
-    metrics: Sequence[Resampled],
-    n_resamples: int = 1000,
-    seed: int = 0,
+    pairs: Sequence[tuple[Floats, Floats]], metrics: Sequence[Resampled], n_resamples: int = 1000, seed: int = 0
 ) -> list[Comparison]:
     """One comparison per (a (n, d_i), b (n, d_i)) and metric; row i of a and b is the same question."""
     a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]

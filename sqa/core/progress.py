@@ -7,13 +7,12 @@ work.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
 from time import monotonic
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
-T = TypeVar("T")
 _report: Callable[[str], object] | None = None
 _reported = 0.0  # time of the last report
 BEAT, LINE = 4.0, 30.0  # seconds between two drawings on a terminal, and between two lines elsewhere
@@ -48,9 +47,15 @@ def bar(description: str, total: float, done: float = 0, unit: str = "question",
     """A bar with a heartbeat; `done` of `total` are done already.  `set_postfix_str` shows the current work."""
     from tqdm import tqdm
 
+    stop = Event()
     with tqdm(desc=description, total=total, initial=done, unit=unit, **_settings() | settings) as shown:
-        with beating(shown):
+        beat = Thread(target=_beat, args=(shown, stop), name="progress", daemon=True)
+        beat.start()
+        try:
             yield shown
+        finally:
+            stop.set()
+            beat.join()
 
 
 def weighed(description: str, total: float) -> AbstractContextManager[Any]:
@@ -75,26 +80,6 @@ def under_way(text: str) -> None:
     if _report is not None and now - _reported >= 1:
         _reported = now
         _report(text)
-
-
-def over(items: Iterable[T], description: str) -> Iterator[T]:
-    """The items, with a bar."""
-    from tqdm import tqdm
-
-    yield from tqdm(items, desc=description, **_settings())
-
-
-@contextmanager
-def beating(shown: Any) -> Iterator[None]:
-    """A heartbeat for any bar of tqdm."""
-    stop = Event()
-    beat = Thread(target=_beat, args=(shown, stop), name="progress", daemon=True)
-    beat.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        beat.join()
 
 
 def _beat(shown: Any, stop: Event) -> None:

@@ -265,10 +265,7 @@ BUZZERS = Registry(
         "oracle": "buzzers.oracle:build",
         "qanta_service": "buzzers.qanta_service:build",
     },
-    keyed={
-        "logistic": "buzzers.logistic:build",
-        "mlp": "buzzers.mlp:build",
-    },
+    keyed={"logistic": "buzzers.logistic:build", "mlp": "buzzers.mlp:build"},
 )
 POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
     "policy",

@@ -55,9 +55,10 @@ def parse_json(text: str | bytes) -> Any:
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value)
     if "\\u" in text:  # only an escape can be half a surrogate pair
-        key = next(_unencodable(value), None)
-        if key is not None:
-            raise ValueError(f"{f'{key[:_SHOWN]}: ' if key else ''}half a surrogate pair, which is no text")
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("half a surrogate pair, which is no text") from None
     return value
 
 
@@ -101,22 +102,6 @@ def _check_depth(value: Any) -> None:
             raise ValueError(f"lists and objects lie more than {MAX_DEPTH} deep in one another")
         children = (inner.values() if isinstance(inner, dict) else inner for inner in layer)
         layer = [child for inner in children for child in inner if isinstance(child, (list, dict))]
-
-
-def _unencodable(value: Any, key: str = "") -> Iterator[str]:
-    """The keys of texts with half a surrogate pair: "questions[2].source"."""
-    if isinstance(value, str):
-        if any("\ud800" <= c <= "\udfff" for c in value):
-            yield key
-    elif isinstance(value, list):
-        for i, child in enumerate(value):
-            yield from _unencodable(child, f"{key}[{i}]")
-    elif isinstance(value, dict):
-        for name, child in value.items():
-            if next(_unencodable(name), None) is not None:
-                yield f"{key}.a key".removeprefix(".")
-            else:
-                yield from _unencodable(child, f"{key}.{name}".removeprefix("."))
 
 
 # ------------------------------------------------------------------------------------------------------------ files

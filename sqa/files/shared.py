@@ -13,7 +13,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,20 +21,14 @@ from uuid import uuid4
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import lacking
-from sqa.files.store import Backend, file_names
+from sqa.files.store import Backend
 
 WAITS = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds to wait for another machine's file: NFS caches a miss for 60 s
 
 
 @dataclass(frozen=True, slots=True)
-class SharedFolder:
+class SharedFolder(Backend):
     """A folder that several machines see, without locks."""
-
-    def names(self, folder: Path) -> set[str]:
-        return file_names(folder)
-
-    def exists(self, path: Path) -> bool:
-        return path.is_file()
 
     def read(self, path: Path) -> bytes:
         """A file's bytes; a missing one is waited for (62 s), because another machine may just have written it."""
@@ -69,12 +63,9 @@ class SharedFolder:
                 partial.unlink()
         shutil.rmtree(writing, ignore_errors=True)
 
-    def hold(self, folder: Path) -> AbstractContextManager[Any]:
-        return nullcontext()
-
 
 @dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(Backend):
     """Object storage by fsspec.  Its keys and endpoint come from the environment, never with a task.
 
     Refusals of the storage are DataErrors; a missing object is a FileNotFoundError.
@@ -115,9 +106,6 @@ class Objects:
         """Put an object, which object storage does whole or not at all."""
         with self._system(path) as (system, name):
             system.pipe_file(name, data)
-
-    def hold(self, folder: Path) -> AbstractContextManager[Any]:
-        return nullcontext()
 
 
 def shared(url: str) -> tuple[Path, Backend]:

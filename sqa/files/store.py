@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -27,12 +27,13 @@ from typing import Any, Protocol, overload
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
+from msgspec import ValidationError, convert
 from numpy.typing import NDArray
 
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
 from sqa.core.trace import SCHEMA_VERSION, Column, QuestionTrace, Schema, Table
-from sqa.core.types import Asked, Question
+from sqa.core.types import Question
 from sqa.files.atomic import held, write_bytes
 from sqa.files.records import parse_json
 
@@ -87,36 +88,34 @@ class Stage:
 
 
 class Backend(Protocol):
-    """What a store needs of the file system or object storage below it.  Paths are below the store's root."""
+    """What a store needs of what lies below it; what is not said otherwise is of a folder without locks."""
 
     def names(self, folder: Path) -> set[str]:
         """The files in a folder; none of a missing folder."""
+        try:
+            return {entry.name for entry in os.scandir(folder) if entry.is_file()}
+        except FileNotFoundError:
+            return set()
 
     def exists(self, path: Path) -> bool:
         """Whether a file exists."""
+        return path.is_file()
 
     def read(self, path: Path) -> bytes:
         """A file's bytes.  Missing: FileNotFoundError."""
+        return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
         """Write a file, whole or not at all."""
 
     def hold(self, folder: Path) -> AbstractContextManager[Any]:
         """A context in which no other process works in the folder, where the backend has locks."""
+        return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFolder:
+class LocalFolder(Backend):
     """Files of one machine, locked by `flock` while a stage is made."""
-
-    def names(self, folder: Path) -> set[str]:
-        return file_names(folder)
-
-    def exists(self, path: Path) -> bool:
-        return path.is_file()
-
-    def read(self, path: Path) -> bytes:
-        return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
         write_bytes(path, data)
@@ -207,10 +206,10 @@ class Store:
         """The questions that `keep` wrote.  Changed or unreadable: DataError."""
         path = self.questions(fingerprint)
         try:
-            questions = [_question(parse_json(line)) for line in self.backend.read(path).splitlines()]
+            questions = [convert(parse_json(line), Question) for line in self.backend.read(path).splitlines()]
             if dataset_fingerprint(questions) != fingerprint:
                 raise ValueError("they are not those that were written")
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, ValidationError) as error:
             raise DataError(f"{path}: the questions cannot be read: {error}; delete the file and run again") from error
         return questions
 
@@ -230,24 +229,9 @@ class Store:
                 self.backend.write(path, (text + "\n").encode())
 
 
-def file_names(folder: Path) -> set[str]:
-    """The files in a folder; none of a missing folder."""
-    try:
-        return {entry.name for entry in os.scandir(folder) if entry.is_file()}
-    except FileNotFoundError:
-        return set()
-
-
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
     """The questions in blocks of `size`, the last one shorter."""
     return [questions[start : start + size] for start in range(0, len(questions), size)]
-
-
-def _question(row: dict[str, Any]) -> Question:
-    sentences = tuple(tuple(words) for words in row["sentences"])
-    times, asked = tuple(row.get("word_times", ())), row.get("asked")
-    row |= {"asked": asked and Asked(**asked | {"answers": tuple(asked["answers"])}), "word_times": times}
-    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"])})
 
 
 class Traces(Sequence[QuestionTrace]):

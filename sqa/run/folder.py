@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, Struct, ValidationError, convert
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import SCORES, Score, scores_rows
+from sqa.core.trace import SCORES, scores_rows
 from sqa.core.types import Question
 from sqa.files.atomic import held, write_bytes, write_text
 from sqa.files.records import parse_json
@@ -20,21 +21,19 @@ from sqa.files.store import OLDER, Store, Traces, blocks_of, dataset_fingerprint
 from sqa.run.config import RunConfig, load_run
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, EMPTY_SENTENCES, RunResult
-from sqa.run.saving import (
-    CONFIG,
-    COUNTED,
-    REPORT,
-    REPORT_HEADER,
-    STATS,
-    SUMMARY,
-    TIMES,
-    save,
-    stamp,
-    times_of,
-)
+from sqa.run.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, save, stamp, times_of
 
-_KEY = re.compile(r"[0-9A-Za-z_-]+")  # of a stage in the store: the name of its folder
+Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # of a stage in the store: the name of its folder
 TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
+
+
+class _Summary(Struct):
+    """What is read of SUMMARY."""
+
+    dataset: str
+    signatures: dict[str, str]
+    refusals: dict[str, str]
+    stages: dict[str, Key] = {}  # msgspec copies it
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,32 +135,22 @@ def read(folder: Path) -> RunFolder:
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
     try:
-        summary = parse_json((folder / SUMMARY).read_bytes())
-        dataset, signatures, refusals = summary["dataset"], summary["signatures"], summary["refusals"]
-        stages = summary.get("stages")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        summary = convert(parse_json((folder / SUMMARY).read_bytes()), _Summary)
+    except (ValueError, ValidationError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
-    valid = isinstance(dataset, str) and all(isinstance(texts, dict) for texts in (signatures, refusals))
-    if not valid or not all(isinstance(text, str) for text in (*signatures.values(), *refusals.values())):
-        problem = "expected a text as dataset, and texts by metric as signatures and as refusals"
-        raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
-    scores = scores_rows(read_table(folder / STATS, SCORES, stamp(dataset)))
-    signatures = {name: signature for name, signature in signatures.items() if name not in refusals}
+    scores = scores_rows(read_table(folder / STATS, SCORES, stamp(summary.dataset)))
+    refusals = summary.refusals
+    signatures = {name: signature for name, signature in summary.signatures.items() if name not in refusals}
     lacking = sorted(name for name in signatures if not all(name in row for row in scores.values()))
     if lacking:
         problem = f"a signature of {lacking[0]!r:.80}, of which {STATS} has no statistics"
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
-    stats, questions = _stats(scores, signatures), tuple(scores)
-    stages = stages if isinstance(stages, dict) else {}
-    if not all(isinstance(key, str) and _KEY.fullmatch(key) for key in stages.values()):
-        raise DataError(f"{folder / SUMMARY}: damaged (stages must be keys of the store); run the config again")
-    return RunFolder(folder, load_run(folder / CONFIG), dataset, signatures, stats, questions, refusals, stages)
+    rows = {name: [row[name].stats for row in scores.values()] for name in signatures}
+    stats = {name: np.array(row, dtype=np.float64) for name, row in rows.items()}
+    config = load_run(folder / CONFIG)
+    return RunFolder(folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages)
 
 
 def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:
     """The run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
     return read(folder).open(parts)
-
-
-def _stats(scores: Mapping[str, Mapping[str, Score]], names: Iterable[str]) -> dict[str, np.ndarray]:
-    return {name: np.array([row[name].stats for row in scores.values()], dtype=np.float64) for name in names}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+
+from msgspec import ValidationError, convert
 
 from sqa.core.errors import DataError
 from sqa.core.own.code import Code, Load
@@ -43,7 +45,7 @@ def record(store: Store, stage: Stage, codes: Sequence[Code]) -> None:
                 file = load.module or load.file
                 raise DataError(f"{label.partition(' ')[0]}: {file} was edited while it was at work; run again")
     if after != before:
-        rows = {label: [load.row for load in after[label]] for label in sorted(after)}
+        rows = {label: [asdict(load) for load in after[label]] for label in sorted(after)}
         store.backend.write(_file(store, stage), (json.dumps(rows, indent=2) + "\n").encode())
 
 
@@ -59,9 +61,8 @@ def _recorded(store: Store, stage: Stage) -> dict[str, list[Load]]:
     if not store.backend.exists(file):
         return {}
     try:
-        rows = parse_json(store.backend.read(file))
-        return {label: [Load.of(row) for row in loads] for label, loads in rows.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return convert(parse_json(store.backend.read(file)), dict[str, list[Load]])
+    except (ValueError, ValidationError) as error:
         raise DataError(f"{file}: damaged ({error}); delete its folder and run the config again") from error
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqa import metrics as metric_names
-from sqa.core.differences import Comparison, compare_many
+from sqa.core.differences import compare_many
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import QUALITY
 from sqa.metrics.quality.text_metric import saved
@@ -71,8 +71,11 @@ def compare(
     if not comparable:
         raise NotComputable("\n".join(["the two runs have no metric in common that has a value", *notes]))
     pairs = [(a.stats[metric.name], b.stats[metric.name]) for metric in comparable]
-    compared = compare_many(pairs, comparable, n_resamples, a.config.seed)
-    return [_comparison_row(metric, c) for metric, c in zip(comparable, compared, strict=True)], notes
+    rows = []
+    for metric, c in zip(comparable, compare_many(pairs, comparable, n_resamples, a.config.seed), strict=True):
+        low, high, p_values = defined(c.low), defined(c.high), (c.p_bootstrap, c.p_randomization)
+        rows.append(ComparisonRow(metric.name, c.a, c.b, c.diff, low, high, *p_values, c.n, metric.signature()))
+    return rows, notes
 
 
 def _difference(a: str, b: str) -> str:
@@ -92,10 +95,3 @@ def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
         mean = saved(name, run.signatures[name], entry.kind)
         metrics[name] = mean or QUALITY.build(entry.kind, entry.options)
     return [metrics[name] for name in names]
-
-
-def _comparison_row(metric: Any, c: Comparison) -> ComparisonRow:
-    low, high = defined(c.low), defined(c.high)
-    return ComparisonRow(
-        metric.name, c.a, c.b, c.diff, low, high, c.p_bootstrap, c.p_randomization, c.n, metric.signature()
-    )

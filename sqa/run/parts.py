@@ -53,49 +53,47 @@ class Parts:
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
         """The component of a config.  One without the methods of its kind: ConfigError."""
         identity = digest([registry.kind, config.name, to_mapping(config.options)])
-        if not self._has(identity):
-            with watching() as codes:
-                built = registry.build(config.name, config.options)
-            if not isinstance(built, CONTRACTS[registry.kind]):
-                part = getattr(built, "own_part", built)
-                method = METHODS[registry.kind]
-                near = get_close_matches(method, (name for name in dir(part) if name[0] != "_"), 1)
-                instead = f", but {near[0]}" if near else ""
-                raise ConfigError(
-                    f"{registry.kind} {config.name!r}: {short(registry.target(config.name))} made a "
-                    f"{type(part).__name__}, which has no {method}{instead}"
-                )
-            self._components[identity] = built, tuple(codes)
-        return self._used(identity)
+        return self._built(identity, lambda: _component(registry, config))
 
     def quality(self, config: QualityConfig) -> Any:
         """The metric of an entry of `quality:`; if it is not available, one that gives the reason (`not_computed`)."""
-        identity = digest(["quality", to_mapping(config)])
-        if not self._has(identity):
-            with watching() as codes:
-                try:
-                    built = QUALITY.build(config.kind, config.options)
-                except SqaError as error:
-                    from sqa.metrics.quality.text_metric import not_computed
-
-                    built = not_computed(config.name, in_a_line(error))
-            self._components[identity] = built, tuple(codes)
-        return self._used(identity)
+        return self._built(digest(["quality", to_mapping(config)]), lambda: _quality(config))
 
     def codes(self, component: object) -> tuple[Code, ...]:
         """The code of your own that a component consists of."""
         return next((codes for built, codes in self._components.values() if built is component), ())
 
-    def _has(self, identity: str) -> bool:
-        """Whether a component is kept whose code was not edited since."""
-        return identity in self._components and all(code.current() for code in self._components[identity][1])
-
-    def _used(self, identity: str) -> Any:
-        """A kept component, marked as the last one used."""
-        entry = self._components[identity] = self._components.pop(identity)
+    def _built(self, identity: str, build: Callable[[], Any]) -> Any:
+        """A component, kept as the last one used; built unless it is kept and its code was not edited since."""
+        entry = self._components.pop(identity, None)
+        if entry is None or not all(code.current() for code in entry[1]):
+            with watching() as codes:
+                built = build()
+            entry = built, tuple(codes)
+        self._components[identity] = entry
         while self._keep is not None and len(self._components) > self._keep:
             del self._components[next(iter(self._components))]
         return entry[0]
+
+
+def _component(registry: Registry, config: ComponentConfig) -> Any:
+    built = registry.build(config.name, config.options)
+    if isinstance(built, CONTRACTS[registry.kind]):
+        return built
+    part, method = getattr(built, "own_part", built), METHODS[registry.kind]
+    near = get_close_matches(method, (name for name in dir(part) if name[0] != "_"), 1)
+    made = f"{short(registry.target(config.name))} made a {type(part).__name__}"
+    instead = f", but {near[0]}" if near else ""
+    raise ConfigError(f"{registry.kind} {config.name!r}: {made}, which has no {method}{instead}")
+
+
+def _quality(config: QualityConfig) -> Any:
+    try:
+        return QUALITY.build(config.kind, config.options)
+    except SqaError as error:
+        from sqa.metrics.quality.text_metric import not_computed
+
+        return not_computed(config.name, in_a_line(error))
 
 
 def check_questions(

@@ -402,10 +402,7 @@ def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[st
 
 
 def buzz(
-    buzzer: Buzzer | OracleBuzzer,
-    questions: Sequence[Question],
-    guesses: Mapping[str, tr.Guesses],
-    tick: Tick,
+    buzzer: Buzzer | OracleBuzzer, questions: Sequence[Question], guesses: Mapping[str, tr.Guesses], tick: Tick
 ) -> Table:
     """Buzzes of a block.  Only a buzzer with the attribute `oracle = True` gets the answer."""
     rows: dict[str, Sequence[Buzz]] = {}

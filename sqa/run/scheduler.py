@@ -79,13 +79,9 @@ class Scheduler:
         if self._client is None:
             self._client = self._open(workers)
             assert self._client.scheduler is not None  # it is connected
-            print(f"sqa: scheduler {self._client.scheduler.address}, dashboard {self.dashboard}", file=sys.stderr)
+            address, dashboard = self._client.scheduler.address, self._client.dashboard_link
+            print(f"sqa: scheduler {address}, dashboard {dashboard}", file=sys.stderr)
         return self._client
-
-    @property
-    def dashboard(self) -> str:
-        """The address of the page that shows tasks and workers."""
-        return self._client.dashboard_link if self._client else ""
 
     def _open(self, workers: int) -> Client:
         import dask

@@ -19,14 +19,6 @@ from sqa.run.pipeline import CountedSource
 
 SPANISH = "Este río cruza Viena antes del mar Negro ."
 POLISH = "Ta rzeka płynie przez Wiedeń do Morza Czarnego ."
-LM_SPANISH = (
-    "This/2 river/3 crosses/4 Vienna/5 before/6 the/7 Black/8 Sea./9",
-    [-0.014, -0.011, -0.142, -0.308, -0.062, -0.004, -0.818, -0.264],
-)
-LM_POLISH = (
-    "This/2 river/3 flows/4 through/5 Wiemlich’s/6 valley/7 to/8 the/9 Black/9+ Sea/9+ ./9+",
-    [-0.126, -0.049, -0.637, -0.233, -6.879, -1.696, -0.096, -0.016, -0.641, -0.538, -0.39],
-)
 ADAPTERS = sorted(path.name for path in (DATA / "models").glob("lm-*"))
 
 

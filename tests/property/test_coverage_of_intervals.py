@@ -80,11 +80,8 @@ def test_the_kind_of_interval_that_is_used_covers_more_or_as_much(population):
     print(f"{population.what}, {population.questions}: percentile {percentile:.3f}, BCa {bca:.3f}")
     assert abs(used - LEVEL) < 0.025
     assert used >= other - 0.005
-
-
-def test_bca_covers_a_mean_of_many_zeros_and_the_percentile_interval_does_not():
-    percentile, bca = covered(POPULATIONS[0], TRIALS)
-    assert abs(bca - LEVEL) < BAND < LEVEL - percentile and bca > percentile + 0.01
+    if population is POPULATIONS[0]:  # many zeros
+        assert abs(bca - LEVEL) < BAND < LEVEL - percentile and bca > percentile + 0.01
 
 
 def test_a_run_has_bca_and_a_comparison_percentiles():

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqa.core.errors import NotComputable
-from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.metrics import ALL, build, collect
@@ -134,14 +133,3 @@ def test_vectorised_equals_the_definition(rows, name):
                 late = d if late is None else max(d, late + size / len(row))
                 total += late - j * size / len(row)
             assert dal[i] == pytest.approx(total / len(row))
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.floats(0, 1), min_size=3, max_size=40), st.integers(0, 2**32 - 1))
-def test_interval_lies_within_the_data_and_around_the_middle(values, seed):
-    [accuracy] = build(["accuracy"])
-    stats = np.column_stack([values, np.ones(len(values))])
-    mirrored = np.vstack([stats, np.column_stack([1 - stats[:, 0], stats[:, 1]])])  # symmetric about 1/2
-    interval = bootstrap(mirrored, accuracy, n_resamples=200, seed=seed)
-    assert 0 <= interval.low <= interval.high <= 1
-    assert interval.low - 1e-9 <= 0.5 <= interval.high + 1e-9

@@ -12,11 +12,14 @@ import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
+from msgspec import ValidationError, convert
+
 from sqa.core.errors import DataError, TraceError
+from sqa.core.trace import check_emissions, wrong_guesses
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 
 Check = Callable[..., Any]
@@ -152,7 +155,8 @@ def guesses(call: Call, value: Any, texts: Sequence[str], n: int) -> list[list[G
         if not is_list(row):
             raise call.wrong(expected, row, f"the one of text {at}")
         checked.append([_guess(call, expected, guess, f"guess {i} of text {at}") for i, guess in enumerate(row, 1)])
-        _check_order(call, checked[-1], n, at)
+        if wrong := wrong_guesses(checked[-1], n):
+            raise DataError(f"{call.where}: text {at}: {wrong}")
     return checked
 
 
@@ -166,21 +170,6 @@ def _guess(call: Call, expected: str, value: Any, item: str) -> Guess:
     if converted is None:
         raise call.wrong(f"{expected}, a score being a finite number", score, f"the score of {item}")
     return Guess(page, converted)
-
-
-def _check_order(call: Call, row: Sequence[Guess], n: int, at: int) -> None:
-    if len(row) > n:
-        raise DataError(f"{call.where} must return at most {n} guesses a text, got {len(row)} for text {at}")
-    pages = set[str]()
-    for i, guess in enumerate(row):
-        if guess.page in pages:
-            raise DataError(f"{call.where} must name a page once a text; text {at} has {guess.page[:60]!r} twice")
-        if i and guess.score > row[i - 1].score:
-            raise DataError(
-                f"{call.where} must return the best guess first; guess {i + 1} of text {at} has the score "
-                f"{guess.score}, the one before {row[i - 1].score}"
-            )
-        pages.add(guess.page)
 
 
 def pages(call: Call, value: Any) -> Any:
@@ -237,8 +226,6 @@ def word(call: Call, value: Any, written: int) -> str | Write:
 
 def emissions(call: Call, value: Any, questions: Sequence[Question]) -> list[list[Emission]]:
     """The emissions of each question."""
-    from sqa.core.trace import check_emissions
-
     expected = f"a list of Emission for each of the {len(questions)} questions"
     checked = []
     for question, row in zip(questions, _rows(call, value, expected, len(questions)), strict=True):
@@ -276,22 +263,15 @@ def question(call: Call, value: Any, given: Question) -> Question:
     """A question with the answer of the original."""
     if not isinstance(value, Question):
         raise call.wrong("a Question", value)
-    for name in ("id", "page", "language"):
-        copied = getattr(value, name)
-        if not is_text(copied) or (name != "id" and copied != getattr(given, name)):
-            raise call.wrong("a Question with the page and the language of the one it was given", copied, name)
-    for name in ("sentences", "reference"):
-        if not isinstance(getattr(value, name), tuple):
-            raise call.wrong("a Question whose sentences and reference are tuples", getattr(value, name), name)
-    for sentence in value.sentences:
-        if not isinstance(sentence, tuple) or not all(map(is_word, sentence)):
-            raise call.wrong("a Question whose sentences are tuples of words without blanks", sentence, "one of them")
-    for line in value.reference:
-        if not is_text(line):
-            raise call.wrong("a Question whose reference is a tuple of texts", line, "one of them")
-    if not value.words:
-        raise DataError(f"{call.where} must return a Question with at least one word")
-    return value
+    try:
+        made = convert({field.name: getattr(value, field.name) for field in fields(Question)}, Question)
+    except ValidationError as error:
+        raise DataError(f"{call.where} must return a Question; {error}") from error
+    if (made.page, made.language) != (given.page, given.language):
+        raise DataError(f"{call.where} must return a Question with the page and the language of the one it was given")
+    if not made.words or not all(map(is_word, made.words)) or not all(map(is_text, (made.id, *made.reference))):
+        raise DataError(f"{call.where} must return a Question of words without blanks, at least one, and plain texts")
+    return made
 
 
 # ----------------------------------------------------------------------------------------------------------- metrics

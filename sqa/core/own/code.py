@@ -18,11 +18,10 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
-from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, SourceFileLoader
 from operator import attrgetter
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -30,17 +29,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.core.own import HOMES, PACKAGES, WATCHED, in_file, short, split
-from sqa.core.own.worlds import (
-    Searched,
-    World,
-    content,
-    is_installed,
-    outside_modules,
-    outside_path,
-    own_file,
-    own_folders,
-    whole,
-)
+from sqa.core.own.worlds import World, content, outside_modules, outside_path, own_file, own_folders, whole
 
 NAMESPACE = "namespace"  # instead of a sha256: a package without a file
 
@@ -55,16 +44,6 @@ class Load:
     # folders up to its own: an index among those searched at the start, else a path relative to the part's folder
     searched: tuple[int | str, ...] = ()
 
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Load:
-        """The inverse of `row`."""
-        return cls(row["module"], row["sha256"], row["file"], tuple(row["searched"]))
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {**asdict(self), "searched": list(self.searched)}
-
 
 class Code(World):
     """The modules of one part; while it runs, also the finder of all modules that are imported."""
@@ -75,13 +54,13 @@ class Code(World):
         self.file = Path(self.home).absolute() if in_file(target) else None
         self.folder = self.file.parent if self.file else Path.cwd()
         self.outside = outside_path()
-        self.path = Searched([str(self.folder), *self.outside] if self.file else self.outside)
+        self.path = [str(self.folder), *self.outside] if self.file else self.outside
+        self.hidden = _names_in(self.folder) if self.file else frozenset()
         self.start: list[str] = []  # own folders that are searched first whenever the part is built
         self.root: ModuleType | None = None
         self.early: frozenset[Load] = frozenset()  # loaded until the part was built
         self.loads: dict[str, Load] = {}  # by file, or by the name of a missing module
         self.assumed: tuple[Load, ...] = ()  # late ones of the run whose results are taken from the store
-        self.mentioned: set[str] = set()  # by the sources: names of modules, among others
 
     # ------------------------------------------------------------------------------------------------- loading
 
@@ -89,8 +68,8 @@ class Code(World):
     def at(cls, target: str) -> Code:
         """The code of a target, executed.  ConfigError about a file; of a module ImportError and the like.
 
-        A module of yours may have the name of one of the standard library which the process has loaded (`sched.py`).
-        That one is hidden as soon as a source names it and yours is in a folder that is searched.
+        A file beside the part comes before a module of the standard library that has its name, loaded or not, as for
+        `python mine.py`.
         """
         code = cls(target)
         with code.running():
@@ -143,16 +122,6 @@ class Code(World):
                 self._note(path, source, other.__name__)
         return module
 
-    def searches(self) -> None:
-        """Hide installed modules that the sources name and the part's folders have too."""
-        names = set()
-        for name in self.mentioned - self.hidden - PACKAGES:
-            if is_installed(name) and not (BuiltinImporter.find_spec(name) or FrozenImporter.find_spec(name)):
-                spec = PathFinder.find_spec(name)
-                if spec is not None and spec.origin and own_file(spec.origin):
-                    names.add(name)
-        self.hide(frozenset(names))
-
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -162,8 +131,7 @@ class Code(World):
         spec = self._spec(name, path)
         origin = spec.origin if spec is not None and spec.has_location else None
         if spec is None:
-            named = name.partition(".")[0] in self.mentioned or not _imported_by_library()
-            is_own = named and (path is None or own_folders(path))
+            is_own = not _imported_by_library() and (path is None or own_folders(path))
         else:
             is_own = own_file(origin) if origin else own_folders(spec.submodule_search_locations)
         if not is_own:
@@ -179,11 +147,8 @@ class Code(World):
         return spec
 
     def _note(self, path: str, source: bytes, module: str, **details: Any) -> None:
-        """Record a file that is about to be executed, and the names in it, some of which are modules."""
+        """Record a file that is about to be executed."""
         self.loads[path] = Load(module, _sha256(source), **details)
-        with suppress(SyntaxError, ValueError):
-            self.mentioned |= set(_mentioned(compile(source, path, "exec", dont_inherit=True)))
-        self.searches()
 
     def opened(self, file: str) -> None:
         """Record a Python file that was opened while the part ran: it is the part's code, however it is executed."""
@@ -328,14 +293,11 @@ def _imported_by_library() -> bool:
     return not file.startswith("<") and not own_file(file)
 
 
-def _mentioned(code: CodeType) -> Iterator[str]:
-    """The beginnings of dotted names in compiled source and in its texts."""
-    yield from (name.partition(".")[0] for name in code.co_names)
-    for value in code.co_consts:
-        if isinstance(value, CodeType):
-            yield from _mentioned(value)
-        elif isinstance(value, str):
-            yield value.partition(".")[0]
+def _names_in(folder: Path) -> frozenset[str]:
+    """The modules in a folder that come before others of their name: not Python's built-in and frozen ones."""
+    files = [*folder.glob("*.py"), *(file.parent for file in folder.glob("*/__init__.py"))]
+    names = {file.stem for file in files} - PACKAGES
+    return frozenset(n for n in names if not (BuiltinImporter.find_spec(n) or FrozenImporter.find_spec(n)))
 
 
 def _digest(loads: frozenset[Load] | set[Load]) -> str:

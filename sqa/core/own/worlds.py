@@ -9,7 +9,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
@@ -21,30 +21,13 @@ from sqa.core.own import PACKAGES
 _NEVER = frozenset({"__main__", "__mp_main__"})  # cannot be executed again
 
 
-class Searched(list[str]):
-    """sys.path while a part runs; its world is notified when folders are inserted."""
-
-
-def _notifying(name: str) -> Callable[..., Any]:
-    def method(self: Searched, *arguments: Any) -> Any:
-        result = getattr(list, name)(self, *arguments)
-        _STATE["shown"].searches()
-        return result
-
-    return method
-
-
-for _name in ("append", "extend", "insert", "__iadd__", "__setitem__"):
-    setattr(Searched, _name, _notifying(_name))
-
-
 class World:
     """Own modules and folders to search, in effect within `running`."""
 
     def __init__(self) -> None:
         self.modules: dict[str, ModuleType] = {}
         self.path: list[str] = []
-        self.hidden: frozenset[str] = frozenset()  # names of installed modules that are hidden here
+        self.hidden: frozenset[str] = frozenset()  # names of installed modules in whose place it has its own
         self._displaced: dict[str, ModuleType] = {}
 
     @contextmanager
@@ -69,31 +52,21 @@ class World:
     def opened(self, file: str) -> None:
         """Called when a Python file is opened within `running`."""
 
-    def searches(self) -> None:
-        """Called when folders are inserted into sys.path within `running`."""
-
     def put(self) -> None:
-        """Put its modules into sys.modules, and its folders into sys.path."""
-        hidden, self.hidden = self.hidden, frozenset()
-        self.hide(hidden)
+        """Put its modules into sys.modules, in place of those that are hidden, and its folders into sys.path."""
+        self._displaced = {name: sys.modules.pop(name) for name in self._hidden_names()}
         sys.modules.update(self.modules)
         sys.path = self.path
 
-    def hide(self, names: frozenset[str]) -> None:
-        """Take installed modules and their submodules out of sys.modules."""
-        self.hidden |= names
-        loaded = [name for name in sys.modules.copy() if name.partition(".")[0] in names] if names else []
-        self._displaced |= {name: sys.modules.pop(name) for name in loaded}
-        _STATE["mark"] = None
-
     def take(self, names: list[str]) -> None:
         """Take its modules out of sys.modules; `names` are those of own modules."""
-        if self.hidden:
-            names = [*names, *(name for name in sys.modules.copy() if name.partition(".")[0] in self.hidden)]
-        self.modules = {name: sys.modules.pop(name) for name in dict.fromkeys(names)}
+        self.modules = {name: sys.modules.pop(name) for name in dict.fromkeys([*names, *self._hidden_names()])}
         sys.modules.update(self._displaced)
-        self._displaced = {}
         self.path = sys.path
+
+    def _hidden_names(self) -> list[str]:
+        """Loaded modules and submodules of the names that are hidden."""
+        return [name for name in sys.modules.copy() if name.partition(".")[0] in self.hidden] if self.hidden else []
 
 
 @contextmanager
@@ -152,11 +125,6 @@ def outside_path() -> list[str]:
 def outside_modules() -> dict[str, ModuleType]:
     """Own modules of the process."""
     return {name: sys.modules[name] for name in own_names()} if _STATE["shown"] is OUTSIDE else OUTSIDE.modules
-
-
-def is_installed(name: str) -> bool:
-    """Whether the process has loaded an installed module of this name."""
-    return name in sys.modules and name not in own_names()
 
 
 def _mark() -> tuple[int, str]:

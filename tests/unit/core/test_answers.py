@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sqa.core.answers import canonical, is_right, resolve
+from sqa.core.answers import canonical, is_right, key, resolve
 from sqa.core.quizbowl import Accepted, bare, spelling
 
 RULE = Accepted(
@@ -15,68 +15,47 @@ RULE = Accepted(
     shared=frozenset({"spin", "symphony no 5"}),
     name="made",
 )
-
-
 STRICT = [  # the same answer by both rules
-    ("Texas annexation", "Texas_annexation"),
+    ("Texas annexation", " Texas_annexation"),
     ("Emily Brontë", "Emily Bronte\u0308"),  # composed and decomposed
-    ("dna", "DNA"),
-    (" New   York_City ", "New York City"),
     ("STRASSE", "Straße"),
     ("Spin (physics)", "spin (Physics)"),  # however many share the bare form
 ]
 ACCEPTED = [  # as Quizbowl matches them only
-    ("Emily Bronte", "Emily Brontë"),  # accents
     ("Wislawa Szymborska", "Wisława_Szymborska"),  # letters that no decomposition takes apart
-    ("Jean Paul Sartre", "Jean-Paul Sartre"),
     ("H.G. Wells", "H. G. Wells"),
     ("A Midsummer Nights Dream", "A Midsummer Night’s Dream"),
     ("Crime & Punishment", "Crime and Punishment"),
     ("New Deal", "New Deal (disambiguation)"),
-    ("Alcohol", "Alcohol (chemistry)"),
-    ("Paris", "Paris (mythology)"),
     ("Paris (mythology)", "Paris"),
     ("Artery", "arteries"),
     ("Exoplanets", "Exoplanet"),
-    ("Exoplanet", "Exoplanets"),
     ("Great Gatsby", "The Great Gatsby"),
     ("Dubai", "Emirate of Dubai"),
     ("Linear Momentum", "Momentum"),
     ("Vitamin A", "Retinol"),
     ("Retinol", "Vitamin A"),
-    ("Deoxyribonucleic acid", "DNA"),
 ]
 REFUSED = [
     ("Momentum", "Linear Momentum"),  # one page for another goes one way
-    ("Istanbul", "Constantinople"),
     ("Spins", "Spin (physics)"),  # two pages share the form
     ("Symphony No. 5 (Mahler)", "Symphony No. 5 (Beethoven)"),
     ("a", "Alaska"),
-    ("Alaska (film), the", "Texas"),
     ("", "Alaska"),
-    ("Alaska", ""),
-    ("", ""),
     ("_", " "),
     ("()", "(film)"),  # nothing is left of either
-    ("Republic of China", "China"),
 ]
+CASES = [(*p, True, True) for p in STRICT] + [(*p, False, True) for p in ACCEPTED]
 
 
-@pytest.mark.parametrize(
-    ("guess", "page", "strict", "accepted"),
-    [(*p, True, True) for p in STRICT] + [(*p, False, True) for p in ACCEPTED] + [(*p, False, False) for p in REFUSED],
-)
-def test_two_rules(guess: str, page: str, strict: bool, accepted: bool) -> None:
+@pytest.mark.parametrize(("guess", "page", "strict", "accepted"), CASES + [(*p, False, False) for p in REFUSED])
+def test_two_rules(guess, page, strict, accepted):
     assert is_right(guess, page) == is_right(page, guess) == strict and RULE.is_right(guess, page) == accepted
 
 
-def test_a_data_sets_own_spellings_are_resolved_and_canonical_keeps_letter_case() -> None:
+def test_the_forms_of_a_title():
     aliases = {"Holland": "Netherlands"}
-    assert resolve("HOLLAND", aliases) == "Netherlands" and resolve("New_Holland", aliases) == "New Holland"
-    assert canonical("Texas_annexation ") == "Texas annexation"
-
-
-def test_the_forms_of_a_title() -> None:
+    assert resolve("HOLLAND", aliases) == "Netherlands" and resolve("New_Holland ", aliases) == "New Holland"
     assert spelling("The Žižek_(film) &  U.S.A.") == "the zizek (film) and u s a"
     assert bare("The Žižek_(film)") == "zizek"
     words = "glass virus axis Ares cities the gas".split()
@@ -85,7 +64,9 @@ def test_the_forms_of_a_title() -> None:
 
 @given(st.text(max_size=12), st.text(max_size=12))
 @example("\u33d7", "\uff3f")  # made of capitals, made of an underscore
-def test_what_is_strictly_right_is_accepted_and_forms_are_idempotent(guess: str, page: str) -> None:
+def test_what_is_strictly_right_is_accepted_and_forms_are_idempotent(guess, page):
+    assert is_right(guess, page) == is_right(page, guess) and is_right(guess, guess) == bool(canonical(guess))
     assert RULE.is_right(guess, page) or not is_right(guess, page)
     assert RULE.is_right(guess, guess) == is_right(guess, guess)
-    assert spelling(spelling(guess)) == spelling(guess)
+    for form in (canonical, key, spelling):
+        assert form(form(guess)) == form(guess)

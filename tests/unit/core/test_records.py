@@ -17,9 +17,7 @@ from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
 from sqa.metrics.latency_log import LogOptions, score
-from sqa_services.protocols.iwslt.corpus import load as load_corpus
 
-ROOMS = ("sqa", "smt", "guessers", "buzzers", "services/sqa_services")
 OWN = {  # module -> why it may call the package's own reader
     "sqa/files/records.py": "the one reader",
     "services/sqa_services/board/board.py": "its database's own columns",
@@ -35,17 +33,15 @@ OWN = {  # module -> why it may call the package's own reader
 
 def _reads_json(path: Path) -> bool:
     """Whether a module calls json.load or json.loads on anything but what json.dumps just gave."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("json.load", "json.loads"):
-            if not ast.unparse(node.args[0]).startswith("json.dumps("):
-                return True
-    return False
+    calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    reading = [node for node in calls if ast.unparse(node.func) in ("json.load", "json.loads")]
+    return any(not ast.unparse(node.args[0]).startswith("json.dumps(") for node in reading)
 
 
 def test_no_other_module_reads_json() -> None:
-    readers = {
-        str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py") if _reads_json(path)
-    }
+    rooms = ("sqa", "smt", "guessers", "buzzers", "services/sqa_services")
+    paths = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    readers = {str(path.relative_to(ROOT)) for path in paths if _reads_json(path)}
     assert readers <= set(OWN), "use sqa.files.records, which has limits"
 
 
@@ -60,19 +56,12 @@ def test_a_message_fits_a_screen() -> None:
     assert on_a_screen("plain\nlines") == "plain\nlines" and on_a_screen(str(error)) == str(error)
 
 
-def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.jsonl.zst"
-    compressor = zstandard.ZstdCompressor().compressobj()
-    with path.open("wb") as file:
-        for _ in range(80):
-            file.write(compressor.compress(b"\n" * (1 << 20)))
-        file.write(compressor.flush())
-    assert path.stat().st_size < 100_000
+def test_what_is_too_large_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = tmp_path / "bomb.jsonl.zst"
+    bomb.write_bytes(zstandard.compress(b"\n" * (80 << 20)))
+    assert bomb.stat().st_size < 100_000
     with pytest.raises(DataError, match=r"bomb\.jsonl\.zst: unpacks to more than 200 times its size"):
-        list(records.json_lines(path))
-
-
-def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        list(records.json_lines(bomb))
     monkeypatch.setattr(records, "MAX_LINE", 1 << 21)
     path = tmp_path / "long.txt"
     path.write_bytes(b"short\n" + b"x" * (5 << 20))
@@ -83,68 +72,42 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_more_sentences_than_a_trace_holds(tmp_path: Path) -> None:
-    path = tmp_path / "q.jsonl"
-    many = GREATEST_SMALL + 1
-    record = {"language": "es", "page": "Peru", "source": ["uno"] * many, "reference": ["one"]}
-    path.write_text(json.dumps(record))
-    with pytest.raises(
-        DataError, match=r"q\.jsonl:1: record 0\.source: has 32768 sentences; a question may have 32767"
-    ):
+    path, many = tmp_path / "q.jsonl", GREATEST_SMALL + 1
+    path.write_text(json.dumps({"language": "es", "page": "Peru", "source": ["uno"] * many, "reference": ["one"]}))
+    with pytest.raises(DataError, match=r"q\.jsonl:1: record 0\.source: has 32768 sentences"):
         load_questions(str(path))
-    question = Question("q", "d", "es", (("uno",),), (), "Peru")
-    written = [Emission(0, "w", 1, False)] * many
+    written = [Emission(0, "w", 1, False)] * many + [Emission(0, "", 1, False, many)]
     with pytest.raises(TraceError, match=r"erase must be in 0\.\.32767"):
-        check_emissions(question, [*written, Emission(0, "", 1, False, many)])
+        check_emissions(Question("q", "d", "es", (("uno",),), (), "Peru"), written)
 
 
-@pytest.mark.parametrize("data", ["a b\nc é\n".encode("latin-1"), "a b\nc é\n".encode("utf-16")])
-def test_references_in_another_encoding(tmp_path: Path, data: bytes) -> None:
-    """They were a traceback."""
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_logs_and_references_in_another_encoding(tmp_path: Path, encoding: str) -> None:
     log, references = tmp_path / "instances.log", tmp_path / "ref.txt"
     log.write_text('{"delays": [1], "source_length": 2}\n' * 2)
-    references.write_bytes(data)
+    references.write_bytes("a b\nc é\n".encode(encoding))
     with pytest.raises(DataError, match=r"ref\.txt:\d: not UTF-8 \(byte 0x.. at \d\); convert it to UTF-8"):
         score(str(log), LogOptions(references=references))
-    with pytest.raises(DataError, match=r"ref\.txt:\d: not UTF-8"):
-        load_corpus(references, references, "text")
+    log.write_bytes('{"delays": [1], "source_length": 2, "source": "é"}\n'.encode(encoding))
+    with pytest.raises(DataError, match=r"instances\.log:1: not UTF-8"):
+        score(str(log), LogOptions())
 
 
-def test_a_log_in_another_encoding(tmp_path: Path) -> None:
-    path = tmp_path / "instances.log"
-    path.write_bytes('{"delays": [1], "source_length": 2, "source": "é"}\n'.encode("latin-1"))
-    with pytest.raises(DataError, match=r"instances\.log:1: not UTF-8 \(byte 0xe9 at 47\)"):
-        score(str(path), LogOptions())
-
-
-@pytest.mark.parametrize(
-    "odd,message",
-    [
-        ({"game": [1]}, r"record 1: Expected `int . float . str . null`, got `array` - at `\$\.game`"),
-        ({"tournament": {}}, r"record 1: Expected `int . float . str . null`, got `object` - at `\$\.tournament`"),
-        ({"word_index": 1e300}, r"record 1: Expected `int`, got `float` - at `\$\.word_index`"),
-        ({"word_index": 10**10}, r"record 1: Expected `int` <= 1000000000 - at `\$\.word_index`"),
-        ({"n_words": 2.5}, r"record 1: Expected `int`, got `float` - at `\$\.n_words`"),
-    ],
-)
-def test_buzzes_with_odd_values(tmp_path: Path, odd: dict, message: str) -> None:
-    """They were a TypeError and an OverflowError."""
+def test_buzzes_with_odd_values_and_line_ends(tmp_path: Path) -> None:
     good = {"qid": "q", "correct": True, "rel_pos": 0.5, "word_index": 1, "n_words": 2, "game": 1, "tournament": "t"}
     path = tmp_path / "b.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in (good, good | odd)))
-    with pytest.raises(DataError, match=r"b\.jsonl:2: " + message):
-        load_buzzes(str(path))
+    for key, value in {"game": [1], "tournament": {}, "word_index": 10**10, "n_words": 2.5}.items():
+        path.write_text("".join(json.dumps(row) + "\n" for row in (good, good | {key: value})))
+        with pytest.raises(DataError, match=rf"b\.jsonl:2: record 1: Expected .* - at `\$\.{key}`"):
+            load_buzzes(str(path))
     path.write_text(json.dumps(good | {"game": None}) + "\n")
     with pytest.raises(DataError, match=r"record 0: no value for game"):
         load_buzzes(str(path))
-
-
-def test_buzzes_with_odd_line_ends(tmp_path: Path) -> None:
-    """Windows' line ends are read, lone carriage returns refused by line, both without a traceback."""
-    rows = [f"q{i},true,0.{i}" for i in range(1, 10)]
+    rows = ["qid,correct,rel_pos", *(f"q{i},true,0.{i}" for i in range(1, 10)), ""]
     path = tmp_path / "b.csv"
-    path.write_bytes("\r\n".join(["qid,correct,rel_pos", *rows, ""]).encode())
+    path.write_bytes("\r\n".join(rows).encode())
     assert len(load_buzzes(str(path))) == 9
-    path.write_bytes("\r".join(["qid,correct,rel_pos", *rows, ""]).encode())
+    path.write_bytes("\r".join(rows).encode())
     with pytest.raises(DataError, match=r"b\.csv:\d: not CSV whose lines end in \\n"):
         load_buzzes(str(path))
 
@@ -152,37 +115,34 @@ def test_buzzes_with_odd_line_ends(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ file formats
 
 
-def write(path: Path, data: bytes | str) -> Path:
-    path.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
-    return path
-
-
-def test_only_newline_ends_a_line_and_a_bom_is_dropped(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", "\ufeffone\u2028still one\rstill\ntwo")
-    assert list(records.lines(path)) == ["one\u2028still one\rstill", "two"]
-
-
-def test_zstd_of_several_frames(tmp_path: Path) -> None:
-    frames = b"".join(zstandard.compress(part) for part in (b"a\nb", b"c\n", b"d\n"))
-    assert list(records.lines(write(tmp_path / "a.zst", frames))) == ["a", "bc", "d"]
+def test_only_newline_ends_a_line_a_bom_is_dropped_and_zstd_may_have_frames(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "a.txt", tmp_path / "a.zst"
+    plain.write_text("\ufeffone\u2028still one\rstill\ntwo", encoding="utf-8", newline="")
+    assert list(records.lines(plain)) == ["one\u2028still one\rstill", "two"]
+    packed.write_bytes(b"".join(zstandard.compress(part) for part in (b"a\nb", b"c\n", b"d\n")))
+    assert list(records.lines(packed)) == ["a", "bc", "d"]
 
 
 PACKED = zstandard.compress("".join(f"{i * 7919 % 104729}\n" for i in range(2000)).encode())
-DAMAGED = [  # file, its bytes, the error of whatever reads it
-    *[("a.jsonl.zst", PACKED[:cut], r"a\.jsonl\.zst.*truncated") for cut in (6, 300, 999)],
-    ("a.zst", b"plain text, not compressed", "not a sound zstd file"),
-    ("a.txt", "fine\na\u00f1o\n".encode("latin-1"), r"a\.txt:2: not UTF-8 \(byte 0xf1 at 1\)"),
-    ("a.json", b'{"questions": [', r"a\.json: not JSON"),
-    ("a.jsonl", b'{}\n\n{"a"\n', r"a\.jsonl:3: not JSON"),
-    ("b.jsonl", b"[]\n", r"b\.jsonl:1: expected a JSON object, got list"),
-    ("a.tsv", b"a\tb\nc\td\te\n", r"a\.tsv:2: expected 2 tab-separated columns, got 3"),
-    ("a.txt", None, "cannot be read"),
-]
 READERS = {".json": records.json_document, ".jsonl": records.json_lines, ".tsv": lambda path: records.table(path, 2)}
 
 
-@pytest.mark.parametrize(("name", "data", "message"), DAMAGED)
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        *[("a.jsonl.zst", PACKED[:cut], r"a\.jsonl\.zst.*truncated") for cut in (6, 999)],
+        ("a.zst", b"plain text, not compressed", "not a sound zstd file"),
+        ("a.txt", "fine\na\u00f1o\n".encode("latin-1"), r"a\.txt:2: not UTF-8 \(byte 0xf1 at 1\)"),
+        ("a.json", b'{"questions": [', r"a\.json: not JSON"),
+        ("a.jsonl", b'{}\n\n{"a"\n', r"a\.jsonl:3: not JSON"),
+        ("b.jsonl", b"[]\n", r"b\.jsonl:1: expected a JSON object, got list"),
+        ("a.tsv", b"a\tb\nc\td\te\n", r"a\.tsv:2: expected 2 tab-separated columns, got 3"),
+        ("a.txt", None, "cannot be read"),
+    ],
+)
 def test_damaged_files(tmp_path: Path, name: str, data: bytes | None, message: str) -> None:
-    path = tmp_path / name if data is None else write(tmp_path / name, data)
+    path = tmp_path / name
+    if data is not None:
+        path.write_bytes(data)
     with pytest.raises(DataError, match=message):
         list(READERS.get(path.suffix, records.lines)(path))

@@ -11,11 +11,13 @@ from typing import Annotated, Literal
 import pytest
 from doubles import EchoConfig
 
-from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Positive, Share, Whole, bounds, checked
+from sqa.core.errors import BelowOne, Bound, ConfigError, Count, Positive, Share, Whole, bounds, checked
 from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import RunConfig, load, load_run, run_from_mapping, to_mapping, with_limit
+from sqa.files.yaml_reader import is_config, name_of, parse_yaml, read_yaml, split_entry
+from sqa.run.config import load, load_run, run_from_mapping, to_mapping, with_limit
+from sqa.run.named import translator_from
 
+GUESSER = 'guesser: {name: "doubles:build_guesser", pages: [Spain]}\n'
 OWN = '{name: "doubles:build_translator", k: 2}'
 GOOD = """
 dataset: {name: mini-es, limit: 5}
@@ -42,16 +44,13 @@ def problems(path: Path, read: Callable[[Path], object] = load_run) -> list[str]
 def test_a_good_file(tmp_path: Path) -> None:
     config = load_run(write(tmp_path, GOOD))
     assert (config.name, config.seed, config.metrics) == ("x", 3, ("ew", "bleu"))
-    assert config.translator.name == "doubles:build_translator"
     assert asdict(config.translator.options) == asdict(EchoConfig(k=2))
     assert config.guesser is not None and config.guesser.options.pages == ("Spain",)
     assert config.buzzer is not None and config.buzzer.options.threshold == 0.5
-
-
-def test_what_is_left_out(tmp_path: Path) -> None:
-    config = load_run(write(tmp_path, "dataset: {name: mini-es}\ntranslator: {name: 'doubles:build_translator'}\n"))
-    assert config.guesser is config.buzzer is config.dataset.limit is None
-    assert "ew" in config.metrics
+    limited = with_limit(config, 2)
+    assert (limited.name, limited.dataset.limit) == ("x-limit2", 2)
+    plain = load_run(write(tmp_path, "dataset: {name: mini-es}\ntranslator: {name: 'doubles:build_translator'}\n"))
+    assert plain.guesser is plain.buzzer is plain.dataset.limit is None and "ew" in plain.metrics
 
 
 def test_all_problems_at_once_with_their_places(tmp_path: Path) -> None:
@@ -80,19 +79,16 @@ seed: many
         (("k: 2", "k: 0"), "translator.k: must be >= 1, got 0"),
         (("k: 2", "k: true"), "translator.k: expected a whole number, got true or false 'True'"),
         (("k: 2", 'k: "2"'), "translator.k: expected a whole number, got text '2'; write it without quotes"),
-        (("k: 2", "k: 2.0"), "translator.k: expected a whole number, got number '2.0'"),
-        ((OWN, "{name: waitk, model: es-en, k: 0}"), "translator.k: must be >= 1 or 'full', got 0"),
         ((OWN, "{name: waitk, model: es-en, k: '6'}"), "k: must be >= 1 or 'full', got '6'; write it without quotes"),
         (("limit: 5", "limit: 0"), "dataset.limit: must be >= 1 or null, got 0"),
         (("mini-es", "mini-se"), "dataset.name: unknown question set 'mini-se', did you mean 'mini-es'"),
         (("bleu", "bluu"), "metrics[1]: no metric 'bluu'; nearest is 'bleu'"),
         (("[ew, bleu]", "[]"), "metrics: at least one is needed"),
+        ((GUESSER, ""), "buzzer: needs a guesser"),
         (("seed: 3", "seed: -1"), "seed: must be >= 0, got -1"),
-        (("doubles:build_guesser", "no_such_module:build"), "guesser.name: guesser 'no_such_module:build' needs"),
         (("doubles:build_guesser", "doubles:nothing"), "module 'doubles' has no 'nothing'"),
         (("doubles:build_guesser", "doubles:write_questions"), "must be a dataclass, or take one parameter"),
         (("seed: 3", "seed: 3\nname: a/b"), "name: must be a plain folder name, got 'a/b'"),
-        (("seed: 3", "seed: 3\nseed: 4"), "the key 'seed' occurs twice"),
     ],
 )
 def test_one_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
@@ -116,16 +112,6 @@ def test_files_that_are_no_config(tmp_path: Path, content: bytes | None, expecte
         path.write_bytes(content)
     [problem] = problems(path)
     assert expected in problem
-
-
-def test_a_buzzer_needs_a_guesser(tmp_path: Path) -> None:
-    text = "dataset: {name: mini-es}\ntranslator: 'doubles:build_translator'\nbuzzer: 'doubles:build_buzzer'\n"
-    assert problems(write(tmp_path, text)) == ["buzzer: needs a guesser"]
-
-
-def test_with_limit_takes_another_name(tmp_path: Path) -> None:
-    config: RunConfig = with_limit(load_run(write(tmp_path, GOOD)), 2)
-    assert (config.name, config.dataset.limit) == ("x-limit2", 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +138,11 @@ class Outer:
     inner: Inner = Inner()
 
 
-def test_any_dataclass_can_be_loaded(tmp_path: Path) -> None:
+def test_any_dataclass_can_be_loaded_and_its_problems_named(tmp_path: Path) -> None:
     text = "k: full\nmode: b\nfolder: a/b\nweights: {x: 1, y: 1e-3}\npair: [2, z]\nks: [3, full]\ninner: {rate: 1}\n"
     config = load(write(tmp_path, text), Outer)
     assert config == Outer("full", "b", Path("a/b"), {"x": 1.0, "y": 0.001}, (2, "z"), (3, "full"), Inner(1.0))
     assert isinstance(config.inner.rate, float)
-
-
-def test_problems_of_any_dataclass(tmp_path: Path) -> None:
     text = "k: [1]\nmode: c\nfolder: 3\nweights: {x: y, z: true}\npair: [2]\nks: [1.5]\ninner: {rate: 0}\n"
     assert problems(write(tmp_path, text), lambda path: load(path, Outer)) == [
         "k: expected a whole number or text, got list '[1]'",
@@ -204,7 +187,6 @@ class Numbers:
     count: Count = 1
     whole: Whole = 0
     positive: Positive = 0.1
-    not_negative: NotNegative = 0.0
     share: Share = 1.0
     below: BelowOne = 0.0
     inner: Annotated[float, Bound(0, 1, above=True, below=True)] = 0.5
@@ -218,32 +200,81 @@ class Numbers:
 
 
 @pytest.mark.parametrize(
-    ("key", "taken", "refused", "bound"),
+    ("key", "valid", "wrong", "bound"),
     [
         ("count", (1, 9), (0, -1), ">= 1"),
         ("whole", (0,), (-1,), ">= 0"),
-        ("positive", (1e-9,), (0.0, -1.0, math.nan, math.inf), "> 0"),
-        ("not_negative", (0.0,), (-1e-9, math.nan), ">= 0"),
+        ("positive", (1e-9,), (0.0, math.nan, math.inf), "> 0"),
         ("share", (0.0, 1.0), (-0.1, 1.1), "in [0, 1]"),
         ("below", (0.0, 0.99), (1.0, -0.1), "in [0, 1)"),
         ("inner", (0.01, 0.99), (0.0, 1.0), "in (0, 1)"),
         ("optional", (None, 1), (0,), ">= 1 or null"),
     ],
 )
-def test_a_number_outside_is_refused_in_one_line(key, taken, refused, bound):
-    for value in taken:
-        assert getattr(Numbers(**{key: value}), key) == value
-    for value in refused:
+def test_a_number_outside_is_refused_in_one_line(key, valid, wrong, bound):
+    assert [getattr(Numbers(**{key: value}), key) for value in valid] == list(valid)
+    for value in wrong:
         with pytest.raises(ConfigError) as caught:
             Numbers(**{key: value})
         assert caught.value.problems == (f"{key}: must be {bound}, got {value}",)
 
 
-def test_all_problems_are_named_at_once():
-    with pytest.raises(ConfigError) as caught:
-        Numbers(count=0, share=2.0, free=4)
-    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["count", "share", "free"]
-    with pytest.raises(ConfigError) as caught:
-        Numbers(count=0, free=13)
-    assert caught.value.problems == ("count: must be >= 1, got 0", "free: its own part says no")
+def test_all_problems_of_numbers_are_named_at_once():
+    for keys, expected in (({"count": 0, "share": 2.0, "free": 4}, "count share free"), ({"free": 13}, "free")):
+        with pytest.raises(ConfigError) as caught:
+            Numbers(**keys)
+        assert [problem.partition(":")[0] for problem in caught.value.problems] == expected.split()
     assert "free" not in bounds(Numbers) and bounds(Numbers)["optional"] == (Bound(1), True)
+
+
+# -------------------------------------------------------------------------------------- several configs in a file
+
+ENTRIES = """
+entries:
+  small: {dataset: {name: mini-es, limit: 3}, translator: {name: waitk, model: es-en, k: 6}, seed: 0}
+  large:
+    like: small
+    dataset: {limit: null}
+  other: {like: large, name: mine, translator: {name: fixed, text: reference}}
+  round: {like: about}
+  about: {like: round}
+  lost: {like: smal}
+  none: 3
+"""
+
+
+def test_an_entry_like_another_has_its_keys_but_for_those_it_gives(tmp_path: Path) -> None:
+    file = write(tmp_path, ENTRIES)
+    small, other = (load_run(Path(f"{file}:{name}")) for name in ("small", "other"))
+    assert (small.name, small.dataset.limit, small.translator.options.k) == ("small", 3, 6)
+    assert read_yaml(Path(f"{file}:large")) == {
+        "dataset": {"name": "mini-es", "limit": None},
+        "translator": {"name": "waitk", "model": "es-en", "k": 6},
+        "seed": 0,
+    }
+    assert (other.name, other.dataset.limit, other.translator.name) == ("mine", None, "fixed")  # no k, no model
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "message"),
+    [
+        (ENTRIES, "", "holds several configs; say which, .*x.yaml:NAME with one of small, large"),
+        (ENTRIES, ":smal", "no entry 'smal', did you mean 'small'"),
+        (ENTRIES, ":round", "like: a circle, round -> about -> round"),
+        (ENTRIES, ":lost", r"x\.yaml:lost like: no entry 'smal', did you mean 'small'"),
+        (ENTRIES, ":none", "x.yaml:none: expected a mapping"),
+        ("seed: 0", ":x", "has no `entries`.* leave `:x` out"),
+        ("entries: {x: {}}\nseed: 0\n", ":x", "seed: unknown; a file of entries has no other key"),
+    ],
+)
+def test_what_is_no_entry_is_said(tmp_path: Path, text: str, entry: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_yaml(Path(f"{write(tmp_path, text)}{entry}"))
+
+
+def test_names_of_files_and_entries() -> None:
+    assert split_entry(Path("a/b.yaml:c")) == (Path("a/b.yaml"), "c")
+    assert split_entry(Path("mine.py:build")) == (Path("mine.py:build"), None)
+    assert name_of(Path("a/b.yaml:c")) == "c" and name_of(Path("a/b.yaml")) == "b"
+    assert is_config("b.yml") and is_config("b.yaml:c") and not is_config("{name: waitk, k: 6}")
+    assert translator_from(str(ROOT / "configs" / "xqb.yaml:es_prefix_agree2"))

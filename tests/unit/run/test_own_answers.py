@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -97,28 +95,18 @@ PARTS: dict[str, dict[str, str | list[str]]] = {  # part -> method -> members of
 }
 PART_OF = {method: part for part, methods in PARTS.items() for method in methods}
 ANY = """
-None | True | 0 | -1 | 1.5 | math.nan | math.inf | 10 ** 400 | '' | 'Laser' | 'a b' | '\\ud800' | b'x' | () | [] | {}
-| {'Laser': 1.0} | {'Laser'} | ('Laser', 1.0) | [('Laser', 1.0)] | [[('Laser', 1.0)]] | [None] | [[None]] | [['Laser']]
-| Odd() | [Odd()] | [[Odd()]] | object | lambda: 1 | iter([]) | range(3) | np.array(3.0) | np.zeros(3)
-| np.zeros((3, 3)) | np.array(['a']) | Decimal(1) | Fraction(1, 3) | 1j | [Guess('Laser', 1.0)] | [Buzz(1.0, True)]
-| Buzz(1.0, True) | Guess('Laser', 1.0) | NotImplemented | ... | Write('a', 1) | Write('', 0) | Write(None, 0)
-| Write('a', True) | 'a\\tb' | 'a\\nb' | '\\x00'
+None | True | -1 | math.nan | 10 ** 400 | '' | 'Laser' | 'a b' | '\\ud800' | b'x' | [] | {} | {'Laser': 1.0}
+| ('Laser', 1.0) | [[('Laser', 1.0)]] | [None] | [['Laser']] | Odd() | [Odd()] | object | iter([]) | np.array(3.0)
+| np.zeros((3, 3)) | np.array(['a']) | Decimal(1) | 1j | [Guess('Laser', 1.0)] | Buzz(1.0, True) | NotImplemented
+| Write('', 0) | Write(None, 0) | Write('a', True) | 'a\\tb' | '\\x00'
 """
 ALSO = {  # answers of the right shape with something wrong inside, X
-    "guess": """
-[[('Laser', X)] for _ in texts] | [[(X, 1.0)] for _ in texts] | [[X] for _ in texts] | [X for _ in texts]
-| [[('A', 1.0), ('B', 2.0)] for _ in texts] | [[('A', 1.0), ('A', 1.0)] for _ in texts]
-| [[(str(i), 1.0) for i in range(99)] for _ in texts] | [[('A', 1.0)] for _ in texts[1:]] | ([] for _ in texts)
-| [[('A', 1, 2)] for _ in texts] | [[['A', 1.0]] for _ in texts]
-""",
-    "decide": """
-[Buzz(X, True) for _ in h] | [Buzz(1.0, X) for _ in h] | [X for _ in h] | [Buzz(1.0, True) for _ in h[1:]]
-| [(1.0, True) for _ in h] | [True for _ in h] | [0.5 for _ in h]
-""",
+    "guess": "[[('Laser', X)] for _ in texts] | [[(X, 1.0)] for _ in texts] | [[X] for _ in texts]",
+    "decide": "[Buzz(X, True) for _ in h] | [Buzz(1.0, X) for _ in h] | [X for _ in h] | [(1.0, True) for _ in h]",
     "translate_batch": """
-[[Emission(X, 'a', 1, False)] for _ in q] | [[Emission(0, X, 1, False)] for _ in q]
+[[Emission(X, 'a', 1, False)] for _ in q] | [[Emission(0, X, 1, False)] for _ in q] | [[X] for _ in q]
 | [[Emission(0, 'a', X, False)] for _ in q] | [[Emission(0, 'a', 1, X)] for _ in q]
-| [[Emission(0, 'a', 1, False, X)] for _ in q] | [[X] for _ in q] | [X for _ in q] | [[] for _ in q[1:]]
+| [[Emission(0, 'a', 1, False, X)] for _ in q] | [X for _ in q] | [[] for _ in q[1:]]
 """,
     "translate": "[X for _ in read] | (X for _ in read) | [*read, X]",
     "show": "(X,) | t[-1] + (X,)",
@@ -126,7 +114,7 @@ ALSO = {  # answers of the right shape with something wrong inside, X
     "compute": "[X] * len(d.source) | np.array(d.source)[1:]",
     "change": """
 replace(q, sentences=X) | replace(q, sentences=(X,)) | replace(q, sentences=((X,),)) | replace(q, page=X)
-| replace(q, reference=X) | replace(q, reference=(X,)) | replace(q, language=X) | replace(q, id=X)
+| replace(q, reference=(X,)) | replace(q, language=X) | replace(q, id=X)
 """,
     "scores": "[X for _ in segments]",
 }
@@ -161,31 +149,32 @@ def play(folder: Path, method: str) -> None:
         ("guess", '("Laser", 1.0)', "mine.py:build: guess() must return a list of guesses (page, score) for each of"),
         ("guess", '[("Laser", 1.0) for _ in texts]', "guess 1 of text 1 is str 'Laser'"),
         ("guess", "[[('Laser', math.nan)] for _ in texts]", "the score of guess 1 of text 1 is float nan"),
+        ("guess", "[[('Laser', True)] for _ in texts]", "the score of guess 1 of text 1 is bool True"),
         ("guess", "[[(7, 1.0)] for _ in texts]", "the page of guess 1 of text 1 is int 7"),
-        ("guess", "None", "guess() must return a list of guesses (page, score) for each of the 10 texts, got None"),
-        ("guess", "type('L', (list,), {'__len__': lambda self: 10})()", "each of the 10 texts, got 0 of them"),
+        ("guess", "[[('A', 1.0), ('A', 1.0)] for _ in texts]", "text 1: expected at most 50 guesses on distinct pages"),
+        ("guess", "[[(str(i), 1.0) for i in range(99)] for _ in texts]", "at most 50 guesses"),
+        ("guess", "[[('A', 1.0)] for _ in texts[1:]]", "each of the 10 texts, got 9 of them"),
         ("guess itself", "'x'", "mine.py:build: guess() cannot be called: 'str' object is not callable"),
         ("guess itself", "lambda self, texts: []", "mine.py:build: guess() cannot be called: "),
-        ("name", "'  lag'", "name must be text of one line without blanks around it, got str ' lag'"),
-        ("guess_prefixes", "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "must return the best guess first"),
+        ("guess_prefixes", "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "best first"),
         ("pages", "3", "mine.py:build: pages must be the titles of pages, or None, got int 3"),
         ("fingerprint", "7", "fingerprint() must return text of one line, got int 7"),
         ("decide", "True", "decide() must return a Buzz(score, buzz) for each of the 10 steps, got bool True"),
         ("decide", "[Buzz(1.0, 'yes') for _ in h]", "that of step 1 is str 'yes'"),
         ("oracle", "'no'", "oracle must be True or False, got str 'no'"),
         ("translate", "'un texto'", "translate() must return words one after the other"),
-        ("word", "None", "word 1 is None"),
+        ("word", "Write('a', 2)", "erase is int 2"),
         ("word", "'dos palabras'", "word 1 is str 'dos palabras'"),
         ("translate_batch", "1.5", "a list of Emission for each of the 2 questions, got float 1.5"),
         ("show", "'texto'", "show() must return a tuple of words, got str 'texto'"),
         ("start", "0", "start must be a whole number of words, 1 or more, got int 0"),
+        ("name", "'  lag'", "name must be text of one line without blanks around it, got str ' lag'"),
         ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
         ("score", "None", "score() must return a finite number"),
-        ("digits", "'two'", "digits must be a whole number of digits, 0 to 17, got str 'two'"),
+        ("digits", "10 ** 5000", "digits must be a whole number of digits, 0 to 17, got int"),
         ("compute", "1.0", "the formula's compute() must return a number for each of the 2 rows, got float 1.0"),
         ("convention", "True", "cut must be of type str, got bool True"),
-        ("digits", "10 ** 5000", "digits must be a whole number of digits, 0 to 17, got int"),
-        ("change", "replace(q, page=np.array([]))", "the language of the one it was given; page is ndarray"),
+        ("change", "replace(q, page=np.array([]))", "got `numpy.ndarray` - at `$.page`"),
         ("change", "None", "change() must return a Question, got None"),
     ],
 )
@@ -229,17 +218,6 @@ def test_a_metric_of_texts_that_cannot_be_had_says_where(tmp_path: Path) -> None
     play(tmp_path, "scores")
     report = (tmp_path / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")
     assert "mine.py:build made a range, which has no name, unit" in report
-
-
-def test_the_command_says_it_too(tmp_path: Path) -> None:
-    written(tmp_path, "guess", "True")
-    config = "dataset: {name: mini-es, limit: 1}\ntranslator: doubles:build_translator\nguesser: mine.py:build\n"
-    (tmp_path / "mine.yaml").write_text(config + "metrics: [accuracy]\n", encoding="utf-8")
-    command = [sys.executable, "-m", "sqa", "run", str(tmp_path / "mine.yaml"), "--runs", str(tmp_path / "runs")]
-    doubles = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[2:4]))}
-    done = subprocess.run(command, env=doubles, capture_output=True, text=True)
-    assert done.returncode == 3 and "mine.py:build: guess() must return" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_pairs_are_guesses_and_build_may_take_nothing(tmp_path: Path) -> None:
