@@ -105,7 +105,7 @@ def test_fingerprints_tell_words_delays_units_and_releases_apart(tmp_path):
 
 INDEXED = "index\ttoken\tdelay\n"
 WRONG = {  # objects of a log, or a table; what is said of it after its name
-    "a line too few": (ROWS[:2], ":2: ends after 2 of 3 sentences, two sentence 0 is missing"),
+    "two lines too few": (ROWS[:1], ":1: ends after 1 of 3 sentences, one sentence 1 is missing"),
     "a line too many": ([*ROWS, row(3, "E", [1])], ":4: one sentence too many; the data set has 3"),
     "out of order": ([ROWS[1], ROWS[0], ROWS[2]], ":1: expected index 0 here, got index 1"),
     "past the source": ([row(0, "A B", [1, 5]), *ROWS[1:]], ":1: delay 5 of word 1 is past"),
@@ -130,8 +130,8 @@ WRONG = {  # objects of a log, or a table; what is said of it after its name
     "a delay of many digits": (INDEXED + "0\tA\t" + "9" * 5000 + "\n", ":2: delay must be a whole number"),
     "a table that falls": (INDEXED + "0\tA\t2\n0\tB\t1\n", ":3: delay is 1 after 2"),
     "silence and words": (INDEXED + "0\tA\t2\n0\t\t\n", ":3: an empty token stands for nothing written"),
-    "a unit left out": (INDEXED + "0\tA\t2\n2\tA\t2\n", ":3: expected index 1 here, got index 2"),
-    "cut off": (INDEXED + "0\tA\t2\n1\tA\t1", ":3: the last line has no line end"),
+    "a unit left out": (INDEXED + "0\tA\t2\n2\tA\t2\n3\tA\t2\n", ":3: expected index 1 here, got index 2"),
+    "cut off": (INDEXED + "0\tA\t2\n1\tA\t1", ": the last line has no line end"),
 }
 
 
