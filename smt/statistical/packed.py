@@ -107,13 +107,13 @@ def pack(model: Path, folder: Path, config: PackingConfig) -> None:
     whole = parse_json((model / CONFIG).read_bytes())
     order, _, _, *weights = (model / f"{LANGUAGE}.weights").read_text(encoding="utf-8").split()
     settings = {
-        "format": VERSION, "weights": whole["weights"], "decoding": whole["decoding"],
+        "format": VERSION,
+        "weights": whole["weights"],
+        "decoding": whole["decoding"],
         "language": {"order": int(order), "weights": [float(weight) for weight in weights]},
-        "aligner": {
-            name: (model / f"{TABLE}_{name}.params").read_text(encoding="utf-8") for name in _DIRECTIONS
-        },
+        "aligner": {name: (model / f"{TABLE}_{name}.params").read_text(encoding="utf-8") for name in _DIRECTIONS},
         "about": {**whole["about"], "packing": asdict(config)},
-    }  # fmt: skip
+    }
     write_text(folder / CONFIG, json.dumps(settings, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -214,12 +214,8 @@ def usual_forms(phrases: Sequence[Phrase]) -> dict[str, str]:
 
 def write_small_files(folder: Path) -> None:
     """The settings that the decoder wants beside a phrase table."""
-    for name, text in (
-        ("lambda", "0.7 0.7"),
-        ("srcsegmlentable", "Uniform"),
-        ("trgcutstable", "0.999"),
-        ("trgsegmlentable", "Geometric"),
-    ):
+    texts = {"lambda": "0.7 0.7", "srcsegmlentable": "Uniform", "trgcutstable": "0.999", "trgsegmlentable": "Geometric"}
+    for name, text in texts.items():
         write_text(folder / f"{TABLE}.{name}", text)
 
 

@@ -11,16 +11,7 @@ from smt.models.transformer import ModelConfig, default_lexicon
 from smt.policies.waitk import FULL, parse_k
 from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
-from sqa.core.errors import (
-    BelowOne,
-    Bound,
-    ConfigError,
-    Count,
-    NotNegative,
-    Positive,
-    Whole,
-    checked,
-)
+from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Positive, Whole, checked
 from sqa.run.config import folder_name
 
 PAIRS = ("es-en", "pl-en")  # that the project has text for
