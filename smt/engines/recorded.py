@@ -15,12 +15,7 @@ SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON obje
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     A final "</s>" and its delay are dropped in both: it is not a word.
 
-A table, tab-separated: a header, which says how units are named, then one line a token:
-    index     token  delay               index = 0-based number of the unit in the data set
-    question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
-    question  token  delay               the question's id (unit: question)
-    Delays 0..|x|+1, |x|+1 = written after the end of the source.  A unit without words is one line with empty token and
-    delay, so that a truncated file is noticed; for the same reason its last line must end.
+A table: `smt.engines.recorded_table`.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
@@ -29,9 +24,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -41,18 +36,13 @@ from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.records import chunks, converted, lines, numbered_lines, parse_json
+from sqa.files.records import converted, lines, numbered_lines, parse_json
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
 OF_SPEECH = frozenset(("docid", "emission_cu", "emission_time", "id", "model_loading_time"))  # keys of other programs
-HEADERS: dict[tuple[str, ...], tuple[str, ...]] = {  # of a table, and the units they can name
-    ("index", "token", "delay"): ("sentence", "question"),
-    ("question", "sentence", "token", "delay"): ("sentence",),
-    ("question", "token", "delay"): ("question",),
-}
 Words = Annotated[int, Meta(ge=0)]  # a number of source words
 Milliseconds = Annotated[float, Meta(ge=0)]
 
@@ -234,59 +224,11 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 
 def _table(path: Path, unit: Unit) -> Iterator[Record]:
     """The units of a table."""
-    rows = enumerate((tuple(line.removesuffix("\r").split("\t")) for line in lines(path)), 1)
-    _, header = next(rows)
-    if unit not in HEADERS.get(header, ()):
-        headers = " or ".join(" ".join(columns) for columns, of in HEADERS.items() if unit in of)
-        got = " ".join(header)[:60]
-        raise DataError(f"{path}:1: expected the tab-separated header {headers} (unit: {unit}), got {got!r}")
-    last = b""
-    for chunk in chunks(path):
-        last = chunk[-1:] or last
-    if last != b"\n":
-        raise DataError(f"{path}: the last line has no line end; is the file cut off?")
-    for key, group in groupby(_table_rows(path, rows, header), key=lambda row: row.key):
-        members = list(group)
-        silent = [row.line for row in members if row.token == ""]
-        if silent and len(members) > 1:
-            problem = f"an empty token stands for nothing written, but {_named(key)} has words"
-            raise DataError(f"{path}:{silent[0]}: {problem}")
-        written = [] if silent else members
-        _check_delays([(f"{path}:{row.line}: delay", row.delay) for row in written])
-        at = (members[0].line, *(row.line for row in written))
-        yield Record(key, tuple(r.token for r in written), tuple(r.delay for r in written), at, counts_end=True)
+    from smt.engines.recorded_table import units  # a log needs none of it
 
-
-class _TableRow(NamedTuple):
-    line: int
-    key: Key
-    token: str  # "" in the one line of a unit without words
-    delay: int
-
-
-def _table_rows(
-    path: Path, rows: Iterable[tuple[int, tuple[str, ...]]], header: tuple[str, ...]
-) -> Iterator[_TableRow]:
-    for number, row in rows:
-        where = f"{path}:{number}"
-        if len(row) != len(header):
-            raise DataError(f"{where}: expected {len(header)} tab-separated columns, got {len(row)}")
-        *named, token, delay = row
-        key = tuple(
-            value if column == "question" else _count(where, column, value)
-            for column, value in zip(header[:-2], named, strict=True)
-        )
-        silent = token == delay == ""
-        if not silent and token.split() != [token]:
-            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
-        yield _TableRow(number, key, token, 0 if silent else _count(where, "delay", delay))
-
-
-def _count(where: str, name: str, text: str) -> int:
-    """A number of words, or of a unit: decimal digits only."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
-    return int(text)
+    for key, tokens, delays, at in units(path, unit, _named):
+        _check_delays([(f"{path}:{line}: delay", delay) for line, delay in zip(at[1:], delays, strict=True)])
+        yield Record(key, tokens, delays, at, counts_end=True)
 
 
 def _simuleval(path: Path) -> Iterator[Record]:

@@ -28,7 +28,7 @@ from smt.statistical.model import LANGUAGE, TABLE, Decoding, write_model
 from smt.statistical.phrase_table import LEXICON, history_counts, write_language_weights, write_rows
 from sqa.core.errors import BelowOne, Count, DataError, Whole, checked
 from sqa.core.paths import cache_dir
-from sqa.files.atomic import atomic_folder, joined_digest, write_text
+from sqa.files.atomic import atomic_folder, held, joined_digest, write_text
 from sqa.files.records import lines, parse_json
 
 VERSION = 1  # raise when the same packed files would give other files of the decoder
@@ -162,10 +162,10 @@ def unpacked(folder: Path) -> Path:
     """The decoder's folder of a packed one, in the user's cache; made the first time."""
     digest = joined_digest(folder / name for name in (CONFIG, PHRASES, NGRAMS))
     whole = cache_dir() / "pbmt" / f"{digest[:32]}-{VERSION}"
-    if not (whole / CONFIG).is_file():
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_folder(whole) as partial:
-            unpack(folder, partial)
+    with held(whole.parent):  # a second process waits for what the first unpacks
+        if not (whole / CONFIG).is_file():
+            with atomic_folder(whole) as partial:
+                unpack(folder, partial)
     return whole
 
 
