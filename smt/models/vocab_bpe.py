@@ -8,7 +8,6 @@ that, a Moses tokeniser may split off punctuation, which is attached again on th
 from __future__ import annotations
 
 import base64
-import html
 import io
 import json
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
+from xml.sax import saxutils
 
 import numpy as np
 import sentencepiece
@@ -30,14 +30,16 @@ SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.voca
 Bpe = Literal["subword-nmt", "sentencepiece", "none"]
 GOES_ON = "@@"
 
+# What a Moses tokeniser writes for characters that mean something to Moses, beside XML's.
+_ESCAPES = {"&#124;": "|", "&apos;": "'", "&quot;": '"', "&#91;": "[", "&#93;": "]"}
 _CLOSING = frozenset(",.;:!?%)]}»”’…")  # marks that belong to the word before them
 _OPENING = frozenset("([{¿¡«„“‘$£€#")  # marks that belong to the word after them
 _HYPHEN = "@-@"  # Moses for a hyphen inside a word
 
 
 def unescape(text: str) -> str:
-    """Moses' escapes, which are HTML's, and split hyphens as plain characters."""
-    return html.unescape(text).replace(_HYPHEN, "-")
+    """Moses' escapes and split hyphens as plain characters."""
+    return saxutils.unescape(text, _ESCAPES).replace(_HYPHEN, "-")
 
 
 @dataclass(frozen=True, slots=True)
