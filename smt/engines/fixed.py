@@ -48,10 +48,8 @@ class FixedTranslator:
             return
         units = [1 if self.config.unit == "question" else len(question.sentences) for question in questions]
         if len(self._lines) != sum(units):
-            raise DataError(
-                f"{self._file}: {len(self._lines)} lines, expected {sum(units)} "
-                f"(one per {self.config.unit} of the {len(questions)} questions, empty lines included)"
-            )
+            expected = f"expected {sum(units)}, one for each {self.config.unit}, empty lines included"
+            raise DataError(f"{self._file}: {len(self._lines)} lines, {expected}")
         self._first = dict(zip((q.id for q in questions), accumulate(units, initial=0), strict=False))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
@@ -105,9 +103,7 @@ def _read_lines(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DataError(
-            f"{path}: no such file; translator.text takes 'reference', 'source' or a file of translations"
-        ) from error
+        raise DataError(f"{path}: no such file; text is 'reference', 'source' or a file of translations") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from error
     return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n")

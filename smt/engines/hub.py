@@ -35,16 +35,10 @@ def check_model(folder: Path) -> str:
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)") from error
     if model_type not in MODEL_TYPES:
-        raise ConfigError(
-            f"model: {folder} is a {model_type!r} model; translators are {', '.join(MODEL_TYPES)} "
-            "(opus-mt, M2M100, NLLB, mBART)"
-        )
+        raise ConfigError(f"model: {folder} is a {model_type!r} model; translators are {', '.join(MODEL_TYPES)}")
     if not any(folder.glob("*.safetensors")):
-        pickled = sorted(path.name for path in folder.glob("*.bin"))
-        raise DataError(
-            f"{folder}: no *.safetensors weights{f' (pickled {pickled[0]} is not read)' if pickled else ''}; take a "
-            "revision that has them (on the hub often refs/pr/N), or save it with safe_serialization=True"
-        )
+        hint = "pickled weights are not read; on the hub refs/pr/N often has others"
+        raise DataError(f"{folder}: no *.safetensors weights ({hint})")
     check_shards(folder)
     check_tokenizer(folder)
     return model_type
@@ -53,10 +47,7 @@ def check_model(folder: Path) -> str:
 def check_tokenizer(folder: Path) -> None:
     """DataError for a folder without a tokenizer."""
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise DataError(
-            f"{folder}: no tokenizer (none of {', '.join(TOKENIZER_FILES[:3])}); "
-            "put the model's own there with tokenizer.save_pretrained"
-        )
+        raise DataError(f"{folder}: no tokenizer; put the model's own there with tokenizer.save_pretrained")
 
 
 def load_tokenizer(folder: Path) -> Any:

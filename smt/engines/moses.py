@@ -10,15 +10,13 @@ contrib/server).  The server is not trusted: responses are limited in size and t
 from __future__ import annotations
 
 import hashlib
-import http.client
+import http
 import re
-import socket
-import threading
 import xmlrpc.client
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
 
 from tqdm import tqdm
@@ -28,6 +26,7 @@ from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import DataError, Positive, RemoteProtocolError, checked
 from sqa.core.packages import lacking
 from sqa.data.languages import certain_pair
+from sqa.net.client import Failed, Http, url_problems
 
 VERSION = 1  # raise when the words that come from the same server change
 MAX_TEXT = 20_000  # characters of one text sent
@@ -54,23 +53,7 @@ class MosesConfig:
     def problems(self) -> list[str]:
         """Beside the bounds."""
         policy_of(self)
-        try:
-            _address(self.url)
-        except ValueError as error:
-            return [f"url: expected something like http://localhost:8080/RPC2, got {self.url!r} ({error})"]
-        return []
-
-
-def _address(url: str) -> SplitResult:
-    """The parts of a URL; ValueError if it is not one of a server."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https"):
-        raise ValueError("neither http nor https")
-    if not parts.hostname:
-        raise ValueError("no host")
-    if parts.port == 0 or re.search(r"[\s\x00-\x1f]", url):
-        raise ValueError("port 0, or a blank in it")
-    return parts
+        return url_problems(self.url)
 
 
 class Tokens(NamedTuple):
@@ -101,7 +84,8 @@ class MosesServer:
     """The server as a full-input system: one request a text, one after another."""
 
     def __init__(self, config: MosesConfig) -> None:
-        self.config, self.address = config, _address(config.url)
+        self.config, self._http = config, Http(config.timeout, MAX_ANSWER)
+        self._address = config.url if urlsplit(config.url).path.strip("/") else f"{config.url.rstrip('/')}/RPC2"
         plain = config.tokenize == "none"
         self.languages = None if plain else certain_pair(config.source_language, config.target_language)
         self.tokens = PLAIN if plain else moses_tokens(config.source_language, config.target_language)
@@ -131,58 +115,21 @@ class MosesServer:
 
     def _post(self, body: bytes) -> bytes:
         """The body of the response to a POST.  RemoteProtocolError where none arrives whole and in time."""
-        url, timeout = self.config.url, self.config.timeout
-        connect = http.client.HTTPSConnection if self.address.scheme == "https" else http.client.HTTPConnection
-        connection = connect(self.address.hostname or "", self.address.port, timeout=timeout)
-        expired = threading.Event()
-        # The socket's timeout starts anew with every byte that a slow server sends.
-        watch = threading.Timer(timeout, _expire, (connection, expired))
-        watch.daemon = True
+        url = self.config.url
         try:
-            watch.start()
-            connection.request("POST", self.address.path or "/RPC2", body, {"Content-Type": "text/xml"})
-            response = connection.getresponse()
-            received = response.read(MAX_ANSWER + 1)
-        except ConnectionRefusedError as error:
-            raise RemoteProtocolError(f"{url}: connection refused; start mosesserver, or correct the url") from error
-        except socket.gaierror as error:
-            raise RemoteProtocolError(f"{url}: no such host ({error.strerror})") from error
-        except TimeoutError as error:
-            raise RemoteProtocolError(f"{url}: no answer in {timeout:g} seconds") from error
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            if expired.is_set():
-                raise RemoteProtocolError(f"{url}: no complete answer in {timeout:g} seconds") from error
-            what = " ".join(str(error).split())[:80] or type(error).__name__
-            raise RemoteProtocolError(f"{url}: the connection broke: {what}") from error
-        finally:
-            watch.cancel()
-            connection.close()
-        if expired.is_set():
-            raise RemoteProtocolError(f"{url}: no complete answer in {timeout:g} seconds")
-        if response.status != http.client.OK:
-            reason = response.reason[:80]
-            raise RemoteProtocolError(f"{url}: HTTP status {response.status} {reason}; is the path right (/RPC2)?")
-        if len(received) > MAX_ANSWER:
-            raise RemoteProtocolError(f"{url}: an answer of more than {MAX_ANSWER} bytes, refused")
-        if response.length:
-            raise RemoteProtocolError(f"{url}: the answer ended {response.length} bytes early")
-        return received
+            reply = self._http.ask("POST", self._address, body, {"Content-Type": "text/xml"})
+        except Failed as error:
+            hint = "; start mosesserver, or correct the url" if error.kind == "absent" else ""
+            raise RemoteProtocolError(f"{url}: {error}{hint}") from error
+        if reply.status != http.HTTPStatus.OK:
+            raise RemoteProtocolError(f"{url}: HTTP status {reply.status}; is the path right (/RPC2)?")
+        return reply.content
 
     def fingerprint(self) -> str:
         """Hash of the address, the tokens and the name given to the system (its model is not visible from here)."""
         c = self.config
         key = f"{VERSION} {c.url} {c.system!r} {c.tokenize} {c.source_language} {c.target_language}"
         return hashlib.sha256(key.encode()).hexdigest()
-
-
-def _expire(connection: http.client.HTTPConnection, expired: threading.Event) -> None:
-    """End a connection whose time is over, whatever it waits for."""
-    expired.set()
-    if connection.sock is not None:
-        try:
-            connection.sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return  # closed already
 
 
 def parse(body: bytes, url: str) -> Any:

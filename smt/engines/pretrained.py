@@ -109,10 +109,8 @@ class Pretrained:
         pieces = torch.tensor([row + [pad] * (width - len(row)) for row in rows], device=self.device)  # (B, S)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=self.device)
         with torch.inference_mode():
-            written = self.model.generate(
-                input_ids=pieces, attention_mask=mask, generation_config=self.generation
-            )  # (B, T), start token first
-        return written[:, 1:].tolist()
+            written = self.model.generate(input_ids=pieces, attention_mask=mask, generation_config=self.generation)
+        return written[:, 1:].tolist()  # (B, T), start token first
 
     def fingerprint(self) -> str:
         """Hash of the model's files, the languages, the search, the device and the package."""
@@ -158,10 +156,8 @@ def load_weights(folder: Path) -> Any:
         raise DataError(f"{folder}: its weights cannot be loaded: {reason}") from error
     finally:
         logging.set_verbosity(verbosity)
-    if loading["missing_keys"]:
-        raise DataError(
-            f"{folder}: its weights lack {sorted(loading['missing_keys'])[0]}; not those of its config.json"
-        )
+    if missing := sorted(loading["missing_keys"]):
+        raise DataError(f"{folder}: its weights lack {missing[0]}; not those of its config.json")
     check_weights(folder, model.named_parameters())
     return model.eval()
 
@@ -169,11 +165,9 @@ def load_weights(folder: Path) -> Any:
 def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:
     """DataError for a tokenizer with more pieces than the model has."""
     highest = max(tokenizer.get_vocab().values())
-    if highest >= model.config.vocab_size:
-        raise DataError(
-            f"{folder}: its tokenizer has piece {highest}, the model only {model.config.vocab_size} pieces; "
-            "the two are not of one model"
-        )
+    if highest >= (pieces := model.config.vocab_size):
+        problem = f"its tokenizer has piece {highest}, the model only {pieces} pieces"
+        raise DataError(f"{folder}: {problem}; the two are not of one model")
 
 
 def build(config: PretrainedConfig) -> PolicyTranslator:

@@ -10,12 +10,12 @@ in the order of the data set.  A delay is the number of source words of its unit
 whole numbers, never falling.  With `unit: question` they run over all words of the question, and a token written
 after d of them belongs to the sentence that holds word d (the inverse of equation 1, see `sqa.core.trace`).
 
-format: simuleval    SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object a line.
+SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object a line:
     Release 1.1: delays 0..|x|; a system knows that the last word is the last.
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     A final "</s>" and its delay are dropped in both: it is not a word.
 
-format: tsv          a table, `smt.engines.recorded_table`
+A table: `smt.engines.recorded_table`.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
@@ -24,32 +24,50 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.records import lines, numbered_lines, parse_json
+from sqa.files.records import converted, lines, numbered_lines, parse_json
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
-KEYS = ("index", "prediction", "delays", "elapsed", "prediction_length", "source", "source_length")  # that are read
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
 OF_SPEECH = frozenset(("docid", "emission_cu", "emission_time", "id", "model_loading_time"))  # keys of other programs
+Words = Annotated[int, Meta(ge=0)]  # a number of source words
+Milliseconds = Annotated[float, Meta(ge=0)]
+
+
+class Row(Struct):
+    """The keys of SimulEval's lines that are read."""
+
+    index: int
+    prediction: str
+    delays: list[Words]
+    elapsed: list[Milliseconds] | Milliseconds | None = None
+    prediction_length: int | None = None
+    source: str | None = None
+    source_length: int | None = None
+
+
+KEYS = Row.__struct_fields__
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedConfig:
     """The file and how to read it."""
 
-    file: str  # the log; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
-    format: Literal["auto", "simuleval", "tsv"] = "auto"  # instances.log, a table with a line a word; any
-    unit: Unit = "sentence"  # what one line of the log, or one name in the TSV, stands for
+    file: str  # the log or table; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
+    unit: Unit = "sentence"  # what one line of the log, or one name in the table, stands for
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +80,7 @@ class Record:
     lines: tuple[int, ...]  # 1-based: of the record itself, then of each token
     counts_end: bool  # the end of the unit is a read: |x| + 1 is a delay
     source: tuple[str, ...] | None = None  # the words of the unit, if the file has them
-    source_length: object = None  # |x|, if the file has it
+    source_length: int | None = None  # |x|, if the file has it
 
 
 class DataUnit(NamedTuple):
@@ -81,23 +99,17 @@ class RecordedTranslator:
 
     def __init__(self, config: RecordedConfig) -> None:
         self.path, self.unit = Path(config.file), config.unit
-        tabular = config.format == "tsv" or (
-            config.format == "auto" and _first(self.path).startswith(("index\t", "question\t"))
-        )
+        tabular = _first(self.path).startswith(("index\t", "question\t"))
         self._records = list(_table(self.path, config.unit) if tabular else _simuleval(self.path))
         self._of: dict[str, list[Record]] = {}  # by question id, once checked
 
     def check(self, questions: Sequence[Question]) -> None:
         """Compare the file with the whole data set: every unit once, in order, its delays within the source."""
-        try:
-            self._of = self._compared(questions)
-        except DataError as error:
-            raise DataError(f"{error}{self._other_unit(questions)}") from None
-
-    def _compared(self, questions: Sequence[Question]) -> dict[str, list[Record]]:
-        """question id -> its records."""
         units = [unit for question in questions for unit in units_of(question, self.unit)]
         of: dict[str, list[Record]] = {question.id: [] for question in questions}
+        if len(self._records) == len(questions) != len(units):
+            problem = f"as many lines as questions, {len(units)} sentences expected"
+            raise DataError(f"{self.path}: {problem}; say `unit: question`, or is the file cut off?")
         for index, record in enumerate(self._records):
             where = f"{self.path}:{record.lines[0]}"
             if index == len(units):
@@ -109,23 +121,10 @@ class RecordedTranslator:
             _check_source(self.path, record, units[index])
             of[units[index].question.id].append(record)
         if len(self._records) < len(units):
-            missing = units[len(self._records)]
-            line = self._records[-1].lines[-1] if self._records else 1
-            raise DataError(
-                f"{self.path}:{line}: ends after {len(self._records)} of {len(units)} {self.unit}s, "
-                f"{missing} is missing; is the file cut off, or of another data set?"
-            )
-        return of
-
-    def _other_unit(self, questions: Sequence[Question]) -> str:
-        """A hint for an error message where the file has as many lines as the data set has units of the other kind."""
-        alternative: Unit = "question" if self.unit == "sentence" else "sentence"
-        size = {unit: sum(len(units_of(question, unit)) for question in questions) for unit in (self.unit, alternative)}
-        if len(self._records) != size[alternative] or size[alternative] == size[self.unit]:
-            return ""
-        return (
-            f"; the data set has {size[alternative]} {alternative}s: if each has a line here, say `unit: {alternative}`"
-        )
+            missing, line = units[len(self._records)], self._records[-1].lines[-1] if self._records else 1
+            ends = f"ends after {len(self._records)} of {len(units)} {self.unit}s, {missing} is missing"
+            raise DataError(f"{self.path}:{line}: {ends}; is the file cut off, or of another data set?")
+        self._of = of
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions; `check` must have seen the whole data set first."""
@@ -146,7 +145,7 @@ class RecordedTranslator:
 def build(config: RecordedConfig) -> BatchTranslator:
     """The translator of a config."""
     path = Path(config.file)
-    if config.format == "tsv" or (not path.is_dir() and _of_text(_first(path))):
+    if not path.is_dir() and _of_text(_first(path)):
         return RecordedTranslator(config)
     from smt.engines.recorded_speech import RecordedSpeech  # a log of text needs none of it
 
@@ -205,10 +204,7 @@ def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
     limit = size + record.counts_end
     for i, (delay, line) in enumerate(zip(record.delays, record.lines[1:], strict=True)):
         if delay > limit:
-            extra = " and one for its end" if record.counts_end else ""
-            raise DataError(
-                f"{path}:{line}: delay {delay} of word {i} is past the source: {unit} has {size} words{extra}"
-            )
+            raise DataError(f"{path}:{line}: delay {delay} of word {i} is past the source: {unit} has {size} words")
 
 
 def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
@@ -227,7 +223,7 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 
 
 def _table(path: Path, unit: Unit) -> Iterator[Record]:
-    """The units of a TSV."""
+    """The units of a table."""
     from smt.engines.recorded_table import units  # a log needs none of it
 
     for key, tokens, delays, at in units(path, unit, _named):
@@ -237,56 +233,29 @@ def _table(path: Path, unit: Unit) -> Iterator[Record]:
 
 def _simuleval(path: Path) -> Iterator[Record]:
     """The lines of an instances.log."""
-    return (_simuleval_record(f"{path}:{number}", number, row) for number, row in numbered_lines(path))
+    for number, line in numbered_lines(path):
+        where = f"{path}:{number}"
+        if wrong := misspelt(line, KEYS):
+            raise DataError(f"{where}: unknown key {wrong}")
+        row = converted(where, line, Row)
+        tokens, delays = row.prediction.split(), row.delays
+        if len(tokens) != len(delays):
+            problem = f"{len(tokens)} words but {len(delays)} delays"
+            raise DataError(f"{where}: {problem}; each word needs one (SimulEval's --eval-latency-unit word)")
+        if row.prediction_length not in (None, len(tokens)):
+            raise DataError(f"{where}: prediction_length is {row.prediction_length}, but there are {len(tokens)} words")
+        _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(delays)])
+        if tokens and tokens[-1] == EOS:
+            del tokens[-1], delays[-1]
+        if EOS in tokens:
+            raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
+        at = (number,) * (len(tokens) + 1)
+        source = None if row.source is None else tuple(row.source.split())
+        yield Record((row.index,), tuple(tokens), tuple(delays), at, "metric" in line, source, row.source_length)
 
 
-def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:
-    if wrong := misspelt(row, KEYS):
-        raise DataError(f"{where}: unknown key {wrong}")
-    index, prediction, delays, source = (row.get(name) for name in ("index", "prediction", "delays", "source"))
-    if type(index) is not int or not isinstance(prediction, str) or not isinstance(delays, list):
-        raise DataError(f'{where}: expected a whole number "index", a text "prediction" and a list "delays"')
-    if source is not None and not isinstance(source, str):
-        raise DataError(f'{where}: expected a text "source", got {type(source).__name__}')
-    tokens = prediction.split()
-    if len(tokens) != len(delays):
-        problem = f"{len(tokens)} words but {len(delays)} delays"
-        raise DataError(f"{where}: {problem}; each word needs one (SimulEval's --eval-latency-unit word)")
-    if row.get("prediction_length") not in (None, len(tokens)):
-        raise DataError(
-            f"{where}: prediction_length is {row['prediction_length']!r}, but there are {len(tokens)} words"
-        )
-    _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(delays)])
-    _check_elapsed(where, row.get("elapsed"))
-    if tokens and tokens[-1] == EOS:
-        del tokens[-1], delays[-1]
-    if EOS in tokens:
-        raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
-    return Record(
-        key=(index,),
-        tokens=tuple(tokens),
-        delays=tuple(delays),
-        lines=(number,) * (len(tokens) + 1),
-        counts_end="metric" in row,
-        source=None if source is None else tuple(source.split()),
-        source_length=row.get("source_length"),
-    )
-
-
-def _check_delays(delays: Iterable[tuple[str, object]]) -> None:
-    """DataError at the first (where, delay) that is not a whole number >= the one before."""
-    previous = 0
-    for where, delay in delays:
-        if type(delay) is not int or delay < 0:
-            raise DataError(f"{where} must be a whole number of source words >= 0, got {delay!r}")
+def _check_delays(delays: Sequence[tuple[str, int]]) -> None:
+    """DataError at the first (where, delay) that is less than the one before."""
+    for (_, previous), (where, delay) in pairwise(delays):
         if delay < previous:
             raise DataError(f"{where} is {delay} after {previous}; delays never fall")
-        previous = delay
-
-
-def _check_elapsed(where: str, elapsed: object) -> None:
-    """DataError for elapsed times that are not numbers: nothing here uses them, but such a log is damaged."""
-    times = elapsed if isinstance(elapsed, list) else [] if elapsed is None else [elapsed]
-    for i, time in enumerate(times):
-        if isinstance(time, bool) or not isinstance(time, (int, float)) or time < 0:
-            raise DataError(f"{where}: elapsed[{i}] must be a number of milliseconds >= 0, got {repr(time)[:60]}")

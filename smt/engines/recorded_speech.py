@@ -33,20 +33,18 @@ class RecordedSpeech:
         """Compare the log with the whole data set: every recording there, of words with times."""
         for question in questions:
             if not question.word_times:
-                raise DataError(
-                    f"{self.path}:{self._first()}: the source is speech, its times are those of a recording, but "
-                    f"question {question.id} has no `word_times`: the second at which each of its words ends ({PAGE})"
-                )
+                line = self._recordings[0].line if self._recordings else 1
+                problem = f"the source is speech, but question {question.id} has no `word_times` ({PAGE})"
+                raise DataError(f"{self.path}:{line}: {problem}")
         logged = {recording.name for recording in self._recordings}
         named = [q.recording if q.recording in logged else stem(q.recording) for q in questions]
         names = list(dict.fromkeys(named))
         by_name = self._by_name(names)
         for question, name in zip(questions, named, strict=True):
             if name not in by_name:
-                logs = _few([str(recording.name) for recording in self._recordings if recording.name is not None])
-                raise DataError(
-                    f"{self.path}: the recording {name!r} of question {question.id} is missing; the log has {logs}"
-                )
+                logs = _few([str(recording.name) for recording in self._recordings])
+                problem = f"the recording {name!r} of question {question.id} is missing"
+                raise DataError(f"{self.path}: {problem}; the log has {logs}")
             self._of[question.id] = by_name[name]
         for name, recording in by_name.items():
             if name not in names:
@@ -65,13 +63,9 @@ class RecordedSpeech:
             elif (index := recording.name or 0) < len(names):
                 by_name[names[index]] = recording
             else:
-                raise DataError(
-                    f"{self.path}:{recording.line}: docid {index}, but the data set has {len(names)} recordings"
-                )
+                problem = f"docid {index}, but the data set has {len(names)} recordings"
+                raise DataError(f"{self.path}:{recording.line}: {problem}")
         return by_name
-
-    def _first(self) -> int:
-        return self._recordings[0].line if self._recordings else 1
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions; `check` must have seen the whole data set first."""
@@ -86,13 +80,12 @@ class RecordedSpeech:
         for wrote in self._of[question.id].wrote:
             read = bisect_right(question.word_times, wrote.seconds + MICROSECOND)
             current = max(sentence, sentence_of[read - 1] if read else 0)
-            if wrote.erase > (written if current == sentence else 0):
-                raise DataError(
-                    f"{self.path}:{wrote.line}: retracts {wrote.erase} words, some of them written before sentence "
-                    f"{current} of question {question.id} began; give its `source` as one text ({PAGE})"
-                )
-            written = (written if current == sentence else 0) - wrote.erase + bool(wrote.token)
-            sentence = current
+            written = written if current == sentence else 0
+            if wrote.erase > written:
+                problem = f"retracts {wrote.erase} words, some of them written before sentence {current} of question"
+                hint = f"{question.id} began; give its `source` as one text ({PAGE})"
+                raise DataError(f"{self.path}:{wrote.line}: {problem} {hint}")
+            written, sentence = written - wrote.erase + bool(wrote.token), current
             yield wrote.token, read, read == len(question.words), wrote.erase
 
     def fingerprint(self) -> str:

@@ -43,14 +43,17 @@ def units(path: Path, unit: str, named: Callable[[Key], str]) -> Iterator[Unit]:
         headers = " or ".join(" ".join(columns) for columns, of in HEADERS.items() if unit in of)
         got = " ".join(header)[:60]
         raise DataError(f"{path}:1: expected the tab-separated header {headers} (unit: {unit}), got {got!r}")
-    _check_last_line_ends(path)
+    last = b""
+    for chunk in chunks(path):
+        last = chunk[-1:] or last
+    if last != b"\n":
+        raise DataError(f"{path}: the last line has no line end; is the file cut off?")
     for key, group in groupby(_tsv_rows(path, rows, header), key=lambda row: row.key):
         members = list(group)
         silent = [row.line for row in members if row.token == ""]
         if silent and len(members) > 1:
-            raise DataError(
-                f"{path}:{silent[0]}: an empty token stands for nothing written, but {named(key)} has words"
-            )
+            problem = f"an empty token stands for nothing written, but {named(key)} has words"
+            raise DataError(f"{path}:{silent[0]}: {problem}")
         written = [] if silent else members
         at = (members[0].line, *(row.line for row in written))
         yield Unit(key, tuple(r.token for r in written), tuple(r.delay for r in written), at)
@@ -84,12 +87,3 @@ def _count(where: str, name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
     return int(text)
-
-
-def _check_last_line_ends(path: Path) -> None:
-    last = b""
-    for chunk in chunks(path):
-        last = chunk[-1:] or last
-    if last != b"\n":
-        count = sum(1 for _ in lines(path))
-        raise DataError(f"{path}:{count}: the last line has no line end; is the file cut off?")

@@ -21,18 +21,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, pairwise
-from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from msgspec import Meta, Struct
 
 from smt.policies.shown import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
-from sqa.files.records import numbered_lines
+from sqa.files.records import converted, numbered_lines
 
 GREATEST = 1e7  # s: four months
-Row = dict[str, Any]
-Rows = Iterable[tuple[str, int, Row]]  # "FILE:LINE", the line's number, its object
+Rows = Iterable[tuple[str, int, dict[str, Any]]]  # "FILE:LINE", the line's number, its object
+Whole = Annotated[int, Meta(ge=0)]
+Seconds = Annotated[float, Meta(ge=0, le=GREATEST)]
+Milliseconds = Annotated[float, Meta(ge=0, le=1000 * GREATEST)]
+SinceSegment = Annotated[float, Meta(ge=-1000 * GREATEST, le=1000 * GREATEST)]  # ms
 
 
 class TimedWord(NamedTuple):
@@ -100,22 +104,45 @@ class _Stream:
     shown: list[tuple[float, int, list[str], bool]] = field(default_factory=list)  # tokens, not yet words
 
 
+class Wav(Struct):
+    """What simulstream says of a recording."""
+
+    wav_name: str
+
+
+class Begins(Struct):
+    """The line that begins a recording."""
+
+    id: int | str
+    metadata: Wav
+
+
+class Output(Struct):
+    """A line of output."""
+
+    id: int | str
+    total_audio_processed: Seconds
+    generated_tokens: list[str]
+    deleted_tokens: list[str]
+
+
 def _simulstream(rows: Rows) -> Iterator[Recording]:
-    by_name: dict[str, _Stream] = {}  # by name
-    by_id: dict[object, _Stream] = {}  # by id; an id may come again, for another recording
+    by_name: dict[str, _Stream] = {}
+    by_id: dict[int | str, _Stream] = {}  # an id may come again, for another recording
     for where, number, row in rows:
         if "metadata" in row:
-            name = _wav(where, row["metadata"])
+            begins = converted(where, row, Begins)
+            name = stem(begins.metadata.wav_name)
             if name in by_name:
                 raise DataError(f"{where}: the recording {name!r} appears twice (line {by_name[name].line})")
-            by_name[name] = by_id[_id(where, row)] = _Stream(name, number)
+            by_name[name] = by_id[begins.id] = _Stream(name, number)
         elif "id" in row:
-            stream = by_id.get(_id(where, row))
-            if stream is None:
+            output = converted(where, row, Output)
+            if output.id not in by_id:
                 raise DataError(
-                    f'{where}: id {row["id"]!r:.40} has no line with "metadata" before; is the log cut off?'
+                    f'{where}: id {output.id!r:.40} has no line with "metadata" before; is the log cut off?'
                 )
-            _receive(where, number, row, stream)
+            _receive(where, number, output, by_id[output.id])
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
             raise DataError(f"{where}: expected simulstream's {keys}, got {_keys(row)}")
@@ -128,30 +155,16 @@ def _simulstream(rows: Rows) -> Iterator[Recording]:
         yield Recording(stream.name, stream.line, words_of(states))
 
 
-def _receive(where: str, number: int, row: Row, stream: _Stream) -> None:
+def _receive(where: str, number: int, output: Output, stream: _Stream) -> None:
     """A line of output."""
-    seconds = _seconds(where, "total_audio_processed", row.get("total_audio_processed"))
+    seconds, gone = output.total_audio_processed, output.deleted_tokens
     if seconds < stream.seconds:
         raise DataError(f"{where}: total_audio_processed is {seconds:g} after {stream.seconds:g}; time never goes back")
-    new, gone = (_texts(where, key, row.get(key)) for key in ("generated_tokens", "deleted_tokens"))
     kept = len(stream.tokens) - len(gone)
     if kept < 0 or stream.tokens[kept:] != gone:
         raise DataError(f"{where}: deleted_tokens {gone!r:.60} are not the last ones written")
-    stream.seconds, stream.tokens = seconds, [*stream.tokens[:kept], *new]
+    stream.seconds, stream.tokens = seconds, [*stream.tokens[:kept], *output.generated_tokens]
     stream.shown.append((seconds, number, stream.tokens, bool(gone)))
-
-
-def _id(where: str, row: Row) -> object:
-    if type(row.get("id")) not in (int, str):
-        raise DataError(f'{where}: expected a whole number or a text as "id", got {row.get("id")!r:.40}')
-    return row["id"]
-
-
-def _wav(where: str, metadata: object) -> str:
-    wav = metadata.get("wav_name") if isinstance(metadata, dict) else None
-    if not isinstance(wav, str) or not stem(wav):
-        raise DataError(f'{where}: expected "metadata" with a file as "wav_name", got {metadata!r:.60}')
-    return stem(wav)
 
 
 _BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")  # of SentencePiece: letters that it has no piece for
@@ -183,98 +196,106 @@ _BYTE_OF = _byte_letters()
 # ---------------------------------------------------------------------------------------------------- SimulStreaming
 
 
+class Said(Struct):
+    """A line of SimulStreaming."""
+
+    emission_time: Seconds
+    text: str = ""
+    status: Literal["COMPLETE", "INCOMPLETE"] | None = None
+
+
 def _simulstreaming(rows: Rows) -> Iterator[Recording]:
     states: list[Shown] = []
     text, previous = "", 0.0
     for where, number, row in rows:
-        seconds = _seconds(where, "emission_time", row.get("emission_time"))
-        if seconds < previous:
-            problem = f"emission_time is {seconds:g} after {previous:g}"
-            raise DataError(f"{where}: {problem}; time never goes back, one file for each recording")
         if wrong := misspelt(row, ("text", "status")):
             raise DataError(f"{where}: unknown key {wrong}")
-        added, status, previous = row.get("text", ""), row.get("status"), seconds
-        if not isinstance(added, str):
-            raise DataError(f'{where}: expected a text as "text", got {added!r:.40}')
-        if status not in (None, "COMPLETE", "INCOMPLETE"):
-            raise DataError(f'{where}: expected COMPLETE or INCOMPLETE as "status", got {status!r:.40}')
-        if status != "INCOMPLETE":
-            text += (
-                added if status is None else f" {added}"
-            )  # the translation's are whole words, with a blank or without
-            states.append(Shown(seconds, number, text.split()))
+        said = converted(where, row, Said)
+        if said.emission_time < previous:
+            problem = f"emission_time is {said.emission_time:g} after {previous:g}"
+            raise DataError(f"{where}: {problem}; time never goes back, one file for each recording")
+        previous = said.emission_time
+        if said.status != "INCOMPLETE":  # the translation's are whole words, with a blank or without
+            text += said.text if said.status is None else f" {said.text}"
+            states.append(Shown(said.emission_time, number, text.split()))
     yield Recording(None, 1, words_of(states))
 
 
 # -------------------------------------------------------------------------------------------- OmniSTEval, SimulEval
 
 
+class Segment(Struct):
+    """A line of OmniSTEval; without words it has no times."""
+
+    index: Whole
+    docid: Whole
+    segid: Whole
+    prediction: str
+    emission_cu: list[SinceSegment] = []
+    time_to_recording_end: Milliseconds | None = None
+
+
 def _omnisteval(rows: Rows) -> Iterator[Recording]:
     segments = []
     for position, (where, number, row) in enumerate(rows):
-        wrong = [key for key in ("index", "docid", "segid") if type(row.get(key)) is not int or row[key] < 0]
-        if wrong:
-            raise DataError(f'{where}: expected a whole number >= 0 as "{wrong[0]}", got {row.get(wrong[0])!r:.40}')
-        if row["index"] != position:
-            raise DataError(f"{where}: index {row['index']} where {position} is due; each segment once, in order")
-        tokens, times = _tokens(where, row, "emission_cu", least=-GREATEST)
-        end = row.get("time_to_recording_end")  # lacking where nothing was written
-        if tokens or end is not None:
-            end = _seconds(where, "time_to_recording_end", end, 1000)
-        segments.append((row["docid"], where, number, tokens, times, end))
-    due = 0
-    for document, group in groupby(segments, key=itemgetter(0)):
+        segment = converted(where, row, Segment)
+        if segment.index != position:
+            raise DataError(f"{where}: index {segment.index} where {position} is due; each segment once, in order")
+        words = _timed(where, number, segment.prediction, segment.emission_cu, "emission_cu")
+        if words and segment.time_to_recording_end is None:
+            raise DataError(f'{where}: expected a number of milliseconds as "time_to_recording_end"')
+        segments.append((segment, where, number, words))
+    for due, (document, group) in enumerate(groupby(segments, key=lambda member: member[0].docid)):
         members = list(group)
         if document != due:
             raise DataError(f"{members[0][1]}: docid {document} where {due} is due; each recording once, in order")
-        due += 1
         yield Recording(document, members[0][2], tuple(_of_document(members)))
 
 
-def _of_document(segments: Sequence[tuple[Any, ...]]) -> list[TimedWord]:
+def _of_document(members: Sequence[tuple[Segment, str, int, list[TimedWord]]]) -> list[TimedWord]:
     """The words of a recording's segments by their time, which counts from the first segment's start."""
     words: list[TimedWord] = []
-    first = segments[0][-1]
-    for _, where, number, tokens, times, end in segments:
-        if tokens and first is None:
+    first = members[0][0].time_to_recording_end
+    for segment, where, _, timed in members:
+        end = segment.time_to_recording_end
+        if timed and (first is None or end is None):
             problem = "the first segment of its recording has no words, and so no start"
             raise DataError(f"{where}: {problem}; give the log that was segmented instead of this one")
         words += (
-            TimedWord(max(0.0, round(first - end + time, 6)), token, 0, number)
-            for token, time in zip(tokens, times, strict=True)
+            word._replace(seconds=max(0.0, round((first - end) / 1000 + word.seconds, 6)))  # type: ignore[operator]
+            for word in timed
         )
     return sorted(words, key=lambda word: word.seconds)  # stable: of one moment, in the order of the segments
+
+
+class Spoken(Struct):
+    """A line of SimulEval's log of speech."""
+
+    source: Annotated[list[str], Meta(min_length=1)]  # the recording's file first
+    prediction: str
+    delays: list[Milliseconds]
 
 
 def _simuleval(rows: Rows) -> Iterator[Recording]:
     lines: dict[str, int] = {}
     for where, number, row in rows:
-        source = row.get("source")
-        if not isinstance(source, list) or not source or not isinstance(source[0], str) or not stem(source[0]):
-            raise DataError(f'{where}: expected a list as "source", the recording\'s file first, got {source!r:.60}')
-        name = stem(source[0])
+        spoken = converted(where, row, Spoken)
+        name = stem(spoken.source[0])
         if lines.setdefault(name, number) != number:
             raise DataError(f"{where}: the recording {name!r} appears twice (line {lines[name]})")
-        tokens, times = _tokens(where, row, "delays")
-        wrote = (
-            TimedWord(time, token, 0, number) for token, time in zip(tokens, times, strict=True) if token != "</s>"
-        )
-        yield Recording(name, number, tuple(wrote))
+        words = _timed(where, number, spoken.prediction, spoken.delays, "delays")
+        yield Recording(name, number, tuple(word for word in words if word.token != "</s>"))
 
 
-def _tokens(where: str, row: Row, key: str, least: float = 0.0) -> tuple[list[str], list[float]]:
-    """The words of "prediction" and their times, seconds, never falling."""
-    prediction, times = row.get("prediction"), row.get(key, [])
-    if not isinstance(prediction, str) or not isinstance(times, list):
-        raise DataError(f'{where}: expected a text "prediction" and a list "{key}", got {_keys(row)}')
+def _timed(where: str, number: int, prediction: str, times: Sequence[float], key: str) -> list[TimedWord]:
+    """The words of a prediction at their times, given in milliseconds, which never fall."""
     tokens = prediction.split()
     if len(tokens) != len(times):
         raise DataError(f"{where}: {len(tokens)} words but {len(times)} {key}; each word needs one, in milliseconds")
-    seconds = [_seconds(where, f"{key}[{i}]", time, 1000, least) for i, time in enumerate(times)]
-    for i, (previous, following) in enumerate(pairwise(seconds), 1):
+    for i, (previous, following) in enumerate(pairwise(times), 1):
         if following < previous:
-            raise DataError(f"{where}: {key}[{i}] is {times[i]:g} after {times[i - 1]:g}; time never goes back")
-    return tokens, seconds
+            raise DataError(f"{where}: {key}[{i}] is {following:g} after {previous:g}; time never goes back")
+    return [TimedWord(time / 1000, token, 0, number) for token, time in zip(tokens, times, strict=True)]
 
 
 # ----------------------------------------------------------------------------------------------------------- reading
@@ -320,23 +341,5 @@ def stem(file: str) -> str:
     return PurePosixPath(file.replace("\\", "/")).stem
 
 
-def _seconds(where: str, key: str, value: object, per_second: float = 1, least: float = 0.0) -> float:
-    unit, most = ("milliseconds", GREATEST * 1000) if per_second == 1000 else ("seconds", GREATEST)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not least * per_second <= float(value) <= most:
-        raise DataError(f"{where}: {key} must be a number of {unit}, {least:g} to {most:g}, got {_shown(value)}")
-    return float(value) / per_second
-
-
-def _texts(where: str, key: str, value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise DataError(f'{where}: expected a list of texts as "{key}", got {_shown(value)}')
-    return value
-
-
-def _shown(value: object) -> str:
-    return "nothing" if value is None else repr(value)[:40]
-
-
-def _keys(row: Row) -> str:
+def _keys(row: dict[str, Any]) -> str:
     return f"the keys {', '.join(row)[:80]}" if row else "an empty object"

@@ -54,10 +54,8 @@ def base_folder(base: str, download: bool = False, revision: str | None = None) 
     if path.suffix == ".gguf":
         raise ConfigError(f"model {base} not found: there is no such file")
     if not path.is_dir() and "/" not in base:
-        near = did_you_mean(base, PACKAGED)
-        raise ConfigError(
-            f"model {base} not found{near}: neither a packaged one ({', '.join(PACKAGED)}), a folder nor a .gguf file"
-        )
+        kinds = f"neither a packaged one ({', '.join(PACKAGED)}), a folder nor a .gguf file"
+        raise ConfigError(f"model {base} not found{did_you_mean(base, PACKAGED)}: {kinds}")
     return find_model(base, revision, download, WANTED)
 
 
@@ -66,10 +64,8 @@ def _packaged(base: str) -> Path:
     folder = cache_dir() / "lm" / f"{packaged.sha256[:16]}-{VERSION}"
     if (folder / "config.json").is_file():
         return folder
-    need(
-        packaged.package,
-        f"the language model {base} ({packaged.licence}; or give the folder or hub name of {packaged.hub})",
-    )
+    or_else = f"{packaged.licence}; or give the folder or hub name of {packaged.hub}"
+    need(packaged.package, f"the language model {base} ({or_else})")
     path = cache_dir() / "lm" / f"{base}.gguf"
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -108,10 +104,8 @@ def load_base(folder: Path, dtype: torch.dtype) -> Base:
     _, config = read_shape(folder)
     tokens = Tokens.load(folder, config.get("bos_token_id"))
     network = load_network(folder, dtype)
-    if tokens.size > network.shape.vocabulary:
-        raise DataError(
-            f"{folder}: its tokenizer has {tokens.size} pieces, the model {network.shape.vocabulary}; not of one model"
-        )
+    if tokens.size > (pieces := network.shape.vocabulary):
+        raise DataError(f"{folder}: its tokenizer has {tokens.size} pieces, the model {pieces}; not of one model")
     return Base(folder, network, tokens, load_fingerprint(folder))
 
 

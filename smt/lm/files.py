@@ -110,12 +110,9 @@ def _filled(shape: Shape, stored: Mapping[str, Tensor], gemma: bool, dtype: torc
     offset = 1.0 if gemma else 0.0  # Gemma stores what its norms add to 1
     _set(model.norm, "weight", stored["norm.weight"].float() + offset)
     for i, layer in enumerate(model.layers):
-        _fill_layer(
-            layer,
-            {k.removeprefix(f"layers.{i}."): v for k, v in stored.items() if k.startswith(f"layers.{i}.")},
-            offset,
-            dtype,
-        )
+        prefix = f"layers.{i}."
+        own = {name.removeprefix(prefix): value for name, value in stored.items() if name.startswith(prefix)}
+        _fill_layer(layer, own, offset, dtype)
     return model.eval()
 
 

@@ -7,8 +7,6 @@ the one that the transformers package makes of the same file cuts words wrongly.
 from __future__ import annotations
 
 import json
-import shutil
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,17 @@ from smt.lm.tokens import from_scores
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.core.paths import cache_dir
-from sqa.files.atomic import file_digest
+from sqa.files.atomic import atomic_folder, file_digest, held
 
 VERSION = 1  # raise when the same file would be unpacked otherwise
 MAGIC = b"GGUF"
 FAMILIES = {"gemma3": "gemma3_text", "llama": "llama"}  # GGUF's name of an architecture -> model_type
 GEMMA_LOCAL_BASE, GEMMA_FULL_EVERY = 10_000.0, 6  # constants of Gemma 3 that its GGUF files leave out
+_WHOLE = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+}
 _LAYER = {
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
@@ -54,15 +57,10 @@ def unpacked(path: Path) -> Path:
         if file.read(4) != MAGIC:
             raise DataError(f"{path}: not a GGUF file")
     folder = cache_dir() / "lm" / f"{file_digest(path)[:16]}-{VERSION}"
-    if not (folder / "config.json").is_file():
-        draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
-        draft.mkdir(parents=True)
-        try:
-            _unpack(path, draft)
-            if not folder.exists():
-                draft.replace(folder)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+    with held(folder.parent):
+        if not (folder / "config.json").is_file():
+            with atomic_folder(folder) as partial:
+                _unpack(path, partial)
     return folder
 
 
@@ -146,13 +144,8 @@ def _tensors(reader: Any, config: Mapping[str, Any]) -> dict[str, Tensor]:
 
 def _name(name: str, gemma: bool) -> str | None:
     """Hugging Face's name of a GGUF tensor; None for one that is not needed (tables of rotary positions)."""
-    whole = {
-        "token_embd.weight": "model.embed_tokens.weight",
-        "output_norm.weight": "model.norm.weight",
-        "output.weight": "lm_head.weight",
-    }
-    if name in whole:
-        return whole[name]
+    if name in _WHOLE:
+        return _WHOLE[name]
     if not name.startswith("blk."):
         return None
     _, layer, part, kind = name.split(".")

@@ -43,9 +43,7 @@ class LmWriter:
     rows: Tensor | Matrix8  # (V, D) their rows of the output layer
     rules: Rules  # over places in `pieces`
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
-    ahead: bool = (
-        False  # the source looks at itself in both directions, so it is read completely before a word is written
-    )
+    ahead: bool = False  # the source looks at itself in both directions: it is read completely before a word is written
     bonus: Bonus | None = None  # on translations of what was read
     glosses: Glosses | None = None  # beside rare source words
 
@@ -166,9 +164,7 @@ class LmStepper:
             self.pieces += pieces
             if not whole:
                 self.encode(torch.tensor([pieces]))
-        if (
-            whole and len(self.pieces) > length
-        ):  # new words change the states of earlier ones; or a beam, which reads as a batch
+        if whole and len(self.pieces) > length:  # new words change earlier states; or a beam, which reads as a batch
             self.read_cache = []
             self.encode(torch.tensor([self.pieces]))
 

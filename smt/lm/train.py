@@ -34,7 +34,7 @@ from smt.statistical.lexicon import model_folder as packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import load_arrays, save_arrays, weigh
-from smt.training.evaluate import translated_lines
+from smt.training.evaluate import corpus_bleu
 from smt.training.identity import CORPUS, clear, take
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from smt.training.steps import run_steps
@@ -253,17 +253,11 @@ def begin_with(training: LmTraining, start: str, base: Base) -> None:
 
 def development_bleu(writer: LmWriter, config: LmConfig) -> float:
     """BLEU of full input on the first sentences of the development part."""
-    import sacrebleu
-
     from sqa.data.texts import load_parallel
 
-    rows = [
-        row[:2]
-        for row in islice(load_parallel(config.corpus.pair, config.development), config.train.evaluate_sentences)
-    ]
-    sources, references = zip(*((t, s) if config.reverse else (s, t) for s, t in rows), strict=True)
-    hypotheses = translated_lines(writer, sources, Schedule(FULL))
-    return sacrebleu.corpus_bleu(hypotheses, [list(references)]).score
+    rows = islice(load_parallel(config.corpus.pair, config.development), config.train.evaluate_sentences)
+    pairs = [(row[1], row[0]) if config.reverse else (row[0], row[1]) for row in rows]
+    return corpus_bleu(writer, pairs, Schedule(FULL))
 
 
 def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None = None) -> None:

@@ -6,6 +6,7 @@ see the same pieces.
 
 from __future__ import annotations
 
+import io
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -22,21 +23,7 @@ WORD_START = "\u2581"
 CACHE = 500_000  # words whose pieces are remembered
 
 # Typographic variants that the corpora mix freely; one spelling each keeps the vocabulary small.
-_PUNCTUATION = str.maketrans(
-    {
-        "’": "'",
-        "‘": "'",
-        "“": '"',
-        "”": '"',
-        "„": '"',
-        "«": '"',
-        "»": '"',
-        "–": "-",
-        "—": "-",
-        "…": "...",
-        "\u00a0": " ",
-    }
-)
+_PUNCTUATION = str.maketrans("’‘“”„«»–—\u00a0", '\'\'"""""-- ') | {ord("…"): "..."}
 
 
 def normalise(text: str) -> str:
@@ -92,8 +79,6 @@ class Vocabulary:
 
         More of them than the lines have, or fewer than their letters: ConfigError; no line: DataError.
         """
-        import io
-
         import sentencepiece
 
         model = io.BytesIO()
@@ -137,6 +122,4 @@ def _untrainable(size: int, message: str) -> ConfigError | DataError:
         return ConfigError(f"corpus.vocabulary_size: at most {most[1]} for these pairs, got {size}")
     if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
         return ConfigError(f"corpus.vocabulary_size: at least {least[1]} for the letters of these pairs, got {size}")
-    if "sentences_.empty()" in message or "all_chars_count" in message:
-        return DataError("no vocabulary can be learnt: no pair with a word in it is left")
-    return DataError(f"no vocabulary of {size} pieces can be learnt: {message.splitlines()[0]}")
+    return DataError(f"no vocabulary can be learnt, is any pair with a word left? ({message.splitlines()[0]})")

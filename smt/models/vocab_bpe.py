@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
+from xml.sax import saxutils
 
 import numpy as np
 import sentencepiece
@@ -29,17 +30,8 @@ SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.voca
 Bpe = Literal["subword-nmt", "sentencepiece", "none"]
 GOES_ON = "@@"
 
-# What a Moses tokeniser writes for characters that mean something to Moses; "&amp;" must be undone last.
-_ESCAPES = {
-    "&#124;": "|",
-    "&lt;": "<",
-    "&gt;": ">",
-    "&apos;": "'",
-    "&quot;": '"',
-    "&#91;": "[",
-    "&#93;": "]",
-    "&amp;": "&",
-}
+# What a Moses tokeniser writes for characters that mean something to Moses, beside XML's.
+_ESCAPES = {"&#124;": "|", "&apos;": "'", "&quot;": '"', "&#91;": "[", "&#93;": "]"}
 _CLOSING = frozenset(",.;:!?%)]}»”’…")  # marks that belong to the word before them
 _OPENING = frozenset("([{¿¡«„“‘$£€#")  # marks that belong to the word after them
 _HYPHEN = "@-@"  # Moses for a hyphen inside a word
@@ -47,9 +39,7 @@ _HYPHEN = "@-@"  # Moses for a hyphen inside a word
 
 def unescape(text: str) -> str:
     """Moses' escapes and split hyphens as plain characters."""
-    for escape, plain in _ESCAPES.items():
-        text = text.replace(escape, plain)
-    return text.replace(_HYPHEN, "-")
+    return saxutils.unescape(text, _ESCAPES).replace(_HYPHEN, "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +58,8 @@ class Cutting:
 
     def cutter(self) -> Callable[[str], list[str]]:
         """A function from a word to its pieces.  ConfigError names the package that is missing."""
-        cut = {"subword-nmt": self._subword_nmt, "sentencepiece": self._sentencepiece, "none": self._whole}[self.bpe]()
+        makers = {"subword-nmt": self._subword_nmt, "sentencepiece": self._sentencepiece}
+        cut = makers[self.bpe]() if self.bpe in makers else (lambda word: [word])
         if not self.moses:
             return cut
         try:
@@ -77,9 +68,6 @@ class Cutting:
             raise lacking(error, "a Moses tokeniser") from error
         tokenise = MosesTokenizer(lang=self.moses).tokenize
         return lambda word: [piece for token in tokenise(word) for piece in cut(token)]
-
-    def _whole(self) -> Callable[[str], list[str]]:
-        return lambda word: [word]
 
     def _sentencepiece(self) -> Callable[[str], list[str]]:
         try:
@@ -172,9 +160,7 @@ class BpeVocabulary:
                 raise DataError(f"format {content['format']}, not {FORMAT}")
             cutting = Cutting(content["bpe"], base64.b64decode(content["codes"]), content["moses"])
             return cls(content["source"] or content["target"], content["target"], cutting)
-        except (ConfigError, DataError) as error:
-            raise DataError(f"{path}: {error}") from error
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ConfigError, DataError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: not a vocabulary of this program ({error!r})") from error
 
     def _word(self, word: str) -> tuple[int, ...]:

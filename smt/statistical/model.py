@@ -51,10 +51,7 @@ def read_model(folder: Path) -> dict[str, Any]:
         Decoding(**config["decoding"])
         files, _ = dict(config["files"]), dict(config["forms"])
     except FileNotFoundError as error:
-        raise ConfigError(
-            f"model: {folder} has no config.json; bundled are pbmt-es-en and pbmt-pl-en, "
-            "`sqa train smt configs/pbmt_es_en.yaml` makes another"
-        ) from error
+        raise ConfigError(f"model: {folder} has no config.json; bundled are pbmt-es-en and pbmt-pl-en") from error
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: not a phrase-based model's configuration ({error!r})") from error
     for name, digest_ in files.items():

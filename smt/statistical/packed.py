@@ -28,7 +28,7 @@ from smt.statistical.model import LANGUAGE, TABLE, Decoding, write_model
 from smt.statistical.phrase_table import LEXICON, history_counts, write_language_weights, write_rows
 from sqa.core.errors import BelowOne, Count, DataError, Whole, checked
 from sqa.core.paths import cache_dir
-from sqa.files.atomic import atomic_folder, joined_digest, write_text
+from sqa.files.atomic import atomic_folder, held, joined_digest, write_text
 from sqa.files.records import lines, parse_json
 
 VERSION = 1  # raise when the same packed files would give other files of the decoder
@@ -107,13 +107,13 @@ def pack(model: Path, folder: Path, config: PackingConfig) -> None:
     whole = parse_json((model / CONFIG).read_bytes())
     order, _, _, *weights = (model / f"{LANGUAGE}.weights").read_text(encoding="utf-8").split()
     settings = {
-        "format": VERSION, "weights": whole["weights"], "decoding": whole["decoding"],
+        "format": VERSION,
+        "weights": whole["weights"],
+        "decoding": whole["decoding"],
         "language": {"order": int(order), "weights": [float(weight) for weight in weights]},
-        "aligner": {
-            name: (model / f"{TABLE}_{name}.params").read_text(encoding="utf-8") for name in _DIRECTIONS
-        },
+        "aligner": {name: (model / f"{TABLE}_{name}.params").read_text(encoding="utf-8") for name in _DIRECTIONS},
         "about": {**whole["about"], "packing": asdict(config)},
-    }  # fmt: skip
+    }
     write_text(folder / CONFIG, json.dumps(settings, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -162,10 +162,10 @@ def unpacked(folder: Path) -> Path:
     """The decoder's folder of a packed one, in the user's cache; made the first time."""
     digest = joined_digest(folder / name for name in (CONFIG, PHRASES, NGRAMS))
     whole = cache_dir() / "pbmt" / f"{digest[:32]}-{VERSION}"
-    if not (whole / CONFIG).is_file():
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_folder(whole) as partial:
-            unpack(folder, partial)
+    with held(whole.parent):  # a second process waits for what the first unpacks
+        if not (whole / CONFIG).is_file():
+            with atomic_folder(whole) as partial:
+                unpack(folder, partial)
     return whole
 
 
@@ -214,12 +214,8 @@ def usual_forms(phrases: Sequence[Phrase]) -> dict[str, str]:
 
 def write_small_files(folder: Path) -> None:
     """The settings that the decoder wants beside a phrase table."""
-    for name, text in (
-        ("lambda", "0.7 0.7"),
-        ("srcsegmlentable", "Uniform"),
-        ("trgcutstable", "0.999"),
-        ("trgsegmlentable", "Geometric"),
-    ):
+    texts = {"lambda": "0.7 0.7", "srcsegmlentable": "Uniform", "trgcutstable": "0.999", "trgsegmlentable": "Geometric"}
+    for name, text in texts.items():
         write_text(folder / f"{TABLE}.{name}", text)
 
 

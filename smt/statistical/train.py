@@ -136,10 +136,8 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
         model.print(str(prefix))
         model.clear()
         prune_lexicon(prefix.with_suffix(".fa_lexnd"), config.phrases.least)
-        for ending in (".src", ".trg", ".srctrgc"):
-            prefix.with_suffix(ending).write_text(
-                ""
-            )  # the decoder wants these copies of the text and does not read them
+        for ending in (".src", ".trg", ".srctrgc"):  # copies of the text that the decoder wants and does not read
+            prefix.with_suffix(ending).write_text("")
 
 
 def make_phrases(config: PbmtConfig, folder: Path) -> None:

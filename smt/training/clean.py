@@ -37,9 +37,7 @@ class CleanConfig:
 
     min_words: Count = 2  # words, either side; shorter lines come from the lexicons instead
     max_words: int = 80  # words, either side
-    max_ratio: Annotated[float, Bound(1)] = (
-        2.0  # longer side over shorter side, after adding `ratio_slack` words to both
-    )
+    max_ratio: Annotated[float, Bound(1)] = 2.0  # longer side over shorter side, each with `ratio_slack` words more
     ratio_slack: Whole = 3  # words
     min_letters: Share = 0.7  # share of letters and blanks among the characters
     language: bool = False  # drop a pair one side of which is not in its language (smt/training/language.py)

@@ -11,16 +11,7 @@ from smt.models.transformer import ModelConfig, default_lexicon
 from smt.policies.waitk import FULL, parse_k
 from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
-from sqa.core.errors import (
-    BelowOne,
-    Bound,
-    ConfigError,
-    Count,
-    NotNegative,
-    Positive,
-    Whole,
-    checked,
-)
+from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Positive, Whole, checked
 from sqa.run.config import folder_name
 
 PAIRS = ("es-en", "pl-en")  # that the project has text for
@@ -49,10 +40,8 @@ class CorpusConfig:
 
     def problems(self) -> list[str]:
         """Beside the bounds."""
-        weights = self.weights.items()
-        wrong = [
-            f"weights.{name}: must be >= 0, got {weight}" for name, weight in weights if not 0 <= weight < math.inf
-        ]
+        unusable = {name: weight for name, weight in self.weights.items() if not 0 <= weight < math.inf}
+        wrong = [f"weights.{name}: must be >= 0, got {weight}" for name, weight in unusable.items()]
         if self.train is None and self.pair not in PAIRS:
             pairs = " or ".join(map(repr, PAIRS))
             wrong.append(f"corpus.pair: expected {pairs}, or your own pairs (`train: pairs.tsv`), got {self.pair!r}")
@@ -60,11 +49,10 @@ class CorpusConfig:
             wrong.append(f"corpus.pair: expected two languages, as 'fr-en', got {self.pair!r}")
         if self.train is None and self.development is not None:
             wrong.append("corpus.development: is of your own pairs; name them too: `train: pairs.tsv`")
-        if self.train is not None and (self.back_translation != "none" or self.clean.language):
-            key = (
-                "back_translation: must be none" if self.back_translation != "none" else "clean.language: must be false"
-            )
-            wrong.append(f"corpus.{key} with your own pairs")
+        if self.train is not None and self.back_translation != "none":
+            wrong.append("corpus.back_translation: must be none with your own pairs")
+        if self.train is not None and self.clean.language:
+            wrong.append("corpus.clean.language: must be false with your own pairs")
         return wrong
 
 
@@ -128,9 +116,7 @@ class SmtConfig:
         if self.data is not None and folder_name(self.data):
             raise ConfigError(folder_name(self.data, "data"))
         if self.model.vocabulary != self.corpus.vocabulary_size:
-            raise ConfigError(
-                f"model.vocabulary: must equal corpus.vocabulary_size {self.corpus.vocabulary_size}, "
-                f"got {self.model.vocabulary}"
-            )
+            expected = f"must equal corpus.vocabulary_size {self.corpus.vocabulary_size}"
+            raise ConfigError(f"model.vocabulary: {expected}, got {self.model.vocabulary}")
         if self.model.encoder == "bidirectional" and any(parse_k(k) != FULL for k in self.train.k):
             raise ConfigError("train.k: a bidirectional encoder reads ahead, so only 'full' is possible")

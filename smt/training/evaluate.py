@@ -17,28 +17,25 @@ if TYPE_CHECKING:
     from smt.training.config import SmtConfig
 
 
-def translated_lines(writer: Writer, lines: Sequence[str], schedule: Schedule) -> list[str]:
-    """One translation per line, as text."""
-    written = decode_batch(writer, [line.split() for line in lines], schedule)
-    return [" ".join(word.token for word in words) for words in written]
+def corpus_bleu(writer: Writer, pairs: Sequence[tuple[str, str]], schedule: Schedule) -> float:
+    """BLEU, 0 to 100, of the greedy translations of (source, reference) lines."""
+    import sacrebleu
+
+    written = decode_batch(writer, [source.split() for source, _ in pairs], schedule)
+    hypotheses = [" ".join(word.token for word in words) for words in written]
+    return sacrebleu.corpus_bleu(hypotheses, [[reference for _, reference in pairs]]).score
 
 
 def bleu_by_k(
     model: Transformer, vocabulary: Vocabulary, config: SmtConfig, ks: Sequence[int | str]
 ) -> dict[str, float]:
     """Corpus BLEU per k on the first sentences of the development part."""
-    import sacrebleu
-
     from smt.training.prepare import development_pairs
 
     training = model.training
     model.eval()
-    pairs = development_pairs(config.corpus, config.development)
-    rows = list(islice(pairs, config.train.evaluate_sentences))
-    sources, references = [row[0] for row in rows], [row[1] for row in rows]
-    scores, writer = {}, TransformerWriter(model, vocabulary)
-    for k in ks:
-        hypotheses = translated_lines(writer, sources, Schedule(parse_k(k), config.train.emission_rate))
-        scores[str(k)] = sacrebleu.corpus_bleu(hypotheses, [references]).score
+    rows = islice(development_pairs(config.corpus, config.development), config.train.evaluate_sentences)
+    pairs, writer, rate = [row[:2] for row in rows], TransformerWriter(model, vocabulary), config.train.emission_rate
+    scores = {str(k): corpus_bleu(writer, pairs, Schedule(parse_k(k), rate)) for k in ks}
     model.train(training)
     return scores

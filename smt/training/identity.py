@@ -41,10 +41,8 @@ def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ON
     file = folder / FILE
     if not file.exists():
         if Checkpoints(folder).complete():
-            print(
-                f"sqa: {folder}: no {FILE} says what its checkpoints were trained with; taken up as they are",
-                file=sys.stderr,
-            )
+            problem = f"no {FILE} says what its checkpoints were trained with; taken up as they are"
+            print(f"sqa: {folder}: {problem}", file=sys.stderr)
         return []
     try:
         stored = _filled(once, parse_json(file.read_bytes()))

@@ -60,20 +60,18 @@ def lexicon_pairs(pair: str) -> Iterator[Pair]:
 
 def training_pairs(config: CorpusConfig) -> Iterator[Pair]:
     """The parallel text of a config: its own file, or the project's of its pair."""
-    from sqa.data.texts import load_own_pairs, load_parallel
-
-    if config.train is not None:
-        return load_own_pairs(Path(config.train), config.pair)
-    return load_parallel(config.pair, "train")
+    return _pairs(config.train, config.pair, "train")
 
 
 def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
     """The pairs that measure BLEU: the config's own file, or a part of the project's."""
+    return _pairs(config.development, config.pair, part)
+
+
+def _pairs(own: str | None, pair: str, part: str) -> Iterator[Pair]:
     from sqa.data.texts import load_own_pairs, load_parallel
 
-    if config.development is not None:
-        return load_own_pairs(Path(config.development), config.pair)
-    return load_parallel(config.pair, part)
+    return load_parallel(pair, part) if own is None else load_own_pairs(Path(own), pair)
 
 
 def held_out(config: CorpusConfig) -> Iterator[str]:
@@ -132,23 +130,17 @@ def _texts(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> l
         return tossup_sentences()
     if entry.texts == "made" and (unknown := set(entry.of) - earlier.keys()):
         raise ConfigError(f"made.of: {', '.join(sorted(unknown))} is not among the entries before {entry.corpus}")
-    rows = (
-        load_parallel(pair, "train")
-        if entry.texts == "parallel"
-        else (row for rows in earlier.values() for row in rows)
-    )
+    made = (row for rows in earlier.values() for row in rows)
+    rows = load_parallel(pair, "train") if entry.texts == "parallel" else made
     return [source for source, _, corpus in rows if not entry.of or corpus in entry.of]
 
 
 def _apertium(lines: list[str], mode: str) -> list[str]:
+    command, text = ["apertium", "-u", mode], "\n".join(lines) + "\n"
     try:
-        done = subprocess.run(
-            ["apertium", "-u", mode], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise DataError(
-            f"apertium -u {mode}: {error}; install apertium-eng-spa or set back_translation: none"
-        ) from error
+        raise DataError(f"apertium -u {mode}: {error}; install apertium-eng-spa") from error
     return done.stdout.split("\n")[:-1]
 
 
@@ -233,10 +225,8 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     np.save(folder / "lexicon_ids.npy", ids)
     np.save(folder / "lexicon_probabilities.npy", probabilities)
     wanted = json.dumps(asdict(config), sort_keys=True)
-    write_text(
-        folder / "prepared.json",
-        json.dumps({"config": wanted, "corpora": counts, "pairs": len(packed), **_files(config)}, indent=1) + "\n",
-    )
+    done = {"config": wanted, "corpora": counts, "pairs": len(packed), **_files(config)}
+    write_text(folder / "prepared.json", json.dumps(done, indent=1) + "\n")
 
 
 def clean_only(config: CorpusConfig, folder: Path) -> Report:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,22 +16,9 @@ from sqa.training.trainer import Trainer
 WINDOW = 100  # steps whose mean loss is shown
 
 
-class Steps(Protocol):
-    """The keys of a config that say how many steps."""
-
-    @property
-    def steps(self) -> int: ...
-
-    @property
-    def checkpoint_every(self) -> int: ...
-
-    @property
-    def evaluate_every(self) -> int: ...
-
-
 def run_steps(
     trainer: Trainer,
-    config: Steps,
+    config: Any,
     folder: Path,
     rate: Callable[[int], float],
     step: Callable[[int], tuple[float, int]],
@@ -40,6 +27,7 @@ def run_steps(
 ) -> bool:
     """Train to the last step with a progress bar, checkpoints, BLEU and log lines.
 
+    `config` says how many there are: `steps`, `checkpoint_every`, `evaluate_every` (0 = never).
     `step` takes the number of a step (from 0) and gives its mean loss and the pieces this is of.  A file at `stop` ends
     the training after the current step, with a checkpoint; returns whether the last step was reached.
     """

@@ -64,14 +64,8 @@ def parse_sweep(text: str) -> tuple[int | str, ...]:
     if key != "k" or not values:
         raise ConfigError(f"--sweep: expected k=VALUE,VALUE,..., got {text!r}")
     ks = tuple(int(value) if value.isascii() and value.isdigit() else value for value in values.split(","))
-    for k in ks:
-        if k != MULTI:
-            try:
-                parse_k(k)
-            except ConfigError:
-                raise ConfigError(f"--sweep k: must be >= 1, 'full' or '{MULTI}', got {k!r}") from None
-    if len(set(ks)) < len(ks):
-        raise ConfigError(f"--sweep k: each value once, got {values}")
+    if any(k != MULTI and k != "full" and not (isinstance(k, int) and k >= 1) for k in ks) or len({*ks}) < len(ks):
+        raise ConfigError(f"--sweep k: numbers >= 1, 'full' or '{MULTI}', each once, expected, got {values}")
     return ks
 
 

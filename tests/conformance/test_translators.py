@@ -61,7 +61,7 @@ def recorded(folder):
     for i, sentence in enumerate(sentences):
         rows += [f"{i}\t{word.upper()}\t{min(j + 2, len(sentence))}" for j, word in enumerate(sentence)]
     (folder / "log.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return {"file": str(folder / "log.tsv"), "format": "tsv"}
+    return {"file": str(folder / "log.tsv")}
 
 
 def agent(folder):

@@ -33,27 +33,15 @@ SHOWN = [
 @pytest.mark.parametrize(("config", "question", "expected"), SHOWN)
 def test_when_words_appear(config, question, expected):
     assert emissions(config, question) == [expected]
-    assert len({build(each).fingerprint() for each in (FixedConfig(), DIAGONAL, SOURCE)}) == 3
 
 
-def test_a_file_of_sentences(tmp_path):
+def test_files(tmp_path):
     path = tmp_path / "out.txt"
+    config = FixedConfig(str(path))
+    refused(DataError, "no such file", build, config)
     path.write_text("x y\n\nz\nw\n", encoding="utf-8")
-    [first, second] = emissions(FixedConfig(str(path)), EVEN, UNEVEN)
-    assert [token for _, token, _, _ in first] == ["x", "y"] and [token for _, token, _, _ in second] == ["z", "w"]
-
-
-def test_a_file_with_a_line_too_few(tmp_path):
-    path = tmp_path / "out.txt"
+    assert [[token for _, token, *_ in row] for row in emissions(config, EVEN, UNEVEN)] == [["x", "y"], ["z", "w"]]
     path.write_text("x\ny\nz\n", encoding="utf-8")
-    refused(DataError, "3 lines, expected 4", emissions, FixedConfig(str(path)), EVEN, UNEVEN)
-
-
-def test_a_file_that_is_not_utf8(tmp_path):
-    path = tmp_path / "out.txt"
+    refused(DataError, "3 lines, expected 4", emissions, config, EVEN, UNEVEN)
     path.write_bytes("señal\n".encode("latin-1"))
-    refused(DataError, "not UTF-8", build, FixedConfig(str(path)))
-
-
-def test_a_missing_file():
-    refused(DataError, "no such file", build, FixedConfig("nowhere.txt"))
+    refused(DataError, "not UTF-8", build, config)

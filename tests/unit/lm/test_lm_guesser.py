@@ -135,36 +135,6 @@ def test_prefixes_are_guessed_as_texts_are_and_replies_are_kept(guesser_of):
     assert resumed.estimate([[" ".join(TEXT)]]).requests == 0
 
 
-def test_a_run_that_needs_more_than_it_may_ask_does_not_start(guesser_of):
-    refused(ConfigError, "max_requests: 5 more are needed here", guesses_per_word, guesser_of(max_requests=4), TEXT, 5)
-
-
-def test_weights_change_guesses_without_asking_again(guesser_of):
-    first = guesser_of()
-    first.guess([" ".join(TEXT)], 3)
-    second = guesser_of(weights=Weights(0.0, 1.0, 0.0, -50.0), max_requests=1)
-    [found] = second.guess([" ".join(TEXT)], 3)
-    assert second.chat.chat.budget.spent == 0 and second.fingerprint() != first.fingerprint()
-    candidates = {one.page: one.likelihood for one in second.chat.chat.candidates(" ".join(TEXT))}
-    odds = {page: math.exp(value) for page, value in candidates.items()}
-    assert found == [
-        Guess(page, pytest.approx(odds[page] / sum(odds.values()), rel=1e-5))
-        for page in sorted(odds, key=odds.__getitem__, reverse=True)
-    ]
-
-
-def test_a_prompt_is_read_as_from_the_start_whatever_was_read_before_it(folder):
-    """Longer than the last one, its beginning, another after one portion, the same, none in common."""
-    from guessers.llm.memory import Reader, load
-
-    base, titles = load(str(folder), "float32"), ["House", "Dog"]
-    kept = Reader(base, titles)
-    dog, house = ["the big", " dog"], ["the big", " house", " is"]
-    for portions in (dog, [*dog, " is", " a"], dog[:1], house, house, ["Spanish"]):
-        likelihoods = kept.likelihoods(portions, " of", titles)
-        assert likelihoods == pytest.approx(Reader(base, titles).likelihoods(portions, " of", titles), abs=1e-4)
-
-
 def test_other_questions_portions_models_and_solved_questions_are_other_replies(guesser_of):
     changes = ({}, {"every": 3}, {"candidates": 2}, {"answers": "free"}, {"prompt": "Question: {text}\nAnswer:"})
     others = [guesser_of(**change) for change in changes]
@@ -195,26 +165,19 @@ def test_the_fit_finds_the_weights_that_made_the_data() -> None:
     refused(DataError, "nothing to fit", fitted, [Step(0, np.ones((2, 3)), np.zeros(2, bool))])
 
 
-def test_steps_of_questions(guesser_of) -> None:
-    words = " ".join(TEXT)
-    question = Question("1", "own", "en", (tuple(TEXT),), (words,), "Dog")
-    steps = steps_of(guesser_of(), [question])
-    assert len(steps) == 4 and all(step.features.shape[1] == 3 and step.right.sum() == 1 for step in steps)
-
-
-def test_a_reply_of_one_title() -> None:
+def test_a_reply_of_one_title_and_the_steps_of_questions(guesser_of) -> None:
     titles = Titles(["Lima", "Peru"])
     assert parse_title(" Peru\n\nQuestion: it", titles).guesses == (Guess("Peru", 1.0),)
     assert parse_title("Cusco", titles) == ((), 1, "")
     assert parse_title("  \n", None).problem == "no title on its first line"
+    steps = steps_of(guesser_of(), [Question("1", "own", "en", (tuple(TEXT),), (" ".join(TEXT),), "Dog")])
+    assert len(steps) == 4 and all(step.features.shape[1] == 3 and step.right.sum() == 1 for step in steps)
 
 
-@pytest.mark.parametrize("keys", [{"candidates": 0}, {"max_tokens": 601}], ids=["candidates", "max_tokens"])
-def test_odd_configs_are_refused(keys) -> None:
-    refused(ConfigError, f"{next(iter(keys))}: ", BaseConfig, **keys)
+def test_what_is_refused(guesser_of) -> None:
+    refused(ConfigError, "max_requests: 5 more are needed", guesses_per_word, guesser_of(max_requests=4), TEXT, 5)
+    refused(ConfigError, "candidates: ", BaseConfig, candidates=0)
+    refused(ConfigError, "max_tokens: ", BaseConfig, max_tokens=601)
     refused(ConfigError, "weights: expected four numbers, got", Weights, math.nan, 1, 1, 1)
-
-
-def test_a_base_model_that_is_not_there() -> None:
     refused(ConfigError, "did you mean 'gemma3-270m'", BaseChat, BaseConfig(base="gemma3-270"), Budget(1), PROMPT, 5)
     refused(ConfigError, "reply: base writes its own", LlmConfig, base=BaseConfig(), reply="title")

@@ -11,7 +11,7 @@ import pytest
 from refusals import refused
 
 from smt.training import made
-from smt.training.config import CorpusConfig, SmtConfig
+from smt.training.config import SmtConfig
 from smt.training.made import MadeConfig, made_pairs, translated
 from smt.training.prepare import _texts
 from sqa.core.errors import ConfigError
@@ -32,14 +32,9 @@ def test_the_made_side_is_the_one_asked_for() -> None:
     spoken = translated(ECHO, TEXTS)
     assert list(made_pairs(BACK, TEXTS)) == [(s, t, "round-trip") for s, t in zip(spoken, TEXTS, strict=True)]
     distilled = MadeConfig("distilled", "parallel", "target", ECHO, every=3)
-    assert list(made_pairs(distilled, TEXTS)) == [(TEXTS[i], spoken[i], "distilled") for i in (0, 3, 6)]
-
-
-def test_texts_of_odd_length_are_left_out() -> None:
-    config = replace(BACK, shortest=3, longest=4)
-    assert [pair[1] for pair in made_pairs(config, ["one two", "one two three", "a b c d", "a b c d e"])] == [
-        "one two three",
-        "a b c d",
+    texts = ["too short", *TEXTS, "one of five or more words"]  # of other lengths than 4 and 5
+    assert list(made_pairs(replace(distilled, shortest=4, longest=5), texts)) == [
+        (TEXTS[i], spoken[i], "distilled") for i in (0, 3, 6)
     ]
 
 
@@ -51,11 +46,7 @@ def test_a_killed_making_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(json.dumps(["kept", "kept"]) + "\n" + lines[1] + lines[2][:9], encoding="utf-8")
     assert translated(ECHO, TEXTS) == ["kept", "kept", *whole[2:]]
     assert file.read_text(encoding="utf-8").splitlines(keepends=True)[1:] == lines[1:]
-
-
-def test_another_translator_is_not_answered_from_the_cache() -> None:
-    translated(ECHO, TEXTS)
-    translated({**ECHO, "k": 2}, TEXTS)
+    translated({**ECHO, "k": 2}, TEXTS)  # another translator is not answered from there
     assert len(list((cache_dir() / "made").iterdir())) == 2
 
 
@@ -75,10 +66,6 @@ def test_what_earlier_entries_made_can_be_the_text() -> None:
     entry = MadeConfig("distilled", "made", "target", ECHO, of=("round-trip",))
     assert _texts(entry, "es-en", {"round-trip": [("s", "t", "round-trip")], "x": [("u", "v", "x")]}) == ["s"]
     refused(ConfigError, "round-trip is not among the entries before distilled", _texts, entry, "es-en", {})
-
-
-def test_a_config_without_made_pairs_has_none() -> None:
-    assert CorpusConfig("es-en").made == ()
 
 
 def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -> None:

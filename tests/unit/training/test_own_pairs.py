@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,10 @@ import pytest
 import yaml
 from refusals import refused
 
-from smt.models import transformer
 from smt.models.vocab import Vocabulary
 from smt.models.waitk_translator import WaitKConfig, build
 from smt.train import main
-from smt.training.config import CorpusConfig, SmtConfig
+from smt.training.config import SmtConfig
 from smt.training.prepare import is_prepared, prepare
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
@@ -54,12 +53,6 @@ def config(folder: Path, **corpus: object) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("installed", "width"), [(True, 24), (False, 0)])
-def test_there_is_a_lexicon_where_the_aligner_is(monkeypatch: pytest.MonkeyPatch, installed: bool, width: int) -> None:
-    monkeypatch.setattr(transformer, "find_spec", lambda name: installed and name == "eflomal")
-    assert (CorpusConfig("es-en").lexicon_width, transformer.ModelConfig().lexicon_width) == (width, width)
-
-
 def test_a_translator_of_ones_own_pairs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(config(folder), folder / "runs")
     model = Path(capsys.readouterr().out.strip())
@@ -88,15 +81,11 @@ def test_an_edited_file_is_prepared_anew_and_development_is_kept_out(folder: Pat
         ({"pair": "French"}, "corpus.pair: expected two languages, as 'fr-en', got 'French'"),
         ({"back_translation": "apertium"}, "corpus.back_translation: must be none with your own pairs"),
         ({"vocabulary_size": 200}, r"corpus.vocabulary_size: must be in \[300, 65535\], got 200"),
-        ({"back_translation_every": 0}, "corpus.back_translation_every: must be >= 1, got 0"),
         ({"weights": {"news": -1.0}}, "corpus.weights.news: must be >= 0, got -1.0"),
     ],
 )
 def test_what_does_not_go_together_is_refused(folder: Path, corpus: dict[str, object], problem: str) -> None:
     refused(ConfigError, problem, load, config(folder, **corpus), SmtConfig)
-
-
-def test_a_file_that_is_not_there_is_an_error(folder: Path) -> None:
     refused(DataError, "nowhere.tsv", main, config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")
 
 
@@ -108,24 +97,13 @@ def test_pairs_are_refused_by_line_and_spaced_where_the_language_has_no_blanks(t
     refused(DataError, r"pairs.tsv:2: expected source, target", next, pairs)
 
 
-def test_the_projects_own_corpora_are_as_they_were() -> None:
-    assert replace(CorpusConfig("es-en"), seed=1).train is None
-
-
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_pairs_too_few_for_the_vocabulary_say_how_large_it_may_be(folder: Path, kind: Any) -> None:
-    (folder / "pairs.tsv").write_text("le chat dort ici\tthe cat sleeps here\n" * 3)
-    corpus = load(config(folder, vocabulary_kind=kind), SmtConfig).corpus
-    with pytest.raises(ConfigError, match=r"^corpus\.vocabulary_size: at most \d+ for these pairs, got 600$"):
-        prepare(corpus, folder / "data")
+def test_pairs_too_few_for_the_vocabulary_say_how_large_it_may_be(kind: Any) -> None:
     lines = ["le chat dort ici", "the cat sleeps here"]
-    with pytest.raises(ConfigError) as caught:
-        Vocabulary.train(lines, 600, kind=kind)
-    most = int(str(caught.value).split()[3])
-    assert Vocabulary.train(lines, most, kind=kind).size == most
-    with pytest.raises(ConfigError, match=f"at most {most} for these pairs, got {most + 1}"):
-        Vocabulary.train(lines, most + 1, kind=kind)
-    with pytest.raises(ConfigError, match=r"at least \d+ for the letters of these pairs, got 100"):
-        Vocabulary.train(["le chat"], 100, kind=kind)
-    with pytest.raises(DataError, match="no vocabulary can be learnt: no pair with a word in it is left"):
-        Vocabulary.train([], 300, kind=kind)
+    train = partial(Vocabulary.train, kind=kind)
+    message = refused(ConfigError, r"^corpus\.vocabulary_size: at most \d+", train, lines, 600)
+    most = int(message.split()[3])
+    assert train(lines, most).size == most
+    refused(ConfigError, f"at most {most} for these pairs", train, lines, most + 1)
+    refused(ConfigError, r"at least \d+ for the letters", train, ["le chat"], 100)
+    refused(DataError, "no vocabulary can be learnt", train, [], 300)

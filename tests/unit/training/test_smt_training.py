@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import refused
+from safetensors.torch import load_file
 
 from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch
@@ -75,22 +76,14 @@ def test_accumulation_is_one_large_batch(folder, monkeypatch):
     torch.testing.assert_close(seen[0], expected, rtol=1e-4, atol=1e-6)
 
 
-def test_unfinished_checkpoints_do_not_count(folder):
-    training = SmtTraining(CONFIG, folder)
-    for number in training.trainer.rounds(1):
-        training.step(number)
-    (folder / "checkpoint-0000009.part").mkdir()
-    (folder / "checkpoint-0000009").mkdir()
-    assert Checkpoints(folder).complete() == [folder / "checkpoint-0000001"]
-
-
-def test_average_is_the_mean(folder):
+def test_the_mean_of_finished_checkpoints(folder):
     training = SmtTraining(CONFIG, folder)
     for number in training.trainer.rounds(2):
         training.step(number)
-    from safetensors.torch import load_file
-
-    a, b = (load_file(path / "model.safetensors")["decoder_norm.weight"] for path in Checkpoints(folder).complete())
+    (folder / "checkpoint-0000009.part").mkdir()
+    (folder / "checkpoint-0000009").mkdir()  # unfinished
+    first, second = Checkpoints(folder).complete()
+    a, b = (load_file(path / "model.safetensors")["decoder_norm.weight"] for path in (first, second))
     torch.testing.assert_close(Checkpoints(folder).average(2)["decoder_norm.weight"], (a + b) / 2)
 
 
@@ -132,9 +125,6 @@ def test_shipped_configs_are_valid():
         stages = [load(ROOT / "configs" / f"{name}.yaml:{entry}", SmtConfig) for entry in ("first", "second", "third")]
         assert [stage.start for stage in stages] == [None, *(f"runs/smt/{stage.name}/model" for stage in stages[:-1])]
         assert len({(stage.model, stage.corpus.vocabulary_size) for stage in stages}) == 1
-
-
-def test_a_bidirectional_encoder_cannot_be_trained_to_wait():
     refused(ConfigError, "reads ahead", replace, CONFIG, model=replace(CONFIG.model, encoder="bidirectional"))
 
 

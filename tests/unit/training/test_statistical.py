@@ -13,7 +13,7 @@ from refusals import refused
 
 from smt.statistical import tokens
 from smt.statistical import train as statistical_train
-from smt.statistical.config import PbmtConfig, PhraseConfig, TuningConfig
+from smt.statistical.config import PbmtConfig, TuningConfig
 from smt.statistical.model import read_model
 from smt.statistical.phrase_table import PhraseCounts
 from smt.statistical.train import STAGES, choose
@@ -61,16 +61,8 @@ def test_the_search_is_limited_to_what_can_matter(system):
     assert quick == (4, 0)  # of 5 tokens that the training allows
 
 
-def test_a_text_does_not_depend_on_its_neighbours(system):
-    texts = ["El perro negro mira el libro.", "reina", "El autor rojo tiene el gato."]
-    assert system.words(texts) == [system.words([text])[0] for text in texts]
-
-
-def test_a_text_longer_than_the_decoder_takes(system):
-    assert system.words(["Rey " + "rey " * 400]) == [("King", *["king"] * 400)]
-
-
-def test_signs_of_the_decoder_are_text(system):
+def test_odd_texts(system):
+    assert system.words(["Rey " + "rey " * 400]) == [("King", *["king"] * 400)]  # longer than the decoder takes
     assert system.words(["||| <unk> (rey) ({ 1 })"])[0] == ("|||", "<unk>", "(king)", "({", "1", "})")
 
 
@@ -143,11 +135,8 @@ def copied(trained, tmp_path):
     return tmp_path / "runs"
 
 
-def test_what_is_finished_is_not_made_again(copied, monkeypatch):
+def test_what_is_finished_is_made_again_only_after_a_change(copied, monkeypatch):
     assert stages_run(CONFIG, copied, monkeypatch) == []
-
-
-def test_a_change_makes_its_stage_and_what_follows_anew(copied, monkeypatch):
     changed = replace(CONFIG, tuning=replace(CONFIG.tuning, sentences=0))
     assert stages_run(changed, copied, monkeypatch) == ["tuning", "packing"]
     assert read_model(copied / "smt" / "tiny" / "model")["weights"] == list(START)
@@ -186,36 +175,18 @@ def test_best_suited_pairs_come_first():
 # --------------------------------------------------------------------------------------------------------- errors
 
 
-def test_an_unknown_corpus_is_named(tmp_path, monkeypatch):
+def test_invalid_settings(tmp_path, monkeypatch):
+    refused(ConfigError, "newstest2014' is not kept out", replace, CONFIG, tuning=TuningConfig(("newstest2014",)))
+    refused(ConfigError, "pairs: at least one corpus", replace, CONFIG.corpus, pairs={"made": 0})
     pytest.importorskip("thot")
     use_tiny_language(monkeypatch)
     config = replace(CONFIG, corpus=replace(CONFIG.corpus, pairs={"made": 1, "mad": 2}))
     refused(ConfigError, "no clean pair in mad;", statistical_train.train, config, tmp_path)
 
 
-def test_invalid_settings(tmp_path):
-    refused(ConfigError, "longest: must be >= 1, got 0", PhraseConfig, longest=0)
-    with pytest.raises(ConfigError, match="tuning.development: 'newstest2014' is not kept out of training"):
-        replace(CONFIG, tuning=TuningConfig(("newstest2014",)))
-    refused(ConfigError, "pairs: at least one corpus", replace, CONFIG.corpus, pairs={"made": 0})
-    file = tmp_path / "config.yaml"
-    text = (ROOT / "configs" / "pbmt_es_en.yaml").read_text("utf-8")
-    file.write_text(text.replace("rounds: 5", "rounds: 0").replace("longest: 5", "longest: 0"), "utf-8")
-    with pytest.raises(ConfigError) as caught:
-        load(file, PbmtConfig)
-    message = "\n".join(caught.value.problems)
-    assert "phrases.longest: must be >= 1, got 0" in message and "tuning.rounds: must be >= 1, got 0" in message
-
-
-def test_a_folder_that_is_no_model(tmp_path):
-    with pytest.raises(ConfigError, match="has no config.json; bundled are pbmt-es-en and pbmt-pl-en, `sqa train smt"):
-        read_model(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"format": 1}', '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}']
-)
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}'])
 def test_a_configuration_of_something_else(tmp_path, text):
+    refused(ConfigError, "has no config.json; bundled are pbmt-es-en and pbmt-pl-en", read_model, tmp_path)
     (tmp_path / "config.json").write_text(text)
     refused(DataError, "config.json: ", read_model, tmp_path)
 

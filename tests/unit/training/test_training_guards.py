@@ -15,7 +15,6 @@ from refusals import refused
 from safetensors.numpy import load_file, save_file
 
 import smt.training.train
-from guessers.gru import train as gru_train
 from smt.models.bundle import load_model, save_model
 from smt.train import main as train_main
 from smt.training.config import SmtConfig, TrainConfig
@@ -24,18 +23,14 @@ from smt.training.sweep import main as sweep_main
 from smt.training.train import train
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import DATA, ROOT
-from sqa.files.atomic import claimed
 from sqa.files.model_files import read_tensors, write_tensors
-from sqa.files.store import Store
-from sqa.files.yaml_reader import read_yaml
-from sqa.run.config import load, run_from_mapping, to_mapping
-from sqa.run.pipeline import run
+from sqa.run.config import load, to_mapping
 from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config
 
 
-def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs):
+def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs, capsys):
     train(config(), runs)
     folder = runs / "smt" / "tiny"
     weights = (folder / "model" / "model.safetensors").read_bytes()
@@ -45,16 +40,12 @@ def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs)
     train(config(threads=2), runs)  # does not matter
     train(other, runs, fresh=True)
     assert load_model(folder / "model")[2]["training"]["train"]["clip"] == 2.0
-
-
-def test_checkpoints_without_a_config_are_taken_up_with_a_word(runs, capsys):
-    train(config(), runs)
-    (runs / "smt" / "tiny" / "run.json").unlink()
+    (folder / "run.json").unlink()
     train(config(), runs)
     assert "no run.json says what its checkpoints were trained with" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "..", ".hidden", "a/b", "", "new\nline"])
+@pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "..", ".hidden", "new\nline"])
 def test_no_name_leads_out_of_the_runs(tmp_path, name):
     path = tmp_path / "c.yaml"
     path.write_text(yaml.safe_dump({**to_mapping(config()), "name": name}), encoding="utf-8")
@@ -88,23 +79,10 @@ def test_a_second_training_is_refused_by_the_name_of_the_first_and_a_killed_one_
     assert train(config(), runs) == folder / "model"
 
 
-def test_a_guesser_is_not_trained_twice_at_once_in_one_folder(tmp_path):
-    import guessers.train
-
-    mapping = read_yaml(ROOT / "configs" / "train_guessers.yaml:gru")
-    path = tmp_path / "gru.yaml"
-    path.write_text(yaml.safe_dump(mapping | {"work": str(tmp_path / "work")}), encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch, claimed(tmp_path / "work"):
-        patch.setattr(guessers.lessons, "mapped_tossups", lambda folds: [])
-        patch.setattr(gru_train.Material, "of", lambda *_: None)
-        refused(ConfigError, f"work: process {os.getpid()} on", guessers.train.main, path)
-
-
 # ------------------------------------------------------------------------------------------------------- numbers
 
 
-@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf", "1.0e400"])
-@pytest.mark.parametrize("key", ["learning_rate", "label_smoothing", "clip", "alignment_weight", "weight_decay"])
+@pytest.mark.parametrize(("key", "number"), [("learning_rate", ".nan"), ("clip", "-.inf"), ("weight_decay", "1.0e400")])
 def test_numbers_that_are_not_finite_are_refused_in_a_config(tmp_path, key, number):
     text = yaml.safe_dump(to_mapping(config()))
     path = tmp_path / "c.yaml"
@@ -114,19 +92,18 @@ def test_numbers_that_are_not_finite_are_refused_in_a_config(tmp_path, key, numb
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("key", "wrong"),
     [
-        {"learning_rate": float("nan")},
-        {"clip": 0.0},
-        {"label_smoothing": 1.0},
-        {"alignment_weight": float("inf")},
-        {"k": (2, 3), "k_weights": (0.0, 0.0)},
-        {"k": (2, 3), "k_weights": (1.0, -1.0)},
-        {"seed": -1},
+        ("clip", {"clip": 0.0}),
+        ("label_smoothing", {"label_smoothing": 1.0}),
+        ("alignment_weight", {"alignment_weight": float("inf")}),
+        ("emission_rate", {"emission_rate": 1.2}),
+        ("k_weights", {"k": (2, 3), "k_weights": (0.0, 0.0)}),
+        ("k_weights", {"k": (2, 3), "k_weights": (1.0, -1.0)}),
     ],
 )
-def test_settings_that_no_training_can_use_are_refused(wrong):
-    refused(ConfigError, rf"{list(wrong)[-1]}: must be", TrainConfig, **wrong)
+def test_settings_that_no_training_can_use_are_refused(key, wrong):
+    refused(ConfigError, rf"{key}: must be", TrainConfig, **wrong)
 
 
 def test_a_loss_that_is_not_finite_ends_the_training_and_damages_no_checkpoint(runs, monkeypatch):
@@ -154,24 +131,13 @@ def test_a_gradient_without_bounds_ends_the_training_before_it_is_used(runs, mon
     refused(NotComputable, "step 1, its gradient: the loss is inf", train, config(), runs)
 
 
-def corrupted(folder, name):
-    """The same model with one number that is not finite."""
-    tensors = load_file(folder / "model.safetensors")
-    tensors[name] = tensors[name].copy()
-    tensors[name].flat[0] = np.nan
-    save_file(tensors, folder / "model.safetensors")
-    return folder
-
-
 def test_a_translator_with_numbers_that_are_not_finite_is_refused(tmp_path):
     folder = save_model(random_model(), vocabulary(), tmp_path / "model", {})
-    name = next(key for key, array in load_file(folder / "model.safetensors").items() if array.dtype.kind == "f")
-    corrupted(folder, name)
+    tensors = load_file(folder / "model.safetensors")
+    name = next(key for key, array in tensors.items() if array.dtype.kind == "f")
+    tensors[name] = np.full_like(tensors[name], np.nan)
+    save_file(tensors, folder / "model.safetensors")
     refused(DataError, "holds numbers that are not finite", load_model, folder)
-    mapping = {"name": "r", "dataset": {"name": "mini-es", "limit": 1}, "metrics": ["bleu"]}
-    mapping["translator"] = {"name": "waitk", "model": str(folder), "k": 3}
-    with pytest.raises(DataError, match="holds numbers that are not finite"):
-        run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False)
 
 
 def test_a_guesser_with_numbers_that_are_not_finite_is_refused(tmp_path):

