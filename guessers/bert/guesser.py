@@ -33,6 +33,7 @@ from guessers.pretrained import Device
 from sqa.core.errors import Count, DataError, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
+from sqa.files.records import converted
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
 PRIOR = 4.0  # first weight of the zero vector in the mean, in pieces of the rarest kind
@@ -71,12 +72,6 @@ class EncoderName:
     name: str  # as find_encoder takes it
     revision: str | None
     sha256: str  # bert_encoder.weights_digest of its folder
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not isinstance(self.sha256, str):
-            raise TypeError("encoder: its name and sha256 must be texts")
-        if self.revision is not None and not isinstance(self.revision, str):
-            raise TypeError("encoder: its revision must be a text or null")
 
 
 class Head(nn.Module):
@@ -216,7 +211,7 @@ def _parts(
     config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
 ) -> tuple[Head, tuple[Head, Parts]]:
     """The head of a folder, without its weights, and what else the folder says."""
-    shape, encoder = Shape(**config["shape"]), EncoderName(**config["encoder"])
+    shape, encoder = Shape(**config["shape"]), converted("encoder of the model", config["encoder"], EncoderName)
     weights = tensors.pop("weights")
     if len(titles) != shape.pages:
         raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
