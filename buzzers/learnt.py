@@ -50,6 +50,7 @@ import numpy as np
 from sqa.core.errors import DataError, Share, checked
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
+from sqa.files.records import converted
 
 Tensors = Mapping[str, np.ndarray]
 Shapes = dict[str, tuple[int, ...]]
@@ -227,25 +228,11 @@ class Card:
     """What a model's config.json says beside kind and version."""
 
     guesser: str  # whose guesses it learnt from
-    features: str  # a key of WIDTHS
+    features: Literal["qanta", "all"]  # a key of WIDTHS
     threshold: float  # chance at which it answers
     training: Mapping[str, Any]  # objective, seed, ...; for people
     end: End = "silent"  # the rule that the threshold is the best one for
     thresholds: Mapping[str, float] = field(default_factory=dict)  # the best for each End, where both are known
-
-    @classmethod
-    def of(cls, config: Mapping[str, Any], folder: Path) -> Card:
-        """From config.json; DataError if a field is missing or of another type."""
-        types = {"guesser": str, "features": str, "threshold": float, "training": dict}
-        wrong = [name for name, type_ in types.items() if not isinstance(config.get(name), type_)]
-        if wrong or config["features"] not in WIDTHS:
-            problem = ", ".join(wrong) or "features"
-            raise DataError(f"{folder}: config.json: {problem}: not what a trained buzzer has; train it again")
-        end, thresholds = config.get("end", "silent"), config.get("thresholds", {})
-        fits = isinstance(thresholds, dict) and all(isinstance(value, float) for value in thresholds.values())
-        if end not in ("answer", "silent") or not fits:
-            raise DataError(f"{folder}: config.json: end, thresholds: not what a trained buzzer has; train it again")
-        return cls(**{name: config[name] for name in types}, end=end, thresholds=thresholds)
 
     def chosen(self, threshold: float | None, end: End | None) -> Card:
         """The card with a threshold, or else the best one for `end`, "silent" if not given, where that is known."""
@@ -326,7 +313,7 @@ def standardise(rows: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np
 def load(network: Network, folder: Path, threshold: float | None = None, end: End | None = None) -> LearntBuzzer:
     """Read what `save` wrote; DataError if it is damaged."""
     tensors, config = read_tensors(folder, f"buzzer-{network.kind}", VERSION)
-    card = Card.of(config, folder).chosen(threshold, end)
+    card = converted(f"{folder}: config.json", config, Card).chosen(threshold, end)
     try:
         return LearntBuzzer(network, tensors, card, folder_digest(folder))
     except (ValueError, KeyError) as error:

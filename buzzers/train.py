@@ -30,7 +30,7 @@ from buzzers.histories import DataChoice, GuessHistory, guesser_of, histories_of
 from buzzers.learnt import LOGISTIC, MLP, Card, End, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
-from sqa.core.errors import BelowOne, ConfigError, Count, DataError, SqaError, checked
+from sqa.core.errors import BelowOne, ConfigError, Count, DataError, checked, returns_exit_code
 from sqa.data.corrupted import corrupt
 from sqa.data.folds import fold_of, half_of
 from sqa.data.texts import Tossup, load_tossups
@@ -230,15 +230,11 @@ def dev_wins(
     return report
 
 
-def command(paths: Sequence[str]) -> int:
-    """`python -m buzzers.train CONFIG...`; the exit code."""
-    try:
-        for path in paths:
-            print(main(Path(path)))
-    except SqaError as error:
-        print("\n".join(f"sqa: {line}" for line in str(error).splitlines()), file=sys.stderr)
-        return error.exit_code
-    return 0
+@returns_exit_code
+def command(paths: Sequence[str]) -> None:
+    """`python -m buzzers.train CONFIG...`."""
+    for path in paths:
+        print(main(Path(path)))
 
 
 if __name__ == "__main__":

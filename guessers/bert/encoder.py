@@ -110,30 +110,25 @@ class Encoder:
             return []
         return self.tokenizer(list(texts), truncation=True, max_length=self.limit, verbose=False)["input_ids"]
 
-    def sums(self, texts: Sequence[str], *, read: bool = True) -> np.ndarray:
+    def sums(self, texts: Sequence[str]) -> np.ndarray:
         """(len(texts), 2 + 2 H) float64: sums over the word pieces of each passage, see `pool`.
 
-        Passages of similar length are read together.  Not to `read` them leaves their states out, and takes no time.
+        Passages of similar length are read together.
         """
         rows = self.pieces(texts)
         sums = np.zeros((len(rows), 2 + 2 * self.width))
         with torch.inference_mode():
             for group in buckets([len(row) for row in rows], self.tokens):
-                sums[group] = self._pooled([rows[i] for i in group], read).cpu().numpy()
+                sums[group] = self._pooled([rows[i] for i in group]).cpu().numpy()
         return sums
 
-    def sums_with_gradients(self, texts: Sequence[str]) -> Tensor:
-        """As `sums`, (len(texts), 2 + 2 H) float32, in one batch and for training; in float32 precision only."""
-        return self._pooled(self.pieces(texts), True).cpu()
-
-    def _pooled(self, rows: list[list[int]], read: bool) -> Tensor:
+    def _pooled(self, rows: list[list[int]]) -> Tensor:
         longest = max(map(len, rows))
         pad = self.tokenizer.pad_token_id
         ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=self.device)  # (B, S)
         lengths = torch.tensor([len(row) for row in rows], device=self.device)
         mask = torch.arange(longest, device=self.device) < lengths[:, None]  # (B, S)
-        states = self._read(rows, ids, mask) if read else None
-        return pool(self.table[ids], states, self.weights[ids] * mask)
+        return pool(self.table[ids], self._read(rows, ids, mask), self.weights[ids] * mask)
 
     def _read(self, rows: list[list[int]], ids: Tensor, mask: Tensor) -> Tensor:
         """(B, S, H) last states, float32."""
@@ -142,17 +137,14 @@ class Encoder:
         return self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()
 
 
-def pool(vectors: Tensor, states: Tensor | None, weights: Tensor) -> Tensor:
+def pool(vectors: Tensor, states: Tensor, weights: Tensor) -> Tensor:
     """Piece vectors and states (B, S, H), weights (B, S) -> (B, 2 + 2 H): what is summed over a passage.
 
-    First the weights, once for the vectors and once for the states, then the weighted vectors and the weighted states;
-    0 for states that are None.
+    First the weights, once for the vectors and once for the states, then the weighted vectors and the weighted states.
     """
     row = weights[:, None]  # (B, 1, S)
-    total, unread = weights.sum(1, keepdim=True), (row @ vectors)[:, 0]
-    if states is None:
-        return torch.cat([total, torch.zeros_like(total), unread, torch.zeros_like(unread)], 1)
-    return torch.cat([total, total, unread, (row @ states)[:, 0]], 1)
+    total = weights.sum(1, keepdim=True)
+    return torch.cat([total, total, (row @ vectors)[:, 0], (row @ states)[:, 0]], 1)
 
 
 def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -> np.ndarray:

@@ -7,8 +7,8 @@ GRU guesser the mean starts from the zero vector with some weight, so that few w
 Only the passage that a text ends in changes with the next word: all prefixes of a text cost one short passage each, and
 passages of similar length are read together.
 
-A model's folder holds the head, and of the encoder what was fine-tuned, as differences.  It names the encoder it
-belongs to and the sha256 of its files; another encoder is refused.
+A model's folder holds the head.  It names the encoder it belongs to and the sha256 of its files; another encoder is
+refused.
 
 Shapes: N texts, H width of the encoder, D bottleneck, P pages.
 """
@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +29,15 @@ from torch import Tensor, nn
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import Encoder, Precision, spans
-from guessers.classifier_files import dequantise, quantise
 from guessers.pretrained import Device
 from sqa.core.errors import Count, DataError, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
+from sqa.files.records import converted
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
 PRIOR = 4.0  # first weight of the zero vector in the mean, in pieces of the rarest kind
 BLOCK = 256  # texts scored at once: (BLOCK, P) float64 stays in tens of megabytes
-TUNED = "encoder."  # begins the names of tensors that are added to the encoder's
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +73,6 @@ class EncoderName:
     revision: str | None
     sha256: str  # bert_encoder.weights_digest of its folder
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not isinstance(self.sha256, str):
-            raise TypeError("encoder: its name and sha256 must be texts")
-        if self.revision is not None and not isinstance(self.revision, str):
-            raise TypeError("encoder: its revision must be a text or null")
-
 
 class Head(nn.Module):
     """Sums over word pieces -> logits over pages."""
@@ -111,7 +104,6 @@ class Parts:
     words: frozenset[str]  # stems that occur in the training texts; a text with none of them has no guesses
     weights: np.ndarray  # (V,) float16, how much each word piece counts
     encoder: EncoderName
-    tuned: Mapping[str, np.ndarray] = field(default_factory=dict)  # int8 and steps, to be added to the encoder's
 
 
 class BertGuesser:
@@ -190,9 +182,9 @@ class BertGuesser:
     # --- files
 
     def save(self, folder: Path) -> None:
-        """Write model.safetensors (pages and tuned layers int8 by row, the rest float16) and config.json."""
-        tensors = {**self._parts.tuned, "weights": self._parts.weights}
-        tensors |= classifier_files.pack(self._head, ("pages.weight",), sorted(self._parts.words), self._parts.titles)
+        """Write model.safetensors (pages int8 by row, the rest float16) and config.json."""
+        tensors = classifier_files.pack(self._head, ("pages.weight",), sorted(self._parts.words), self._parts.titles)
+        tensors["weights"] = self._parts.weights
         described = {"shape": asdict(self._head.shape), "encoder": asdict(self._parts.encoder)}
         write_tensors(folder, tensors, {"kind": "bert", "version": VERSION, **described})
 
@@ -211,7 +203,6 @@ class BertGuesser:
                 f"{encoder_folder} has {digest[:12] or 'no weights'}...; give that one or train again"
             )
         model, tokenizer = bert_encoder.load_encoder(encoder_folder)
-        add_tuned(model, parts.tuned, folder)
         encoder = Encoder(model, tokenizer, parts.weights, config.precision, config.batch_tokens, config.device)
         return cls(encoder, head, parts, config.temperature, folder_digest(folder))
 
@@ -220,33 +211,12 @@ def _parts(
     config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
 ) -> tuple[Head, tuple[Head, Parts]]:
     """The head of a folder, without its weights, and what else the folder says."""
-    shape, encoder = Shape(**config["shape"]), EncoderName(**config["encoder"])
+    shape, encoder = Shape(**config["shape"]), converted("encoder of the model", config["encoder"], EncoderName)
     weights = tensors.pop("weights")
-    tuned = {name: tensors.pop(name) for name in list(tensors) if name.startswith(TUNED)}
     if len(titles) != shape.pages:
         raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
     head = Head(shape)
-    return head, (head, Parts(tuple(titles), frozenset(words), weights, encoder, tuned))
-
-
-def tuned_tensors(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """What fine-tuning changed: differences as int8 with a step per row, biases and norms too (one row)."""
-    tensors: dict[str, np.ndarray] = {}
-    for name, tensor in after.items():
-        change = (tensor - before[name]).numpy()
-        tensors |= quantise(f"{TUNED}{name}", change.reshape(-1, change.shape[-1]))
-    return tensors
-
-
-def add_tuned(model: nn.Module, tuned: Mapping[str, np.ndarray], folder: Path) -> None:
-    """Add what `tuned_tensors` gave to an encoder's weights; DataError where they do not fit."""
-    weights: dict[str, Any] = dict(model.named_parameters())
-    for name, change in dequantise(dict(tuned)).items():
-        weight = weights.get(name.removeprefix(TUNED))
-        if weight is None or weight.numel() != change.size:
-            raise DataError(f"{folder}: its {name} does not fit the encoder; they do not belong together")
-        with torch.no_grad():
-            weight.add_(torch.from_numpy(change).reshape(weight.shape))
+    return head, (head, Parts(tuple(titles), frozenset(words), weights, encoder))
 
 
 def build(config: BertConfig) -> BertGuesser:

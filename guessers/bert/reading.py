@@ -22,6 +22,7 @@ from guessers.bert.encoder import Encoder, spans
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import atomic
 
+VERSION = 2  # of the files that keep what was read
 SHARD = 500  # passages read between two savings
 MIN_COUNT = 2  # times a stem must occur in the training texts to be a known word
 
@@ -86,64 +87,36 @@ def _reading(lesson: Lesson, ids: dict[str, int], broken: float, seed: int) -> R
 class Sums:
     """What the encoder says about the passages of some readings, the broken one of a reading after its whole ones."""
 
-    unread: np.ndarray  # (R, 1 + H) float16: sum of the pieces' weights, and of their weighted vectors
-    read: np.ndarray  # (passages read, 1 + H) float16: the same with the states
-    read_row: np.ndarray  # (R,) row of `read`, -1 = was not read
+    table: np.ndarray  # (R, 2 + 2 H) float16, as Encoder.sums
     starts: np.ndarray  # (readings + 1,) where the passages of a reading begin
 
     def added(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """(len(rows), 2 + 2 H) float32 as Encoder.sums: the sum over each group of passages; zeros for an empty one."""
+        """(len(rows), 2 + 2 H) float32: the sum over each group of passages."""
         flat = np.fromiter((row for group in rows for row in group), np.int64)
         owner = np.repeat(np.arange(len(rows)), [len(group) for group in rows])
-        read_rows = self.read_row[flat]
-        unread = _grouped(self.unread[flat], owner, len(rows))  # (N, 1 + H)
-        read = _grouped(self.read[read_rows[read_rows >= 0]], owner[read_rows >= 0], len(rows))
-        return torch.cat([unread[:, :1], read[:, :1], unread[:, 1:], read[:, 1:]], 1)
+        total = torch.zeros(len(rows), self.table.shape[1])
+        return total.index_add_(0, torch.from_numpy(owner), torch.from_numpy(self.table[flat].astype(np.float32)))
 
 
-def _grouped(rows: np.ndarray, owner: np.ndarray, groups: int) -> Tensor:
-    """(groups, columns) float32: the sum of each owner's rows."""
-    table = torch.zeros(groups, rows.shape[1])
-    return table.index_add_(0, torch.from_numpy(owner), torch.from_numpy(rows.astype(np.float32)))
-
-
-def read(
-    readings: Sequence[Reading], encoder: Encoder, folder: Path, identity: str, most: int | None = None, seed: int = 0
-) -> Sums:
-    """The sums of all passages, `most` of them (None: all), drawn at random, with the states after reading.
-
-    `folder` keeps what was read; more can be read later.  ConfigError if it is of other texts or another encoder.
-    """
+def read(readings: Sequence[Reading], encoder: Encoder, folder: Path, identity: str) -> Sums:
+    """The sums of all passages, kept in `folder`.  ConfigError if that is of other texts or another encoder."""
     texts, starts = [], [0]
     for reading in readings:
         texts += [*reading.whole, *([reading.broken[1]] if reading.broken else [])]
         starts.append(len(texts))
-    order = np.random.default_rng([seed, len(texts)]).permutation(len(texts))[:most]
-    _claim(folder, hashlib.sha256("\n".join([identity, str(seed), *texts]).encode()).hexdigest())
-    half = 1 + encoder.width
-    blocks = tqdm(range(0, len(texts), SHARD), f"unread {folder.name}", mininterval=4)
-    unread = [_halves(encoder.sums(texts[i : i + SHARD], read=False), half)[0] for i in blocks]
-    shards = [np.zeros((0, half), np.float16)]
-    for start in tqdm(range(0, len(order), SHARD), f"reading {folder.name}", mininterval=4):
-        chosen = order[start : start + SHARD]
-        path = folder / f"{start:08d}-{len(chosen)}.npy"
+    _claim(folder, hashlib.sha256("\n".join([f"{VERSION} {identity}", *texts]).encode()).hexdigest())
+    shards = [np.zeros((0, 2 + 2 * encoder.width), np.float16)]
+    for start in tqdm(range(0, len(texts), SHARD), f"reading {folder.name}", mininterval=4):
+        path = folder / f"{start:08d}.npy"
         if not path.is_file():
             with atomic(path) as partial, partial.open("wb") as file:
-                np.save(file, _halves(encoder.sums([texts[i] for i in chosen]), half)[1])
+                np.save(file, encoder.sums(texts[start : start + SHARD]).astype(np.float16))
         with path.open("rb") as file:
             try:
                 shards.append(np.lib.format.read_array(file, allow_pickle=False))
             except (ValueError, EOFError) as error:
                 raise DataError(f"{path}: damaged ({error}); remove it to read these passages again") from error
-    read_row = np.full(len(texts), -1)
-    read_row[order] = np.arange(len(order))
-    return Sums(np.concatenate(unread), np.concatenate(shards), read_row, np.array(starts))
-
-
-def _halves(sums: np.ndarray, half: int) -> tuple[np.ndarray, np.ndarray]:
-    """(R, 2 + 2 H) -> weight and vectors before reading, weight and states after, (R, 1 + H) float16 each."""
-    before, after = np.r_[0, 2 : half + 1], np.r_[1, half + 1 : 2 * half]
-    return sums[:, before].astype(np.float16), sums[:, after].astype(np.float16)
+    return Sums(np.concatenate(shards), np.array(starts))
 
 
 def _claim(folder: Path, identity: str) -> None:

@@ -1,11 +1,8 @@
-"""Trains the BERT guesser in three steps, each taken up where it was left.
+"""Trains the BERT guesser in two steps, each taken up where it was left.
 
-1. Passages of the training texts are read once by the encoder as it is, and their sums kept (work/passages).  Where not
-   all of them are read (`read`), the others count with their word pieces' vectors only, which costs nothing.
+1. Passages of the training texts are read once by the encoder, and their sums kept (work/passages).
 2. The head is trained on sums of these: the passages of a text from a random one to a random later one, the last of
    them perhaps broken off at a random word.  It starts from the whitened means of the pages.
-3. With `tuned_layers`, the encoder's last layers and the head are trained on: of each text drawn one passage, whole or
-   broken off, is read anew with gradients; the ones before it count as they were read in step 1.
 
 Shapes: R passages read, N texts of a batch, H width of the encoder, D bottleneck, P pages.
 """
@@ -20,22 +17,20 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from tqdm import tqdm
 
 from guessers.bert.encoder import Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
-from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
+from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import identity_of
 from guessers.pretrained import Device
-from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Whole, checked
+from sqa.core.errors import BelowOne, Bound, Count, NotNegative, checked
 from sqa.training.checkpoints import Checkpoints
-from sqa.training.trainer import Part, Trainer
+from sqa.training.trainer import Trainer
 
-CHECKPOINT, TUNING = "head.pt", "tuning.pt"  # in the work folder
-ANY = ("device", "stop_after", "download", "tuning_updates")  # keys that may change while a training is under way
-OF_TUNING = ("tuned_layers", "tuning_batch", "tuning_rate")  # of step 3 alone
-SAVE_EVERY = 100  # updates between two savings of step 3
+CHECKPOINT = "head.pt"  # in the work folder
+ANY = ("device", "stop_after", "download")  # keys that may change while a training is under way
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,6 @@ class BertTraining:
     precision: Precision
     batch_tokens: Count
     device: Device
-    read: Whole | None
     broken: BelowOne
     dev: Count
     bottleneck: Count
@@ -65,10 +59,6 @@ class BertTraining:
     weight_decay: NotNegative
     epochs: Count
     stop_after: Count
-    tuned_layers: Whole
-    tuning_updates: Whole
-    tuning_batch: Annotated[int, Bound(2)]
-    tuning_rate: NotNegative
     seed: int
     texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
@@ -125,16 +115,10 @@ def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]
     shape = Shape(encoder.width, len(material.titles), config.bottleneck, config.dropout)
     identity = f"{name.sha256} {config.precision} {hashlib.sha256(weights.tobytes()).hexdigest()}"
     kept = read(material.dev, encoder, config.work / "dev", identity)
-    learnt = read(material.train, encoder, config.work / "passages", identity, config.read, config.seed)
+    learnt = read(material.train, encoder, config.work / "passages", identity)
     head = train_head(config, Head(shape), material, learnt, kept)
     model, _ = load_encoder(folder)  # the one above may be in bfloat16
-    tuned: dict[str, np.ndarray] = {}
-    if config.tuned_layers:
-        tunable = Encoder(model, tokenizer, weights, "float32", config.batch_tokens, config.device)
-        tuned = tune(config, tunable, head, material, learnt)
-        model, _ = load_encoder(folder)
-        add_tuned(model, tuned, config.output)
-    parts = Parts(material.titles, material.words, weights, name, tuned)
+    parts = Parts(material.titles, material.words, weights, name)
     return BertGuesser(Encoder(model, tokenizer, weights, "float32", config.batch_tokens), head, parts)
 
 
@@ -149,7 +133,7 @@ def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarra
 def train_head(config: BertTraining, head: Head, material: Material, sums: Sums, kept: Sums) -> Head:
     """Step 2. Returns the head that was best on the dev texts."""
     optimiser = torch.optim.AdamW(head.parameters(), config.learning_rate, weight_decay=config.weight_decay)
-    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=identity_of(config, {*ANY, *OF_TUNING}))
+    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=identity_of(config, ANY))
     trainer = Trainer(config.work, optimiser, {"head": head, "optimiser": optimiser}, checkpoints)
     if not trainer.resume():
         start_from_means(head, sums, material.train)
@@ -190,55 +174,3 @@ def _report(epoch: int, head: Head, material: Material, kept: Sums) -> float:
             accuracies.append(float((head(kept.added(rows)).argmax(1) == gold).double().mean()))
     tqdm.write(f"epoch {epoch}  dev accuracy after half  {accuracies[0]:.4f}  after all  {accuracies[1]:.4f}")
     return sum(accuracies) / 2
-
-
-# --- step 3 ----------------------------------------------------------------------------------------------------------
-
-
-def tune(config: BertTraining, encoder: Encoder, head: Head, material: Material, sums: Sums) -> dict[str, np.ndarray]:
-    """Train the encoder's last layers and the head (in place); returns what changed in the encoder."""
-    layers = last_layers(encoder.model, config.tuned_layers)
-    before = {name: weight.detach().cpu().clone() for name, weight in encoder.model.named_parameters()}
-    encoder.model.requires_grad_(False)
-    layers.requires_grad_(True)
-    groups = [
-        {"params": list(layers.parameters()), "lr": config.tuning_rate},
-        {"params": list(head.parameters()), "lr": 10 * config.tuning_rate},
-    ]
-    optimiser = torch.optim.AdamW(groups, weight_decay=config.weight_decay)
-    checkpoints = Checkpoints(config.work / TUNING, identity=identity_of(config, ANY))
-    parts: dict[str, Part] = {"head": head, "layers": layers, "optimiser": optimiser}
-    trainer = Trainer(config.work, optimiser, parts, checkpoints, unit="update")
-    trainer.resume()
-    head.train()
-    head.norm.eval()  # its statistics are those of whole passes; a few texts would shake them
-    for update in trainer.rounds(config.tuning_updates, SAVE_EVERY, label="tuning"):
-        trainer.descend([_tuning_loss(config, update, encoder, head, material.train, sums)])
-    after = {name: weight.detach().cpu() for name, weight in encoder.model.named_parameters() if weight.requires_grad}
-    return tuned_tensors(before, after)
-
-
-def _tuning_loss(
-    config: BertTraining, update: int, encoder: Encoder, head: Head, readings: Sequence[Reading], sums: Sums
-) -> Tensor:
-    rng = np.random.default_rng([config.seed, 1, update])
-    torch.manual_seed(config.seed * 1000 + update)
-    chosen = rng.choice(len(readings), min(config.tuning_batch, len(readings)), replace=False).tolist()
-    before, anew = [], []
-    for i in chosen:
-        rows = _draw(readings[i], int(sums.starts[i]), rng)
-        words = readings[i].whole[min(rows[-1] - int(sums.starts[i]), len(readings[i].whole) - 1)].split()
-        anew.append(" ".join(words[: 1 + int(rng.integers(len(words)))] if rng.random() < 0.5 else words))
-        before.append(rows[:-1])
-    logits = head(sums.added(before) + encoder.sums_with_gradients(anew))
-    pages = torch.tensor([readings[i].page for i in chosen])
-    return nn.functional.cross_entropy(logits, pages, label_smoothing=config.label_smoothing)
-
-
-def last_layers(model: Any, count: int) -> nn.ModuleList:
-    """The last layers of a transformers encoder. ConfigError if it has fewer, or calls them otherwise."""
-    depth = int(model.config.num_hidden_layers)
-    stacks = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == depth]
-    if count > depth or not stacks:
-        raise ConfigError(f"tuned_layers: the encoder has {depth if stacks else 'no list of'} layers, got {count}")
-    return stacks[0][depth - count :]

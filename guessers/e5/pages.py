@@ -8,7 +8,6 @@ after the last whole one.
 from __future__ import annotations
 
 import sys
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +19,7 @@ from guessers.lessons import mapped_tossups
 from guessers.retrieval.bm25 import Index
 from sqa.core.errors import DataError
 from sqa.core.paths import cache_dir
+from sqa.files.atomic import atomic
 from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
 
@@ -55,12 +55,10 @@ def page_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
     folder = cache_dir() / "e5" / digest([VERSION, encoder.identity(), list(texts)])[:16]
     starts = range(0, len(texts), BLOCK)
     missing = [start for start in starts if not _file(folder, start).is_file()]
-    folder.mkdir(parents=True, exist_ok=True)
     for start in tqdm(missing, desc="page vectors", disable=not missing, file=sys.stderr, mininterval=1):
         block = encoder.passages(texts[start : start + BLOCK]).astype(np.float16)
-        draft = folder / f".{uuid.uuid4().hex}.npy"
-        np.save(draft, block)
-        draft.replace(_file(folder, start))
+        with atomic(_file(folder, start)) as partial, partial.open("wb") as file:
+            np.save(file, block)
     parts = [_read(_file(folder, start), min(BLOCK, len(texts) - start), encoder.dimensions) for start in starts]
     vectors = np.concatenate(parts).astype(np.float32) if parts else np.zeros((0, encoder.dimensions), np.float32)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)

@@ -21,10 +21,7 @@ from guessers.gru.examples import Example, GruTraining, Material, batches, padde
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import Network, PrefixGru, Shape, network_of
 from guessers.lessons import identity_of
-from sqa.core.errors import (
-    ConfigError,
-    DataError,
-)
+from sqa.core.errors import ConfigError, DataError
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer, denormals_flushed
 

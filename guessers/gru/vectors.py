@@ -1,13 +1,11 @@
-"""Pretrained word vectors from a user's file: GloVe or word2vec text, or .npz.
+"""Pretrained word vectors from a user's file, GloVe or word2vec text.
 
-text     a word and its numbers a line, blanks between, as GloVe has it (https://nlp.stanford.edu/projects/glove/); a
-         first line of two numbers, as word2vec and fastText write it, is skipped; .zst is read as well
-.npz     arrays `words` (unicode, not objects) and `vectors` (as many rows)
+A word and its numbers a line, blanks between, as GloVe has it (https://nlp.stanford.edu/projects/glove/); a first line
+of two numbers, as word2vec and fastText write it, is skipped; .zst is read as well.
 """
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -51,27 +49,6 @@ def _rows(word: str, rows: Mapping[str, int], stems: bool) -> list[int]:
 
 def read(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
     """The words of a file and their vectors, (width,) each. DataError names the line that is wrong."""
-    return _npz(path, width) if path.suffix == ".npz" else _text(path, width)
-
-
-def _npz(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            words, vectors = arrays["words"], arrays["vectors"]
-    except KeyError as error:
-        raise DataError(f"{path}: expected arrays 'words' and 'vectors' in it ({error})") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: cannot be read as .npz without pickled objects: {error}") from error
-    if words.dtype.kind != "U" or vectors.dtype.kind not in "fiu" or not np.isfinite(vectors).all():
-        raise DataError(f"{path}: expected unicode words and finite numbers, got {words.dtype} and {vectors.dtype}")
-    if vectors.ndim != 2 or words.shape != vectors.shape[:1]:
-        raise DataError(f"{path}: {words.shape} words and {vectors.shape} vectors do not go together")
-    if vectors.shape[1] != width:
-        raise DataError(_wrong_width(path, width, vectors.shape[1]))
-    yield from zip(words.tolist(), vectors.astype(np.float64), strict=True)
-
-
-def _text(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
     for number, line in enumerate(tqdm(records.lines(path), "reading vectors", unit=" words", mininterval=4), start=1):
         fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):

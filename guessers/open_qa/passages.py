@@ -54,12 +54,9 @@ def read_passages(path: Path) -> list[Passage]:
     """The passages of a JSON lines file.  DataError names the first invalid record, or an id that occurs twice."""
     passages: dict[str, Passage] = {}
     for i, record in enumerate(records.json_lines(path)):
-        values = [value for key in ("id", "title", "text") if isinstance(value := record.get(key), str)]
-        if len(values) < 3 or not values[2].strip():
-            raise DataError(f"{path}: record {i}: expected texts as id, title and text, got {str(record)[:80]}")
-        passage = Passage(*values)
-        if passage.id in passages:
-            raise DataError(f"{path}: record {i}: the id {passage.id!r} is there twice")
+        passage = records.converted(f"{path}: record {i}", record, Passage)
+        if passage.id in passages or not passage.text.strip():
+            raise DataError(f"{path}: record {i}: expected an id of its own and a text, got {str(record)[:80]}")
         passages[passage.id] = passage
     if not passages:
         raise DataError(f"{path}: no passages in it")

@@ -16,10 +16,10 @@ Elasticsearch scores by `LegacyBM25Similarity`, the same times (k1 + 1).
 Sources: apache/lucene BM25Similarity.java, SmallFloat.java, StandardTokenizerImpl.jflex, EnglishAnalyzer.java;
 elastic/elasticsearch LegacyBM25Similarity.java.  tests/golden/test_lucene.py compares with a running Lucene.
 
-The stemmer is Porter's algorithm of 1980 with the three changes its author made later (M. F. Porter, "An algorithm for
-suffix stripping", Program 14(3), 1980, and tartarus.org/martin/PorterStemmer): words of one or two letters stay, "bli"
-becomes "ble" (the paper: "abli" "able"), "logi" becomes "log".  Snowball's `porter` has none of them, and its `english`
-(guessers/text.py) is a later algorithm.  Letters outside a-z count as consonants, as they do in Lucene.
+The stemmer is Snowball's `porter`, Porter's algorithm of 1980 (M. F. Porter, "An algorithm for suffix stripping",
+Program 14(3), 1980), with what Lucene's differs in: words of one or two letters stay, "bli" becomes "ble" (the paper:
+"abli" "able"), "logi" becomes "log", and any doubled consonant but l, s, z is made single before -ed and -ing
+("trekking").  Snowball's `english` (guessers/text.py) is a later algorithm.
 """
 
 from __future__ import annotations
@@ -27,19 +27,12 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Mapping
 
 import numpy as np
+from snowballstemmer import stemmer
 
-_STEP_2 = dict(
-    pair.split(":")
-    for pair in (
-        "ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent eli:e ousli:ous ization:ize "
-        "ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble logi:log"
-    ).split()
-)
-_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
-_STEP_4 = ("al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize").split()
+_porter = stemmer("porter")
+_LATER = {"bli": "ble", "logi": "log"}  # endings that Porter replaced later, where enough is left of the word
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -47,101 +40,23 @@ def stem(word: str) -> str:
     """The stem of a lower-case word: "possibly" -> "possibl"."""
     if len(word) < 3:
         return word
-    for step in (_plurals, _endings, _final_y, _double_suffixes, _single_suffixes, _last_suffix, _final_e):
-        word = step(word)
-    return word
+    short = str(_porter.stemWord(word))
+    for ending, replaced in _LATER.items():
+        left = short.removesuffix(ending)
+        if left != short and not word.endswith("e") and _has_measure(left):
+            return str(_porter.stemWord(left + replaced))
+    if word in (f"{short}ed", f"{short}ing") and short[-1] == short[-2:-1] and short[-1] not in "aeiouylsz":
+        return stem(short[:-1])
+    return short
 
 
-def _shape(word: str) -> str:
-    """v for a vowel, c for a consonant; y is a vowel after a consonant."""
+def _has_measure(word: str) -> bool:
+    """Whether a vowel is followed by a consonant (Porter's m > 0); y is a vowel after a consonant."""
     shape = ""
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and shape[-1:] == "c")
         shape += "v" if vowel else "c"
-    return shape
-
-
-def _measure(word: str) -> int:
-    """How often a run of vowels is followed by a consonant: Porter's m."""
-    return _shape(word).count("vc")
-
-
-def _doubled(word: str) -> bool:
-    return len(word) > 1 and word[-1] == word[-2] and _shape(word)[-1] == "c"
-
-
-def _short(word: str) -> bool:
-    """Ends in consonant, vowel, consonant, and the last is not w, x or y."""
-    return _shape(word)[-3:] == "cvc" and word[-1] not in "wxy"
-
-
-def _plurals(word: str) -> str:
-    if word.endswith("sses"):
-        return word[:-2]
-    if word.endswith("ies"):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
-
-
-def _endings(word: str) -> str:
-    """-eed, -ed and -ing."""
-    if word.endswith("eed"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
-    for suffix in ("ed", "ing"):
-        if word.endswith(suffix):
-            left = word[: -len(suffix)]
-            return _mended(left) if "v" in _shape(left) else word
-    return word
-
-
-def _mended(left: str) -> str:
-    """What -ed or -ing was taken from, as a word: hop(p), rat(e)."""
-    if left.endswith(("at", "bl", "iz")):
-        return left + "e"
-    if _doubled(left):
-        return left if left[-1] in "lsz" else left[:-1]
-    return left + "e" if _measure(left) == 1 and _short(left) else left
-
-
-def _final_y(word: str) -> str:
-    return word[:-1] + "i" if word.endswith("y") and "v" in _shape(word[:-1]) else word
-
-
-def _replaced(word: str, endings: Mapping[str, str]) -> str:
-    """The word with its longest ending replaced, if enough is left of it."""
-    for suffix in sorted(endings, key=len, reverse=True):
-        if word.endswith(suffix):
-            left = word[: -len(suffix)]
-            return left + endings[suffix] if _measure(left) > 0 else word
-    return word
-
-
-def _double_suffixes(word: str) -> str:
-    return _replaced(word, _STEP_2)
-
-
-def _single_suffixes(word: str) -> str:
-    return _replaced(word, _STEP_3)
-
-
-def _last_suffix(word: str) -> str:
-    for suffix in sorted(_STEP_4, key=len, reverse=True):
-        if word.endswith(suffix):
-            left = word[: -len(suffix)]
-            if suffix == "ion" and not left.endswith(("s", "t")):
-                continue
-            return left if _measure(left) > 1 else word
-    return word
-
-
-def _final_e(word: str) -> str:
-    """A final e, and one l of two."""
-    if word.endswith("e"):
-        left = word[:-1]
-        measure = _measure(left)
-        if measure > 1 or (measure == 1 and not _short(left)):
-            word = left
-    return word[:-1] if word.endswith("ll") and _measure(word) > 1 else word
+    return "vc" in shape
 
 
 STOP_WORDS = frozenset(

@@ -116,9 +116,3 @@ def test_the_oracles_answer_where_they_win(histories):
 
 def test_a_guesser_without_a_buzzer_is_said(histories, tmp_path):
     refused(ConfigError, "made: no trained buzzer", report.outcomes, "made", histories, tmp_path)
-
-
-def test_an_unknown_guesser_or_set_of_questions_is_said(tmp_path):
-    refused(ConfigError, "no entry 'mlp-bm52', did you mean 'mlp-bm25'", report.questions_of, "bm52", "dev", tmp_path)
-    with pytest.raises(ConfigError, match="questions: expected dev, guessdev or the .yaml of a run, got 'deb'"):
-        report.questions_of("bm25", "deb", tmp_path)

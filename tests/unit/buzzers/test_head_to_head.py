@@ -39,27 +39,6 @@ def as_published(play: h2h.Play, heard: int, right: bool) -> int:
     return 15 if play.right_at_end else 5
 
 
-@pytest.mark.parametrize(
-    ("buzz", "right", "at_end", "heard", "human", "expected"),
-    [
-        (4, True, True, 5, True, 10),
-        (4, True, False, 5, False, 10),
-        (4, False, True, 5, True, -15),
-        (4, False, True, 5, False, -5),
-        (5, True, True, 5, True, -10),  # a tie is the opponent's
-        (6, True, True, 5, True, -10),
-        (6, False, True, 5, False, 15),
-        (6, True, False, 5, False, 5),
-        (NEVER, False, True, 5, False, 15),
-        (NEVER, False, False, 5, True, -10),
-    ],
-)
-def test_points(buzz: float, right: bool, at_end: bool, heard: int, human: bool, expected: int) -> None:
-    play = h2h.Play(buzz, right, at_end, NEVER)
-    assert h2h.points(play, opponents((heard, human))).tolist() == [expected]
-    assert as_published(play, heard, human) == expected
-
-
 def test_points_are_the_published_ones_everywhere() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from refusals import refused
 from safetensors.torch import load_file, save_file
 
+import guessers.bert.train
 from guessers.bert import encoder as bert_encoder
-from guessers.bert.encoder import buckets, find_encoder, load_encoder, rarity
+from guessers.bert.encoder import buckets, load_encoder, rarity
 from guessers.bert.guesser import BertConfig, BertGuesser, build
-from guessers.bert.train import CHECKPOINT, BertTraining, last_layers, train
+from guessers.bert.train import CHECKPOINT, BertTraining, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.texts import Tossup
@@ -70,8 +71,7 @@ def encoder_folder(tmp_path_factory) -> Path:
 
 
 SMALL = """{bonus: false, precision: float32, batch_tokens: 256, device: cpu, broken: 0.5, dev: 6, bottleneck: 4,
-dropout: 0.1, label_smoothing: 0.05, batch: 8, learning_rate: 0.01, epochs: 6, stop_after: 9, tuning_updates: 4,
-tuning_batch: 4, tuning_rate: 0.001}"""
+dropout: 0.1, label_smoothing: 0.05, batch: 8, learning_rate: 0.01, epochs: 6, stop_after: 9}"""
 
 
 def training(folder: Path, encoder: Path) -> BertTraining:
@@ -90,9 +90,7 @@ def config(tmp_path, encoder_folder) -> BertTraining:
 def trained(tmp_path_factory, encoder_folder) -> Path:
     """A saved model."""
     config = training(tmp_path_factory.mktemp("trained"), encoder_folder)
-    train(dataclasses.replace(config, epochs=20, stop_after=20, tuned_layers=1), TOSSUPS, TOSSUPS[::3]).save(
-        config.output
-    )
+    train(dataclasses.replace(config, epochs=20, stop_after=20), TOSSUPS, TOSSUPS[::3]).save(config.output)
     return config.output
 
 
@@ -149,12 +147,6 @@ def test_a_passage_that_prefixes_share_is_read_once(trained, monkeypatch):
     assert len(read) == len(set(read)) <= len(words) and max(map(len, read)) < len(TOSSUPS[0].text)
 
 
-def test_texts_beyond_any_limit_are_read(trained):
-    guesser = build(BertConfig(model=str(trained)))
-    assert len(guesser.guess_prefixes(["“Perú”,", "Peru", "x" * 5000, "東京"], 2)) == 4
-    assert len(guesser.guess([" ".join(["Peru"] * 2000)], 2)[0]) == 2 and guesser.guess(["Peru"], 0) == [[]]
-
-
 def test_int8_names_the_same_page_and_no_row_depends_on_its_batch(trained):
     pytest.importorskip("ctranslate2", reason="needs ctranslate2: pip install 'sqa[fast]'")
     plain = build(BertConfig(model=str(trained)))
@@ -164,17 +156,10 @@ def test_int8_names_the_same_page_and_no_row_depends_on_its_batch(trained):
     assert fast.fingerprint() != plain.fingerprint()
 
 
-def test_temperature_flattens_without_reordering(trained):
-    sharp = build(BertConfig(model=str(trained))).guess(TEXTS[:1], 3)[0]
-    flat = build(BertConfig(model=str(trained), temperature=5.0)).guess(TEXTS[:1], 3)[0]
-    assert [guess.page for guess in flat] == [guess.page for guess in sharp] and flat[0].score < sharp[0].score
-
-
 # --- training --------------------------------------------------------------------------------------------------------
 
 
 def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, tmp_path, monkeypatch):
-    config = dataclasses.replace(config, tuned_layers=1)
     whole = train(config, TOSSUPS, TOSSUPS[::3])
     cut = dataclasses.replace(config, work=tmp_path / "cut")
 
@@ -182,46 +167,24 @@ def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, tmp_path
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("guessers.bert.train._tuning_loss", broken)
+        epoch = guessers.bert.train._epoch
+        patch.setattr("guessers.bert.train._epoch", lambda *args: broken() if args[-1] == 2 else epoch(*args))
         train(cut, TOSSUPS, TOSSUPS[::3])
-    sums = bert_encoder.Encoder.sums
     with monkeypatch.context() as patch:  # everything was read before: nothing is read again
-        patch.setattr(
-            bert_encoder.Encoder, "sums", lambda *args, read=True: broken() if read else sums(*args, read=False)
-        )
+        patch.setattr(bert_encoder.Encoder, "sums", broken)
         resumed = train(cut, TOSSUPS, TOSSUPS[::3])
     assert resumed.guess(TEXTS, 3) == whole.guess(TEXTS, 3)
 
 
-def test_tuning_moves_the_last_layer_only(config):
-    guesser = train(dataclasses.replace(config, tuned_layers=1), TOSSUPS, TOSSUPS[::3])
-    start, _ = load_encoder(Path(config.encoder))
-    moved = {
-        name
-        for (name, a), (_, b) in zip(start.named_parameters(), guesser.encoder.model.named_parameters(), strict=True)
-        if not torch.equal(a, b)
-    }
-    assert moved and all(name.startswith("encoder.layer.1.") for name in moved)
-
-
-def test_a_saved_model_gives_the_same_guesses_and_holds_nothing_of_the_encoder_but_what_changed(config, tmp_path):
-    guesser = train(dataclasses.replace(config, tuned_layers=1), TOSSUPS, TOSSUPS[::3])
+def test_a_saved_model_gives_the_same_guesses_and_holds_nothing_of_the_encoder(config, tmp_path):
+    guesser = train(config, TOSSUPS, TOSSUPS[::3])
     guesser.save(tmp_path / "saved")
     loaded = BertGuesser.load(tmp_path / "saved")
     assert_same(loaded.guess(TEXTS, 3), guesser.guess(TEXTS, 3), tolerance=5e-3)
     kept = load_file(tmp_path / "saved" / "model.safetensors")
-    assert {name for name in kept if "layer.0" in name or "embeddings" in name} == set()
+    assert {name for name in kept if "layer" in name or "embeddings" in name} == set()
     loaded.save(tmp_path / "again")
     assert_same(BertGuesser.load(tmp_path / "again").guess(TEXTS, 3), loaded.guess(TEXTS, 3), tolerance=1e-5)
-
-
-def test_passages_may_be_left_unread_and_read_later(config):
-    lessons = [*TOSSUPS, Tossup("pageless", "Nobody knows.", None, "", "", "", None)]
-    few = train(dataclasses.replace(config, read=0, epochs=1), lessons, TOSSUPS[::3])
-    assert [guesses[0].page for guesses in few.guess([clues[0] for clues in CLUES.values()], 3)] == list(CLUES)
-    (config.work / CHECKPOINT).unlink()
-    more = train(dataclasses.replace(config, epochs=1), lessons, TOSSUPS[::3])
-    assert more.pages == few.pages and more.guess(TEXTS, 3) != few.guess(TEXTS, 3)
 
 
 @pytest.mark.parametrize(
@@ -234,17 +197,11 @@ def test_work_of_another_config_is_refused(config, change, message):
     refused(ConfigError, message, train, dataclasses.replace(config, **change), TOSSUPS, TOSSUPS[::3])
 
 
-@pytest.mark.parametrize("damaged", [CHECKPOINT, "dev/00000000-12.npy"])
+@pytest.mark.parametrize("damaged", [CHECKPOINT, "dev/00000000.npy"])
 def test_damaged_work_is_one_clear_error(config, damaged):
     train(dataclasses.replace(config, epochs=1), TOSSUPS, TOSSUPS[::3])
     (config.work / damaged).write_bytes(b"PK\x03\x04 cut")
     refused(DataError, "damaged", train, config, TOSSUPS, TOSSUPS[::3])
-
-
-def test_more_layers_than_there_are_cannot_be_tuned(config):
-    model, _ = load_encoder(Path(config.encoder))
-    assert len(last_layers(model, 2)) == 2
-    refused(ConfigError, "tuned_layers: the encoder has 2 layers, got 3", last_layers, model, 3)
 
 
 # --- files that do not fit -------------------------------------------------------------------------------------------
@@ -267,26 +224,15 @@ def rewritten(folder: Path, to: Path, change) -> Path:
         (lambda t, c: t.pop("titles"), "not a BERT guesser of this version"),
         (lambda t, c: c["shape"].update(width=8), "not a BERT guesser of this version"),
         (lambda t, c: c["shape"].update(pages=2), "3 titles for 2 pages"),
-        (lambda t, c: c.update(encoder="tiny"), "not a BERT guesser of this version"),
-        *(
-            (lambda t, c, key=key, value=value: c["encoder"].update({key: value}), "not a BERT guesser of this version")
-            for key, value in (("name", None), ("name", ["tiny"]), ("revision", 1), ("sha256", {}))
-        ),
+        (lambda t, c: c.update(encoder="tiny"), "encoder of the model"),
+        (lambda t, c: c["encoder"].update(sha256={}), "encoder of the model"),
         (lambda t, c: c.update(version=99), "expected a model of kind 'bert'"),
         (lambda t, c: t.update(weights=t["weights"][:-1].clone()), "the head has weights for"),
-        (lambda t, c: t.update({"encoder.nowhere": torch.zeros(1, 4)}), "nowhere does not fit the encoder"),
     ],
 )
 def test_a_model_whose_parts_do_not_fit_is_one_line(trained, tmp_path, change, message):
     folder = rewritten(trained, tmp_path / "changed", change)
     refused(DataError, message, build, BertConfig(model=str(folder)))
-
-
-def test_a_cut_model_is_one_line(trained, tmp_path):
-    folder = rewritten(trained, tmp_path / "cut", lambda t, c: None)
-    data = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
-    refused(DataError, "damaged", build, BertConfig(model=str(folder)))
 
 
 def test_another_encoder_is_refused(trained, tmp_path):
@@ -298,23 +244,10 @@ def test_another_encoder_is_refused(trained, tmp_path):
 def test_a_head_for_another_width_is_refused(trained, tmp_path):
     other = make_encoder(tmp_path / "other", width=8)
     digest = bert_encoder.weights_digest(other)
-    folder = rewritten(
-        trained,
-        tmp_path / "changed",
-        lambda t, c: (c["encoder"].update(name=str(other), sha256=digest), [t.pop(n) for n in [*t] if "layer" in n]),
-    )
+    change = {"name": str(other), "sha256": digest}
+    folder = rewritten(trained, tmp_path / "changed", lambda t, c: c["encoder"].update(change))
     with pytest.raises(DataError, match="the head reads vectors of 16 numbers, the encoder writes 8"):
         build(BertConfig(model=str(folder)))
-
-
-def spoil_weights(folder: Path) -> None:
-    data = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
-
-
-def spoil_width(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"hidden_size": 32}))
 
 
 def lose_a_layer(folder: Path) -> None:
@@ -330,8 +263,7 @@ def pickle_only(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("corrupt", "message"),
     [
-        (spoil_weights, "cannot be loaded as an encoder"),
-        (spoil_width, "(cannot be loaded|not those of its config.json)"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"cut"), "cannot be loaded as an encoder"),
         (lose_a_layer, "not those of its config.json"),
         (pickle_only, "no \\*.safetensors weights \\(pickled weights are not read\\)"),
         (lambda folder: (folder / "config.json").unlink(), "no config.json"),
@@ -342,12 +274,6 @@ def test_a_corrupted_encoder_is_one_line(tmp_path, corrupt, message):
     folder = make_encoder(tmp_path / "corrupted")
     corrupt(folder)
     refused(DataError, message, load_encoder, folder)
-
-
-def test_an_encoder_that_is_nowhere_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    refused(ConfigError, "download: true would fetch it", find_encoder, "someone/no-such-encoder")
-    refused(ConfigError, "there is no such folder", find_encoder, str(tmp_path / "no" / "such folder"))
 
 
 def test_a_gpu_that_is_not_there_is_named(trained, monkeypatch):

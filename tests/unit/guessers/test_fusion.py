@@ -183,35 +183,6 @@ def test_a_training_writes_the_weights_twice_under_both_names(config, monkeypatc
 # --- configs and files
 
 
-def test_any_guessers_of_a_config_become_parts():
-    run = configs.run_from_mapping(
-        {
-            "name": "x",
-            "dataset": {"name": "mini-en"},
-            "translator": {"name": "fixed", "text": "reference"},
-            "guesser": {"name": "fusion", "guessers": [{"name": "bm25", "k1": 2.0}, "gru"], "constant": 1.0},
-        }
-    )
-    parts = run.guesser.options.guessers
-    assert [part.name for part in parts] == ["bm25", "gru"] and parts[0].options.k1 == 2.0
-    assert configs.run_from_mapping(configs.to_mapping(run)) == run
-
-
-def test_what_is_wrong_in_a_list_of_guessers_is_named():
-    with pytest.raises(ConfigError) as caught:
-        configs.run_from_mapping(
-            {
-                "name": "x",
-                "dataset": {"name": "mini-en"},
-                "translator": {"name": "fixed", "text": "reference"},
-                "guesser": {"name": "fusion", "guessers": [{"name": "bm52"}, {"name": "bm25", "k2": 1}]},
-            }
-        )
-    said = "\n".join(caught.value.problems)
-    assert "guesser.guessers[0].name" in said and "guesser.guessers[1].k2" in said
-    refused(ConfigError, "leave out one of the two", FusionConfig, model="fusion", guessers=(BM25,))
-
-
 def test_a_damaged_folder_is_refused_by_name(scorer, tmp_path):
     fusion(LEFT, RIGHT, scorer=scorer).save(tmp_path)
     config = tmp_path / "config.json"

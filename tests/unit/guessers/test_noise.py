@@ -139,13 +139,3 @@ def test_bad_files_of_texts_are_named(tmp_path, text, message):
     path = tmp_path / "noisy.jsonl"
     path.write_text(text, encoding="utf-8")
     refused(DataError, message, load_texts, path)
-
-
-def test_the_command_says_what_is_wrong(tmp_path, capsys):
-    output = ["--output", str(tmp_path / "noisy.jsonl")]
-    assert noise.main([*output, "--tossups", "0"]) == 2
-    assert noise.main([*output, "--k", "0"]) == 2
-    assert noise.main([*output, "--there", "no-such-program -x"]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 3 and "--tossups: must be >= 1" in told[0] and "'no-such-program' is not installed" in told[2]
-    assert not (tmp_path / "noisy.jsonl").exists()

@@ -72,9 +72,9 @@ def test_a_file_of_passages(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ('{"id": "1", "title": "t", "text": " "}', "record 0: expected texts as id, title and text"),
-        ('{"id": 1, "title": "t", "text": "x"}', "record 0: expected texts"),
-        ('{"id": "1", "title": "t", "text": "x"}\n' * 2, "record 1: the id '1' is there twice"),
+        ('{"id": "1", "title": "t", "text": " "}', "record 0: expected an id of its own and a text"),
+        ('{"id": 1, "title": "t", "text": "x"}', r"record 0: Expected `str`, got `int` - at `\$.id`"),
+        ('{"id": "1", "title": "t", "text": "x"}\n' * 2, "record 1: expected an id of its own"),
         ("", "no passages"),
         ("[1]", "expected a JSON object"),
     ],
@@ -169,23 +169,7 @@ def bert(path):
     )
 
 
-def roberta(path):
-    """Byte-level BPE; windows begin with <s>, two </s> between question and passage, no segment ids."""
-    from tokenizers import ByteLevelBPETokenizer
-    from transformers import RobertaConfig, RobertaForQuestionAnswering, RobertaTokenizerFast
-
-    pieces = ByteLevelBPETokenizer()
-    texts = [f"{p.title} {p.text}" for p in PASSAGES]
-    pieces.train_from_iterator(texts, 320, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
-    pieces.save_model(str(path))
-    tokenizer = RobertaTokenizerFast(str(path / "vocab.json"), str(path / "merges.txt"), model_max_length=128)
-    sizes = {"max_position_embeddings": 130, "type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0}
-    return tokenizer, RobertaForQuestionAnswering(
-        RobertaConfig(vocab_size=len(tokenizer), eos_token_id=2, **sizes, **SIZE)
-    )
-
-
-@pytest.fixture(scope="module", params=[bert, roberta])
+@pytest.fixture(scope="module", params=[bert])
 def folder(request, tmp_path_factory):
     """A small model with a question-answering head, random weights."""
     pytest.importorskip("transformers")
@@ -276,34 +260,3 @@ def test_what_is_no_reader(folder, tmp_path):
     weights = tmp_path / "cut" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     refused(DataError, "cannot be loaded as a trained reader", Reader, config(tmp_path / "cut"))
-
-
-def test_the_fast_tokenizer_is_made_where_its_file_is_missing(folder, tmp_path):
-    """As in deepset/roberta-base-squad2, which has vocabulary and merges only; without these there is none to make."""
-    shutil.copytree(folder, tmp_path / "made")
-    (tmp_path / "made" / "tokenizer.json").unlink()
-    question = "who wrote war and peace"
-    assert Reader(config(tmp_path / "made")).answer(question, PASSAGES) == Reader(config(folder)).answer(
-        question, PASSAGES
-    )
-    for name in ("vocab.txt", "vocab.json", "merges.txt"):
-        (tmp_path / "made" / name).unlink(missing_ok=True)
-    refused(DataError, "cannot be loaded as a trained reader", Reader, config(tmp_path / "made"))
-
-
-def test_windows_have_to_begin_with_a_mark(folder, tmp_path):
-    from transformers import AutoTokenizer
-
-    shutil.copytree(folder, tmp_path / "other")
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    tokenizer.cls_token = tokenizer.mask_token
-    tokenizer.save_pretrained(tmp_path / "other")
-    refused(DataError, "do not begin with a mark", Reader, config(tmp_path / "other"))
-
-
-def test_an_encoder_without_the_head_is_refused(folder, tmp_path):
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-    AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
-    AutoModel.from_config(AutoConfig.from_pretrained(folder)).save_pretrained(tmp_path)
-    refused(DataError, "not a trained reader: its weights .*see qa_outputs", Reader, config(tmp_path))
