@@ -44,9 +44,6 @@ def serve(
     consent: Annotated[
         Path | None, typer.Option("--consent", metavar="FILE", help="A consent text of your own.", show_default=False)
     ] = None,
-    curve: Annotated[
-        str, typer.Option("--curve", metavar="NAME", help="Expected wins shown to players: a name, or a curve file.")
-    ] = "qanta2018",
     answer_seconds: Annotated[float, typer.Option("--answer-seconds", metavar="S", help="To type an answer.")] = 20.0,
     end_seconds: Annotated[float, typer.Option("--end-seconds", metavar="S", help="To buzz after the end.")] = 10.0,
 ) -> None:
@@ -57,7 +54,7 @@ def serve(
 
     address = Address(host, port, token, tuple(names or ()), BODY)
     timing = Timing(answer_seconds, end_seconds)
-    play(PlayConfig(tuple(map(Path, runs)), games, address, consent, curve, timing))
+    play(PlayConfig(tuple(map(Path, runs)), games, address, consent, timing))
 
 
 @play_app.command("list")

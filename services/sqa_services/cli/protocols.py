@@ -11,7 +11,7 @@ import typer
 
 from sqa.cli.options import SETTINGS, Json, call
 from sqa.core.errors import ConfigError
-from sqa_services.cli.options import Host, HostNames, MaxBody, Port
+from sqa_services.cli.options import Host, HostNames, Port
 from sqa_services.net.address import Address
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
@@ -32,7 +32,6 @@ def serve_iwslt(
         Path | None, typer.Option("--tgt-file", metavar="FILE", help="References; of speech a .json may do.")
     ] = None,
     source: Annotated[Path | None, typer.Option("--src-file", metavar="FILE", help="Sentences, or .wav paths.")] = None,
-    tokenizer: Annotated[Literal["13a", "none"], typer.Option("--tokenizer", help="Of BLEU.")] = "13a",
     kind: Annotated[Literal["text", "speech"], typer.Option("--scorer-type", help="What is read out.")] = "text",
     output: Annotated[Path | None, typer.Option("--output", metavar="DIR", help="For text, delay and scores.")] = None,
     host: Host = "127.0.0.1",
@@ -42,8 +41,6 @@ def serve_iwslt(
     ] = "iwslt-2020",
     strict: Annotated[bool, typer.Option("--strict-2020", help="Keep the originals' mistakes.")] = False,
     token: Token = None,
-    max_body: MaxBody = 1 << 20,
-    max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N")] = 1024,
     questions: Annotated[
         str, typer.Option("--questions", metavar="NAME", help="A question set in place of the files: EW too.")
     ] = "",
@@ -66,15 +63,13 @@ def serve_iwslt(
     from sqa_services.protocols.iwslt.participants import read_participants
 
     config = ServeConfig(
-        tokenizer,
         dialect,
         strict,
         output,
-        Address(host, port, token, tuple(names or ()), max_body),
-        max_sessions,
-        journal=journal,
-        session_hours=session_hours,
-        participants=() if participants is None else tuple(read_participants(participants).items()),
+        Address(host, port, token, tuple(names or ())),
+        journal,
+        session_hours,
+        () if participants is None else tuple(read_participants(participants).items()),
     )
     iwslt.serve(source, target, kind, config, questions, guesser, buzzer)
 
@@ -142,7 +137,6 @@ def client_iwslt(
     scores: Annotated[bool, typer.Option("--scores", help="Print the server's scores at the end.")] = False,
     session: Annotated[str, typer.Option("--session", metavar="ID", help="Keeps this client apart from others.")] = "",
     token: Annotated[str, typer.Option("--token", envvar="SQA_TOKEN")] = "",
-    guide: Annotated[bool, typer.Option("--guide", help="By the routes of the published guide.")] = False,
     patience: Annotated[
         float,
         typer.Option(
@@ -160,7 +154,7 @@ def client_iwslt(
         raise ConfigError("--num-threads: a translator works at one sentence at a time; leave it at 1")
     if agent is None and arguments:
         raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
-    service = iwslt.EvaluationService(url, session, token or "", guide, patience)
+    service = iwslt.EvaluationService(url, session, token or "", patience)
     build = None if agent is None else iwslt.agent_builder(agent, arguments or ())
     if translator is not None:
         shared = iwslt.TranslatorAgent(translator_from(translator))
@@ -178,19 +172,9 @@ def client_iwslt(
 def scorer(
     context: typer.Context,
     metric: Annotated[str, typer.Argument(metavar="METRIC", help="bleu, chrf, ter or meteor.", show_default=False)],
-    tokenize: Annotated[str, typer.Option("--tokenize", help="bleu: a tokeniser of sacrebleu.")] = "13a",
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="bleu, chrf: compare without case.")] = False,
-    word_order: Annotated[int, typer.Option("--word-order", help="chrf: word n-grams; 2 is chrF++.")] = 0,
-    eval_lines: Annotated[
-        Literal["total", "each"] | None,
-        typer.Option("--eval-lines", help="Replies to EVAL: one, or (meteor's default) one for each and one for all."),
-    ] = None,
 ) -> None:
     """A metric for programs that speak cdec's SCORE/EVAL protocol; meteor takes its jar's arguments as well."""
-    from sqa_services.protocols.scorer import ScorerConfig
-    from sqa_services.protocols.scorer import main as answer
-
-    answer(ScorerConfig(metric, tokenize, lowercase, word_order, eval_lines, tuple(context.args)))
+    call("sqa_services.protocols.scorer:main", metric, context.args)
 
 
 @validate_app.command("vist", context_settings=RAW | {"help_option_names": []})

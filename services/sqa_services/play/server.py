@@ -128,7 +128,6 @@ class PlayConfig:
     games: Path = Path("games")  # folder of the journal
     address: Address = field(default_factory=Address)
     consent: Path | None = None  # file of a consent text of your own
-    curve: str = "qanta2018"  # of the expected wins that players see
     timing: Timing = field(default_factory=Timing)
 
     def problems(self) -> list[str]:
@@ -156,8 +155,7 @@ class Rooms:
             if is_config(str(path)):
                 live = load_run(path)
                 self.live[f"{live.name} (live)"] = live
-        self.metric, self.timing = ExpectedWins(config.curve), config.timing
-        self.curve = curve_named(config.curve, "--curve")
+        self.metric, self.timing = ExpectedWins(), config.timing
         text = config.consent or files("sqa_services.play") / "page" / "consent.txt"
         self.consent = text.read_text(encoding="utf-8").strip()
         self.consent_hash = hashlib.sha256(self.consent.encode()).hexdigest()
@@ -196,7 +194,7 @@ class Rooms:
         return {
             "runs": described,
             "consent": {"text": self.consent, "hash": self.consent_hash},
-            "curve": [round(float(ew), 4) for ew in np.asarray(self.curve(grid))],
+            "curve": [round(float(ew), 4) for ew in np.asarray(curve_named("qanta2018")(grid))],
             "paces": PACES,
         }
 

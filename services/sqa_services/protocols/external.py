@@ -1,8 +1,8 @@
 """An external program as a metric, over the SCORE/EVAL protocol of cdec and METEOR.
 
     SCORE ||| reference ||| ... ||| hypothesis   ->  numbers that add over segments
-    EVAL ||| numbers                             ->  a score ("total"), or with `eval_lines: each`, as METEOR 1.5 does,
-                                                     a score for each group of numbers and one for all together
+    EVAL ||| numbers                             ->  a score, or of METEOR 1.5 a score for each group of numbers and one
+                                                     for all together; which of both is found out by asking
 
 The program is started without a shell and must answer one SCORE line before anything else.  Whatever it does wrong
 (it dies, stalls, writes too much or no numbers) is a RemoteProtocolError that quotes it.
@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HANDSHAKE = "SCORE ||| Reference initialization string . ||| Testing initialization string ."  # cdec's first line
+START_SECONDS = 600.0  # for the first reply, in which the program loads its data
+REPLY_SECONDS = 120.0  # for every other
 LINE_LIMIT = 1 << 20  # bytes of one reply
 TAIL = 2000  # bytes of stderr that are kept
 SHOWN = 300  # characters of a wrong reply that an error quotes
@@ -46,9 +48,6 @@ class ExternalConfig:
     """The program and what is known of it."""
 
     command: tuple[str, ...]  # program and arguments; no shell
-    timeout: float = 120.0  # seconds for a reply
-    start_timeout: float = 600.0  # seconds for the first reply, in which the program loads its data
-    eval_lines: Literal["auto", "total", "each"] = "auto"  # replies to EVAL; auto: found out by asking
     higher_is_better: bool = True  # false for an error rate
     name: str = ""  # in the report; "" = external:PROGRAM
 
@@ -57,11 +56,6 @@ class ExternalConfig:
             object.__setattr__(self, "name", f"external:{Path(self.command[0]).name}")
         if not self.command or not self.command[0]:
             raise ConfigError("external.command: a program is needed, e.g. [./my_metric, --quiet]")
-        for name in ("timeout", "start_timeout"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"external.{name}: must be > 0 seconds, got {getattr(self, name)}")
-        if self.eval_lines not in ("auto", "total", "each"):
-            raise ConfigError(f"external.eval_lines: must be one of auto, total, each, got {self.eval_lines!r}")
 
 
 def check_text(text: str) -> str:
@@ -77,9 +71,9 @@ def check_text(text: str) -> str:
 class External:
     """A running program.  Use as a context manager, or close it."""
 
-    def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes], size: int, each: bool) -> None:
-        self.config, self.process, self.size = config, process, size
-        self._each = each
+    def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes]) -> None:
+        self.config, self.process = config, process
+        self.size, self._each = 0, False  # statistics of a segment; whether EVAL is answered by group
         self._out, self._err = b"", b""
 
     @classmethod
@@ -92,7 +86,7 @@ class External:
             raise ConfigError(f"external.command: {config.command[0]!r} cannot be started: {error.strerror}") from error
         for stream in (process.stdin, process.stdout, process.stderr):
             os.set_blocking(_open(stream).fileno(), False)
-        program = cls(config, process, 0, config.eval_lines == "each")
+        program = cls(config, process)
         try:
             program._shake_hands()
         except SqaError:
@@ -112,7 +106,7 @@ class External:
             raise DataError("an external metric needs at least one reference")
         fields = [check_text(text) for text in (*references, hypothesis)]
         line = "SCORE" + "".join(f" ||| {field}" for field in fields)  # METEOR needs the blank of an empty hypothesis
-        [reply] = self._ask([line], 1, self.config.timeout)
+        [reply] = self._ask([line], 1)
         stats = self._numbers(reply)
         if len(stats) != self.size:
             raise RemoteProtocolError(
@@ -132,12 +126,12 @@ class External:
         if not groups or any(len(group) != self.size for group in groups):
             raise DataError(f"{self._who}: groups of {self.size} statistics were expected")
         if self._each:
-            replies = self._ask([eval_request(groups)], len(groups) + 1, self.config.timeout)
+            replies = self._ask([eval_request(groups)], len(groups) + 1)
             return [self._number(reply) for reply in replies]
         asked = [*groups, np.sum(np.asarray(groups, dtype=np.float64), axis=0)]
         if len(groups) == 1:
             asked = [groups[0]]
-        scores = [self._number(self._ask([eval_request([group])], 1, self.config.timeout)[0]) for group in asked]
+        scores = [self._number(self._ask([eval_request([group])], 1)[0]) for group in asked]
         return scores * 2 if len(groups) == 1 else scores
 
     def close(self) -> None:
@@ -154,19 +148,18 @@ class External:
             self.process.wait()
 
     def _shake_hands(self) -> None:
-        [reply] = self._ask([HANDSHAKE], 1, self.config.start_timeout)
+        [reply] = self._ask([HANDSHAKE], 1, START_SECONDS)
         stats = self._numbers(reply)
         if not stats:
             raise RemoteProtocolError(f"{self._who}: an empty reply to its first SCORE line")
         self.size = len(stats)
-        if self.config.eval_lines == "auto" and self.size > 1:
+        if self.size > 1:
             # a SCORE line sent along shows by its reply, which is longer than a score, how many lines EVAL gave
-            evaluate, timeout = eval_request([stats]), self.config.timeout
-            first, second = self._ask([evaluate, HANDSHAKE], 2, timeout)
+            first, second = self._ask([eval_request([stats]), HANDSHAKE], 2)
             self._number(first)
             self._each = len(second.split()) == 1
             if self._each:
-                self._ask([], 1, timeout)
+                self._ask([], 1)
 
     @property
     def _who(self) -> str:
@@ -191,10 +184,10 @@ class External:
         text = self._err.decode("utf-8", "replace").strip()
         return f"; on stderr: {text[-SHOWN:]!r}" if text else ""
 
-    def _ask(self, requests: Sequence[str], replies: int, timeout: float) -> list[str]:
+    def _ask(self, requests: Sequence[str], replies: int, seconds: float | None = None) -> list[str]:
         """Sends lines and reads exactly `replies` lines."""
         pending = "".join(f"{line}\n" for line in requests).encode()
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + (REPLY_SECONDS if seconds is None else seconds)
         if requests:
             self._talk(b"", 0, time.monotonic())
         if requests and self._out:

@@ -50,7 +50,7 @@ def jar() -> Path:
 
 def start(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> External:
     """A running METEOR; close it."""
-    return External.start(ExternalConfig(command(arguments), eval_lines="each"))
+    return External.start(ExternalConfig(command(arguments)))
 
 
 class Meteor:

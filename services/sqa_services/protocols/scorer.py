@@ -1,8 +1,8 @@
 """Our metrics for programs that speak the SCORE/EVAL protocol of cdec and METEOR: `sqa scorer bleu`.
 
     SCORE ||| reference ||| ... ||| hypothesis   ->  sufficient statistics, which add over segments
-    EVAL ||| statistics                          ->  the score, or with `--eval-lines each` (METEOR 1.5) one line for
-    EVAL ||| statistics ||| statistics               each group and one for all together
+    EVAL ||| statistics                          ->  the score, or of METEOR 1.5 one line for each group and one for all
+    EVAL ||| statistics ||| statistics               together
     SING ||| statistics                          ->  the score on one line, in either dialect
 
 Every line gets its reply at once.  What cannot be answered gets one line that begins with "Error: ", and the next line
@@ -14,23 +14,19 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import BinaryIO, Protocol
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from sqa.core.errors import ConfigError, DataError, Whole, checked
+from sqa.core.errors import ConfigError, DataError
 from sqa_services.protocols.external import HANDSHAKE
 from sqa_services.protocols.java import BLANKS
 
 LINE_LIMIT = 1 << 20  # bytes of a request
-ROUNDED = 1e-4  # of a number: clients send six digits
-REMEMBERED = 1000  # segments after which sacrebleu's caches of tokenised lines are emptied
-METRICS = ("bleu", "chrf", "ter", "meteor")
 NO_REFERENCE = "Error: specify hypothesis and at least one reference"
 UNKNOWN = "Error: specify SCORE or EVAL or SING"
 
@@ -55,40 +51,15 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-@checked
-class ScorerConfig:
-    """One metric with sacrebleu's options; METEOR takes its own arguments instead."""
-
-    metric: str  # bleu, chrf, ter, meteor
-    tokenize: str = "13a"  # bleu: a tokeniser of sacrebleu
-    lowercase: bool = False  # bleu, chrf; TER ignores case
-    word_order: Whole = 0  # chrf: word n-grams; 2 is chrF++
-    eval_lines: Literal["total", "each"] | None = None  # lines of an EVAL reply; None: each for meteor, else total
-    arguments: tuple[str, ...] = ()  # meteor: of the jar, e.g. -l en -norm, which are also what it gets without any
-
-    def problems(self) -> list[str]:
-        """What is wrong with the metric."""
-        if self.metric not in METRICS:
-            return [f"scorer: no metric {self.metric!r}; there are {', '.join(METRICS)}"]
-        if self.arguments and self.metric != "meteor":
-            return [f"scorer {self.metric}: takes no further arguments, got {' '.join(self.arguments)}"]
-        return []
-
-
 class Sacrebleu:
     """A metric of sacrebleu as a back end; statistics are what sacrebleu itself adds up over a corpus."""
 
     def __init__(self, name: str, scorer: Metric) -> None:
         self.name, self.scorer = name, scorer
-        self._segments = 0
         self.size: int | None = len(self.stats(["-"], "-"))
 
     def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
         """(size,) of the segment; with several references what sacrebleu makes of them."""
-        self._segments += 1
-        if self._segments % REMEMBERED == 0:
-            self._forget()
         [stats] = self.scorer._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
         return [float(value) for value in stats]
 
@@ -100,55 +71,33 @@ class Sacrebleu:
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
     def close(self) -> None:
-        self._forget()
+        pass
 
     def _score(self, stats: Sequence[float]) -> float:
-        if problem := self._nonsense(stats):
-            raise DataError(f"{self.name} stats that no segments have: {problem}")
+        if min(stats) < 0:
+            raise DataError(f"{self.name} stats that no segments have: a number below 0")
         whole = [int(value) if value.is_integer() else value for value in stats]  # a tuner may send averages
         return float(self.scorer._compute_score_from_stats(whole).score)
 
-    def _nonsense(self, stats: Sequence[float]) -> str:
-        """What is wrong with statistics, whose sums and averages keep these rules; "" for nothing.
 
-        BLEU: lengths of hypothesis and reference, matches and n-grams of each order; chrF: n-grams of hypothesis and
-        reference and matches of each order; TER: edits and reference words.
-        """
-        if min(stats) < 0:
-            return "a number below 0"
-        pairs: list[tuple[float, float]] = []
-        if isinstance(self.scorer, BLEU):
-            orders = self.scorer.max_ngram_order
-            pairs = [*zip(stats[2 : 2 + orders], stats[2 + orders :], strict=True), (stats[2 + orders], stats[0])]
-        elif isinstance(self.scorer, CHRF):
-            pairs = [(match, min(ours, theirs)) for ours, theirs, match in zip(*[iter(stats)] * 3, strict=True)]
-        for part, whole in pairs:
-            if part > whole * (1 + ROUNDED) + ROUNDED:
-                return f"{part:g} of {whole:g}"
-        return ""
-
-    def _forget(self) -> None:
-        tokenizer = getattr(self.scorer, "tokenizer", None)
-        for cached in (tokenizer, getattr(tokenizer, "_post_tokenizer", None)):
-            clear = getattr(type(cached).__call__, "cache_clear", None)
-            if clear is not None:
-                clear()
+SACREBLEU: Mapping[str, Callable[[], Sacrebleu]] = {
+    "bleu": lambda: Sacrebleu("BLEU", BLEU()),
+    "chrf": lambda: Sacrebleu("chrF", CHRF()),
+    "ter": lambda: Sacrebleu("TER", TER()),
+}
 
 
-def backend(config: ScorerConfig) -> Backend:
-    """The back end of a config; METEOR is started."""
-    try:
-        if config.metric == "bleu":
-            return Sacrebleu("BLEU", BLEU(tokenize=config.tokenize, lowercase=config.lowercase))
-        if config.metric == "chrf":
-            return Sacrebleu("chrF", CHRF(word_order=config.word_order, lowercase=config.lowercase))
-        if config.metric == "ter":
-            return Sacrebleu("TER", TER())
-    except ValueError as error:
-        raise ConfigError(f"scorer {config.metric}: {error}") from error
-    from sqa_services.protocols import meteor
+def backend(metric: str, arguments: Sequence[str] = ()) -> Backend:
+    """The back end of a metric; METEOR is started, with arguments of its jar.  Unknown: ConfigError."""
+    if metric == "meteor":
+        from sqa_services.protocols import meteor
 
-    return meteor.Meteor(meteor.start(config.arguments or meteor.DEFAULT_ARGUMENTS))
+        return meteor.Meteor(meteor.start(arguments or meteor.DEFAULT_ARGUMENTS))
+    if metric not in SACREBLEU:
+        raise ConfigError(f"scorer: no metric {metric!r}; there are {', '.join(SACREBLEU)}, meteor")
+    if arguments:
+        raise ConfigError(f"scorer {metric}: takes no further arguments, got {' '.join(arguments)}")
+    return SACREBLEU[metric]()
 
 
 class Scorer:
@@ -226,12 +175,11 @@ def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
     return True
 
 
-def main(config: ScorerConfig) -> None:
-    """Serves on stdin and stdout."""
-    each = config.eval_lines == "each" or (config.eval_lines is None and config.metric == "meteor")
-    answers = backend(config)
+def main(metric: str, arguments: Sequence[str] = ()) -> None:
+    """Serves a metric on stdin and stdout."""
+    answers = backend(metric, arguments)
     try:
-        was_read = serve(Scorer(answers, each), sys.stdin.buffer, sys.stdout.buffer)
+        was_read = serve(Scorer(answers, metric == "meteor"), sys.stdin.buffer, sys.stdout.buffer)
     finally:
         answers.close()
     if not was_read:  # or Python would complain at its end about what it could not write

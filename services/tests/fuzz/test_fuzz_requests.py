@@ -27,7 +27,7 @@ from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.http import make_app as iwslt_app
 from sqa_services.protocols.qanta import Player, QantaConfig
 from sqa_services.protocols.qanta import make_app as qanta_app
-from sqa_services.protocols.scorer import Scorer, ScorerConfig, backend, serve
+from sqa_services.protocols.scorer import Scorer, backend, serve
 
 CORPUS = TextCorpus((("uno", "dos"), ("tres",)), ("one two", "three"))
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "", "G\x00T", "get")
@@ -197,7 +197,7 @@ def test_corrupted_lines_are_answered_one_by_one(metric: str) -> None:
         b"EVAL ||| 1 2 3 4 5 6 7 8 9 10",
         b"SING ||| 1 1 1",
     ]
-    answers = backend(ScorerConfig(metric))
+    answers = backend(metric)
     lines = []
     for number in range(COUNT // 5):  # TER takes its time
         rng = random.Random(f"{SEED} {metric} {number}")

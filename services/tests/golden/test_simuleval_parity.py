@@ -20,11 +20,10 @@ from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig
 from smt.engines.recorded import build as build_recorded
 from sqa.core.paths import ROOT
-from sqa.core.registry import TRANSLATORS
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
 from sqa.metrics.delays import pack
-from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
+from sqa.metrics.latency import FORMULAS
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import run
 
@@ -106,10 +105,6 @@ def tokens(batch):
     return [[(e.sentence, e.token, e.g) for e in emissions] for emissions in batch]
 
 
-def translator(name, **options):
-    return TRANSLATORS.build(name, TRANSLATORS.config_class(name)(**options))
-
-
 def ours_in_simuleval(tmp_path, questions, spec, batch):
     """Our translator as an agent of the command: its log, read back, is what our own run wrote; so are its scores."""
     inputs, references = files(tmp_path, questions)
@@ -169,38 +164,4 @@ def test_an_agent_on_the_bundled_questions_and_back_into_simuleval(tmp_path):
         assert theirs[metric.name.upper()] == pytest.approx(metric.score(result.stats[metric.name].sum(0)), abs=5.1e-4)
 
 
-@pytest.mark.parametrize("speech", [False, True])
-def test_average_token_delay_of_random_sentences(speech):
-    """The scorer's own class, given sentences directly: read from a log it takes text for speech."""
-    from simuleval.evaluator.instance import LogInstance, TextInputInstance
-    from simuleval.evaluator.scorers.latency_scorer import ATDScorer
-
-    rng, rows = np.random.default_rng(0), []
-    for _ in range(200):
-        source = int(rng.integers(1, 30))
-        delays = np.sort(rng.integers(0 if speech else 1, source + 1, size=rng.integers(1, 30)))
-        rows.append((delays * 130.0 if speech else delays).tolist())
-
-    class Sentence(LogInstance if speech else TextInputInstance):
-        def __init__(self, delays):
-            self.delays = delays
-
-    theirs = [ATDScorer()({0: Sentence(row)}) for row in rows]
-    ours = FORMULAS["atd"](pack(rows, [max(row) + 1 for row in rows], speech=speech), SIMULEVAL_1_1)
-    assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-9)
-
-
 # -------------------------------------------------------------------------------------------------- the real questions
-
-
-@pytest.mark.mirror
-def test_the_wait_k_model_as_an_agent_on_xqb(tmp_path):
-    questions = load_questions("xqb-es", limit=4)
-    spec = {"name": "waitk", "model": "es-en", "k": 6}
-    batch = translator(**spec).translate_batch(questions)
-    ours_in_simuleval(tmp_path, questions, spec, batch)
-
-
-@pytest.mark.mirror
-def test_an_agent_on_xqb(tmp_path):
-    agents_in_our_pipeline(tmp_path, load_questions("xqb-es"), {"name": "xqb-es"})

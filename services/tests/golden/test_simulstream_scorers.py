@@ -92,28 +92,6 @@ def test_facts_need_references_alone(spoken: tuple[str, ...], tmp_path: Path) ->
     assert done.returncode and done.stderr.splitlines()[-1].startswith("sqa: facts-lag: needs --sqa-sources")
 
 
-@needs_simulstream
-@pytest.mark.slow
-def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
-    cut = tmp_path / "cut.jsonl"
-    cut.write_bytes(APPENDED.read_bytes()[:-20])
-    mine = str(QUESTIONS)
-    for log, questions, said in (
-        (cut, mine, "cut.jsonl:33: not JSON"),
-        (APPENDED, "mini-es", "no `word_times`"),
-        (APPENDED, "mini-se", "did you mean 'mini-es'"),
-    ):
-        done = simulstream(tmp_path, log, "SQA_EW", "--sqa-questions", questions)
-        last = done.stderr.splitlines()[-1]
-        assert done.returncode in (2, 3) and said in last and "Traceback" not in done.stderr, done.stderr[-3000:]
-
-
-@needs_simulstream
-def test_its_own_help_has_our_scorers(tmp_path: Path) -> None:
-    done = simulstream(tmp_path, APPENDED, "SQA_EW", "--help")
-    assert done.returncode == 0 and "stream_laal,SQA_EW,SQA_ORACLE_EW" in "".join(done.stdout.split())
-
-
 def test_without_simulstream_it_says_what_to_install() -> None:
     code = f"import sys; sys.modules['simulstream'] = None; sys.argv[1:] = ['simulstream-score']; {COMMAND}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

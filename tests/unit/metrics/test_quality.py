@@ -29,7 +29,7 @@ from sqa.run.quality_stage import CHUNK, score_texts
 from sqa_services.protocols.external import ExternalConfig
 
 OVERLAP = "stand_ins.quality_doubles:build"
-SCORER = "from sqa_services.protocols.scorer import ScorerConfig, main; main(ScorerConfig('bleu'))"
+SCORER = "from sqa_services.protocols.scorer import main; main('bleu')"
 BLEU = (sys.executable, "-c", SCORER)
 
 
@@ -227,7 +227,7 @@ def test_an_external_program_scores_a_run(tmp_path: Path) -> None:
 def program(script: Path, text: str) -> dict[str, object]:
     """The metric "mine", which a Python program computes."""
     script.write_text(f"import pathlib, sys\n{text}")
-    return {"external": {"command": [sys.executable, str(script)], "eval_lines": "total", "name": "mine"}}
+    return {"external": {"command": [sys.executable, str(script)], "name": "mine"}}
 
 
 def test_a_program_that_dies_at_the_scores_has_no_number(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ A sentence is over when the agent has sent "</s>".  The method names of `Evaluat
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -43,11 +42,10 @@ ADVICE = {
     403: "; this token may not do that: a participant has one session and cannot begin it anew",
     409: "; another client is at work here, or this one now writes otherwise: begin anew or use another session",
 }
-AGENTS: dict[str, type] = {}  # by the name given to `register_agent`
 
 
 class EvaluationService:
-    """An evaluation server, by the shared task's routes or, with `guide`, by those of the published guide.
+    """An evaluation server, by the shared task's routes.
 
     One object may be used by many threads.  A server that does not answer as it should: DataError.
 
@@ -57,16 +55,10 @@ class EvaluationService:
     """
 
     def __init__(
-        self,
-        url: str = "http://localhost:12321",
-        session: str = "",
-        token: str = "",
-        guide: bool = False,
-        patience: float = 0.0,
+        self, url: str = "http://localhost:12321", session: str = "", token: str = "", patience: float = 0.0
     ) -> None:
         self.base_url = f"{url.rstrip('/')}/sessions/{session}" if session else url.rstrip("/")
-        self._guide = guide
-        self._patience = 0.0 if guide else patience
+        self._patience = patience
         self._http = Http(TIMEOUT, MAX_REPLY, token)
         self._resumable: bool | None = None  # whether the server is one of this project; None: not known yet
         self._reads: Counter[int] = Counter()  # by sentence
@@ -74,21 +66,16 @@ class EvaluationService:
 
     def new_session(self) -> None:
         """Forget what was read and written."""
-        if self._guide:
-            self._call("GET", "/start")
-        else:
-            self._call("POST", "/")
+        self._call("POST", "/")
         self._reads.clear()
         self._writes.clear()
 
     def get_scores(self) -> dict[str, Any]:
         """The scores of what was written."""
-        return self._json("/end" if self._guide else "/result")
+        return self._json("/result")
 
     def corpus_info(self) -> dict[str, Any]:
         """{"num_sentences": N}."""
-        if self._guide:
-            return self._json("/get", {"info": json.dumps({"sent_id": None, "value": None})})
         return self._json("/")
 
     def finished(self) -> set[int]:
@@ -100,8 +87,6 @@ class EvaluationService:
 
     def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The next segment: {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
-        if self._guide:
-            return self._json("/get", {"info": json.dumps({"sent_id": sent_id, "value": extra_params})})
         params = {"sent_id": sent_id, **(extra_params or {})}
         if self._patience and self._can_resume():
             params["read"] = self._reads[sent_id]
@@ -111,9 +96,6 @@ class EvaluationService:
 
     def send_hypo(self, sent_id: int, hypo: str) -> None:
         """Write a word, or "</s>"."""
-        if self._guide:
-            self._call("GET", "/send", {"hypo": json.dumps({str(sent_id): hypo})})
-            return
         params = {"sent_id": sent_id}
         if self._patience and self._can_resume():
             params["written"] = self._writes[sent_id]
@@ -236,16 +218,6 @@ def _source(session: EvaluationService, sent_id: int) -> Iterator[str]:
         yield segment
 
 
-def register_agent(name: str) -> Callable[[type], type]:
-    """Decorator: the guide's way to name an agent, then `--agent FILE.py:NAME`."""
-
-    def register(agent: type) -> type:
-        AGENTS[name] = agent
-        return agent
-
-    return register
-
-
 def evaluate(
     build: Callable[[], Agent],
     service: EvaluationService,
@@ -286,7 +258,7 @@ def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
     if not (module_name and class_name):
         raise ConfigError(f"--agent: must be file.py:Name or module:Name, got {name!r}")
     module = _module(module_name)
-    agent = getattr(module, class_name, None) or AGENTS.get(class_name)
+    agent = getattr(module, class_name, None)
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
         raise ConfigError(
             f"--agent: {module_name} has no agent {class_name!r} (a subclass of {Agent.__module__}.Agent)"

@@ -48,7 +48,7 @@ def serve(
     if questions:
         if source or target or kind == "speech":
             raise ConfigError("--questions: they are the source and the reference; leave the files and speech out")
-        scorer = question_scorer(questions, guesser, buzzer, config.tokenizer)
+        scorer = question_scorer(questions, guesser, buzzer)
         corpus: TextCorpus | SpeechCorpus = scorer.corpus()
     elif target is None:
         raise ConfigError("--tgt-file: a file of references is needed, or --questions")
@@ -63,10 +63,10 @@ def serve(
     connections.run_app(app, config.address)
 
 
-def question_scorer(questions: str, guesser: str, buzzer: str, tokenizer: str = "13a") -> QuestionScorer:
+def question_scorer(questions: str, guesser: str, buzzer: str) -> QuestionScorer:
     """What scores the answers to a question set."""
     from sqa.data.datasets import load_questions
     from sqa.run.named import contestant_from
     from sqa_services.protocols.iwslt.questions import QuestionScorer
 
-    return QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer), tokenizer)
+    return QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer))

@@ -29,7 +29,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sqa.core.errors import ConfigError, Count, Positive, SqaError, checked
+from sqa.core.errors import ConfigError, Positive, SqaError, checked
 from sqa.files.records import parse_json
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_token
@@ -43,19 +43,18 @@ from sqa_services.protocols.iwslt.scores import SO_FAR, Files
 from sqa_services.protocols.iwslt.session import Session
 from sqa_services.protocols.iwslt.table import Sessions
 
+MAX_MEMORY = 1 << 30  # bytes of all sessions, about
+
 
 @dataclass(frozen=True, slots=True)
 @checked
 class ServeConfig:
     """How the server answers."""
 
-    tokenizer: Literal["13a", "none"] = "13a"  # of BLEU
     dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
     strict: bool = False  # keep the originals' mistakes; see `iwslt_session`
     output: Path | None = None  # folder of text, delay and scores; a session's lie in sessions/NAME in it
     address: Address = field(default_factory=Address)  # its token is needed for all but GET /
-    max_sessions: Count = 1024
-    max_memory: Count = 1 << 30  # bytes of all sessions, about
     journal: Path | None = None  # file of the sessions; None = journal.sqlite in `output`, without one none
     session_hours: Positive = 168.0  # without a request, after which a session is forgotten
     participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `participants`
@@ -125,8 +124,7 @@ class Server:
         self.scorer = scorer
         self.participants = dict(config.participants)
         journal = None if config.kept_in is None else Journal(config.kept_in, corpus_digest(corpus))
-        hours = config.session_hours
-        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal, config.max_sessions, hours)
+        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal, config.session_hours)
         self._answering: set[asyncio.Task[None]] = set()
         self._copy = asyncio.Lock()
         self._scorer = OneThread("scorer")
@@ -190,10 +188,9 @@ class Server:
             return json_reply(await self._frozen(session, "instance", number))
         if self.config.dialect == "simuleval-1.0.2" and not guide:
             session.scored = True
-            scores = await self._frozen(session, "nested_result", self.config.tokenizer)
+            scores = await self._frozen(session, "nested_result")
         else:
-            files = self._files(request, guide)
-            scores = await self._frozen(session, "result", self.config.tokenizer, files, guide)
+            scores = await self._frozen(session, "result", self._files(request, guide), guide)
         if self._participant(request):
             scores.pop(SO_FAR, None)  # a score of each word as it is sent would help to choose the next
         return json_reply(scores)
@@ -285,7 +282,7 @@ class Server:
 
     def _check_room(self, more: int = 0) -> None:
         """503 if all sessions together would take more memory than they may."""
-        if self.sessions.size + more > self.config.max_memory:
+        if self.sessions.size + more > MAX_MEMORY:
             raise Refused(503)
 
     async def _answer(self, session: Session, index: int) -> None:

@@ -39,12 +39,10 @@ Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; 
 class QuestionScorer:
     """The questions, who answers them, and their scores.  `row` and `result` are called from one thread."""
 
-    def __init__(
-        self, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer | None, tokenizer: str = "13a"
-    ) -> None:
+    def __init__(self, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer | None) -> None:
         self.questions, self._guesser, self._buzzer = tuple(questions), guesser, buzzer
         metrics = build([name for name in KEYS if name != "bleu" and (buzzer is not None or name != "ew")])
-        self.metrics: list[Metric] = [*metrics, Bleu(BLEU(tokenize=tokenizer, force=True))]
+        self.metrics: list[Metric] = [*metrics, Bleu(BLEU(force=True))]
         self._first = [0, *accumulate(len(question.sentences) for question in self.questions)]
         self._question = [i for i, question in enumerate(self.questions) for _ in question.sentences]
 

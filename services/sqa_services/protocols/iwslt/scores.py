@@ -43,10 +43,9 @@ class Files(NamedTuple):
     scores: Path
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> float:
+def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """sacreBLEU of the corpus, 0 to 100; as many references as hypotheses."""
-    scorer = BLEU(tokenize=tokenizer, force=True)
-    return float(scorer.corpus_score(list(hypotheses), [list(references)]).score)
+    return float(BLEU(force=True).corpus_score(list(hypotheses), [list(references)]).score)
 
 
 def sentence_bleu(hypothesis: str, reference: str) -> float:
@@ -55,7 +54,7 @@ def sentence_bleu(hypothesis: str, reference: str) -> float:
 
 
 def flat_scores(
-    sentences: Sequence[Translated], tokenizer: str, convention: Convention = IWSLT_2020_FINAL, strict: bool = False
+    sentences: Sequence[Translated], convention: Convention = IWSLT_2020_FINAL, strict: bool = False
 ) -> dict[str, float | None]:
     """{"BLEU", "TER", "METEOR", "DAL", "AL", "AP"}, latencies over the sentences that have words (None: none has)."""
     if not sentences or (strict and not all(s.delays for s in sentences)):
@@ -63,7 +62,7 @@ def flat_scores(
     values = [sentence_latency(s.delays, s.source_length, convention) for s in sentences if s.delays]
     unknown = -1.0 if strict else None
     return {
-        "BLEU": bleu([s.text for s in sentences], [s.reference for s in sentences], tokenizer),
+        "BLEU": bleu([s.text for s in sentences], [s.reference for s in sentences]),
         "TER": unknown,
         "METEOR": unknown,
         "DAL": sum(v.dal for v in values) / len(values) if values else None,

@@ -214,7 +214,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------- results of 2020
 
-    def result(self, tokenizer: str, files: Files | None = None, guide: bool = False) -> dict[str, Any]:
+    def result(self, files: Files | None = None, guide: bool = False) -> dict[str, Any]:
         """Scores of the sentences from 0 to the last that has words, null while others remain; to the files too.
 
         No words at all, and with `strict` an unknown sentence or one without words: Refused.
@@ -225,7 +225,7 @@ class Session:
             raise Refused(500, f"sentence {last} has words and is not in the corpus")
         sentences = [self._translated(number, first) for number in range(last + 1)]
         convention = IWSLT_2020_FIRST if first else IWSLT_2020_FINAL
-        scores = flat_scores(sentences, tokenizer, convention, self.strict)
+        scores = flat_scores(sentences, convention, self.strict)
         if self.scorer is not None:
             scores |= self.scorer.result(self.sentences, self.rows)
         if not self.strict:
@@ -254,7 +254,7 @@ class Session:
 
     # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2
 
-    def nested_result(self, tokenizer: str) -> dict[str, Any]:
+    def nested_result(self) -> dict[str, Any]:
         """{"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each.
 
         Of questions also "Answers".
@@ -273,7 +273,7 @@ class Session:
             answers = self.scorer.result(self.sentences, self.rows)
             scores = {"Quality": {"BLEU": answers.pop("BLEU")}, "Latency": latency, "Answers": answers}
         else:
-            quality = bleu(texts, self.corpus.targets[: len(texts)], tokenizer)
+            quality = bleu(texts, self.corpus.targets[: len(texts)])
             scores = {"Quality": {"BLEU": quality}, "Latency": latency}
         return scores if self.strict else of_the_finished(scores, self.finished, len(self.corpus))
 

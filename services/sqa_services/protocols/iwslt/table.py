@@ -10,6 +10,7 @@ from sqa_services.net.log import LOG
 from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
+MAX_SESSIONS = 1024
 IDLE_SECONDS = 3600.0  # after which a session may make room for another
 EMPTY_SECONDS = 60.0  # the same for one in which nothing was read or written
 SWEEP_SECONDS = 60.0  # between two looks for sessions that have expired
@@ -18,9 +19,9 @@ SWEEP_SECONDS = 60.0  # between two looks for sessions that have expired
 class Sessions:
     """Sessions by name; "" is that of requests that name none."""
 
-    def __init__(self, build: Callable[..., Session], journal: Journal | None, most: int, hours: float) -> None:
+    def __init__(self, build: Callable[..., Session], journal: Journal | None, hours: float) -> None:
         """`build(name=...)`: a new one.  `hours` without a request after which one is forgotten."""
-        self._build, self._journal, self._most, self._seconds = build, journal, most, hours * 3600
+        self._build, self._journal, self._seconds = build, journal, hours * 3600
         self._known: dict[str, Session] = {}
         self._swept = time.monotonic()
         if journal is not None:
@@ -35,7 +36,7 @@ class Sessions:
         if session is None and not keep:
             return self._build(name=name)
         if session is None:
-            if len(self._known) >= self._most:
+            if len(self._known) >= MAX_SESSIONS:
                 self._make_room(now)
             session = self._known[name] = self._build(name=name)
         session.used = now

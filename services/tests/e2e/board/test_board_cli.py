@@ -72,11 +72,6 @@ def test_what_an_organiser_does(tmp_path: Path) -> None:
     assert json.loads(run(tmp_path, "export", "toy"))["models"] == []
 
 
-def test_the_bundled_questions(tmp_path: Path) -> None:
-    dataset = json.loads(run(tmp_path, "register-dataset", "sqa-pl", "mini", "mini-pl", "--perturb", "all"))
-    assert dataset["examples"] == 45 and set(dataset["prefixes"]) == {"fairness", "robustness", "simultaneous"}
-
-
 def test_a_model_is_named_as_sqa_run_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("few.jsonl").write_text((ROOT / "docs/example/questions.jsonl").read_text("utf-8"), encoding="utf-8")

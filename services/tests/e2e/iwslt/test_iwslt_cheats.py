@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import wave
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pytest
 import requests
-from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import WaitAgent, serving
-from starlette.responses import HTMLResponse
 
-from sqa_services.protocols.iwslt import entry
+from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import EOS, SpeechCorpus, TextCorpus, load
 from sqa_services.protocols.iwslt.http import ServeConfig
@@ -59,13 +55,6 @@ def test_a_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
     assert scores[0] == scores[1]
 
 
-def test_the_strict_dialect_counts_them_as_the_original_did() -> None:
-    with serving(CORPUS, ServeConfig(strict=True)) as url:
-        assert {send(url, "guide", text) for text in NOTHING} == {200}
-        WaitAgent(CORPUS.targets).decode(EvaluationService(url))
-        assert EvaluationService(url).get_scores()["AL"] < 0
-
-
 def test_a_client_that_goes_on_counts_words_as_the_server_does() -> None:
     """Our client says how many tokens came before; one that does not count is none of them."""
     with serving(CORPUS) as url:
@@ -103,10 +92,7 @@ def speech(tmp_path: Path) -> SpeechCorpus:
 WAYS = {  # requests that had a whole recording and left a delay of 10 ms or none
     "another size": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=10"),
     "another name": ("sent_id=0&segment_size=60000", "instance_id=0&segment_size=10"),
-    "another name first": ("instance_id=0&segment_size=60000", "sent_id=0&segment_size=10"),
-    "another name, again": ("instance_id=0&read=0&segment_size=60000", "instance_id=0&read=0&segment_size=10"),
     "a size that is refused": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=0"),
-    "a name that is refused": ("instance_id=0&read=0&segment_size=60000", "instance_id=0&read=0&segment_size=0"),
 }
 
 
@@ -140,29 +126,6 @@ def test_a_whole_recording_has_one_latency_by_either_name(dialect: str, rate: in
     assert scores[0] == scores[1] == scores[2] and scores[0][0] == pytest.approx(2000, abs=1)
 
 
-def test_a_read_that_was_refused_changes_nothing(speech: SpeechCorpus) -> None:
-    with serving(speech) as url:
-        for size in (10, 0, 0, 10):
-            requests.get(f"{url}/src?sent_id=0&read=0&segment_size={size}", timeout=30)
-        segments = [requests.get(f"{url}/src?sent_id=0&read={read}", timeout=30).json() for read in (1, 1, 2)]
-        assert [segment["segment_id"] for segment in segments] == [1, 1, 2]
-
-
-def test_a_journal_of_the_first_version_goes_on(speech: SpeechCorpus, tmp_path: Path) -> None:
-    config = ServeConfig(journal=tmp_path / "journal")
-    with serving(speech, config) as url:
-        requests.get(f"{url}/src?sent_id=0&segment_size=200", timeout=30)
-    with sqlite3.connect(tmp_path / "journal") as journal:
-        journal.execute("ALTER TABLE sentences DROP COLUMN reach")
-        journal.execute("UPDATE about SET value = '1' WHERE key = 'version'")
-    journal.close()
-    for _ in range(2):
-        with serving(speech, config) as url:
-            send(url, "sent_id", "eins")
-            delays = requests.get(f"{url}/result?instance_id=0", timeout=30).json()["delays"]
-    assert delays == [200, 200]
-
-
 # ----------------------------------------------------------------------------------------------- pages of strangers
 
 
@@ -174,9 +137,10 @@ CHANGES = ("/src?sent_id=0", "/start", asked("/get?info="), asked("/send?hypo=")
 
 
 @pytest.mark.parametrize("browser", BROWSERS, ids=lambda headers: next(iter(headers)))
-def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str]) -> None:
+def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A link, a frame or an image of anybody's page: `GET /start` forgot all that a client had done."""
-    with serving(CORPUS, ServeConfig(max_sessions=2)) as url:
+    monkeypatch.setattr(table, "MAX_SESSIONS", 2)
+    with serving(CORPUS) as url:
         service = EvaluationService(url)
         service.get_src(0)
         service.send_hypo(0, "Alice")
@@ -191,52 +155,6 @@ def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str]) -> None
         assert EvaluationService(url, session="mine").get_src(0)["segment"] == "Alice"
 
 
-@pytest.mark.parametrize("guide", [True, False])
-def test_the_strict_dialect_permits_it(guide: bool) -> None:
-    """Programs of 2020 are served by both; a browser by the strict one alone, as by the original."""
-    for strict in (True, False):
-        with serving(CORPUS, ServeConfig(strict=strict)) as url:
-            service = EvaluationService(url, guide=guide)
-            service.new_session()
-            WaitAgent(CORPUS.targets).decode(service)
-            assert service.get_scores()["BLEU"] == pytest.approx(100)
-            status = requests.get(f"{url}/start", headers=BROWSERS[1], timeout=30).status_code
-            assert status == (200 if strict else 403)
-
-
-def test_the_strict_dialect_says_what_it_permits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "text").write_text("eins\n")
-    monkeypatch.setattr("sqa_services.net.connections.run_app", lambda *_: None)
-    for strict in (False, True):
-        entry.serve(tmp_path / "text", tmp_path / "text", "text", ServeConfig(strict=strict))
-        assert ("any page in a browser on this machine can reset" in capsys.readouterr().err) == strict
-
-
-@pytest.mark.slow
-def test_a_real_page_in_a_real_browser_cannot(browser: Any) -> None:
-    seen: list[str] = []
-
-    async def page(request: object) -> HTMLResponse:
-        frames = [f'<iframe src="{url}{path}"></iframe><img src="{url}{path}">' for path in map(_escaped, CHANGES)]
-        posts = f'<form id="f" method="post" action="{url}/" target="_blank"></form><script>f.submit()</script>'
-        leave = f'<script>setTimeout(() => location = "{url}/start", 500)</script>'
-        return HTMLResponse("".join(frames) + posts + leave)
-
-    with serving(CORPUS) as url, serving_app(anything(page)) as stranger:
-        service = EvaluationService(url)
-        service.get_src(0)
-        service.send_hypo(0, "Alice")
-        tab = browser.new_page()
-        tab.on("response", lambda reply: seen.append(f"{reply.status} {reply.url}"))
-        for host in ("127.0.0.1", "localhost"):  # another port of the same host, and another host
-            tab.goto(stranger.replace("127.0.0.1", host))
-            tab.wait_for_url(f"{url}/start", timeout=20_000)
-        result = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
-    assert (result["prediction"], result["source"]) == ("Alice", "Alice")
-    assert any(line.startswith("403") and "/start" in line for line in seen), seen
-
-
-def _escaped(path: str) -> str:
-    return path.replace("&", "&amp;")
+def test_the_strict_dialect_permits_it() -> None:
+    with serving(CORPUS, ServeConfig(strict=True)) as url:
+        assert requests.get(f"{url}/start", headers=BROWSERS[1], timeout=30).status_code == 200

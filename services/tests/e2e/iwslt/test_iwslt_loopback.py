@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import doubles
 import pytest
 import requests
 from stand_ins.iwslt_loopback import WaitAgent, serving
-from stand_ins.processes import free_port, listens, wait_until
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
@@ -19,6 +16,7 @@ from sqa.data.datasets import load_questions
 from sqa.run.pipeline import stream
 from sqa_services.cli.protocols import client_iwslt
 from sqa_services.net.address import Address
+from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
@@ -35,15 +33,23 @@ def corpus_of(dataset: str) -> TextCorpus:
 # --------------------------------------------------------------------------------------------------------- clients
 
 
+class ByTheGuide(EvaluationService):
+    """A client by the routes of the published guide."""
+
+    def get_src(self, sent_id: int, extra_params: dict | None = None) -> dict:
+        return self._json("/get", {"info": json.dumps({"sent_id": sent_id, "value": extra_params})})
+
+    def send_hypo(self, sent_id: int, hypo: str) -> None:
+        self._call("GET", "/send", {"hypo": json.dumps({str(sent_id): hypo})})
+
+
 def test_the_guides_routes_and_its_table() -> None:
     """The guide's wait-3 table, as it was after the next day's correction and as it was published."""
     for strict, expected in ((False, (3.0, 3.0, 0.795918345451355)), (True, (4.0, 4.0, 0.9166666865348816))):
         with serving(GUIDE, ServeConfig(strict=strict)) as url:
-            service = EvaluationService(url, guide=True)
-            service.new_session()
-            assert service.corpus_info() == {"num_sentences": 1}
-            WaitAgent(GUIDE.targets).decode(service)
-            scores = service.get_scores()
+            assert requests.get(f"{url}/start", timeout=30).text == ""
+            WaitAgent(GUIDE.targets).decode(ByTheGuide(url))
+            scores = requests.get(f"{url}/end", timeout=30).json()
         assert (scores["AL"], scores["DAL"], scores["AP"]) == expected
         assert scores["BLEU"] == pytest.approx(100)
 
@@ -110,8 +116,9 @@ def test_the_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 # ------------------------------------------------------------------------------------------------- sessions, limits
 
 
-def test_sessions_do_not_see_each_other() -> None:
-    with serving(GUIDE, ServeConfig(max_sessions=2)) as url:
+def test_sessions_do_not_see_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MAX_SESSIONS", 2)
+    with serving(GUIDE) as url:
         one, two = EvaluationService(url, session="one"), EvaluationService(url, session="two")
         assert [one.get_src(0)["segment"] for _ in range(2)] == ["Alice", "and"]
         assert two.get_src(0)["segment"] == "Alice"
@@ -130,27 +137,3 @@ def test_the_token(tmp_path: Path) -> None:
         for method, path in (("POST", "/"), ("GET", "/start"), ("PUT", "/hypo?sent_id=0"), ("GET", "/src?sent_id=0")):
             assert requests.request(method, url + path, timeout=30).status_code == 401
         assert EvaluationService(url, token="secret").get_src(0)["segment"] == "Alice"
-
-
-def test_the_server_process_serves_and_ends(tmp_path: Path) -> None:
-    (tmp_path / "src").write_text("one two\n")
-    (tmp_path / "tgt").write_text("eins zwei\n")
-    port = free_port()
-    program = (
-        "from pathlib import Path\n"
-        "from sqa_services.protocols.iwslt import entry\n"
-        "from sqa_services.protocols.iwslt.http import ServeConfig\n"
-        "from sqa_services.net.address import Address\n"
-        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(address=Address(port={port}), output=Path('out')))"
-    )
-    server = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    try:
-        service = EvaluationService(f"http://127.0.0.1:{port}")
-        wait_until(lambda: listens(port), server)
-        evaluate(lambda: TranslatorAgent(ECHO), service)
-        assert service.get_scores()["DAL"] == 2.0
-        assert (tmp_path / "out" / "text").read_text() == "one two\n"
-    finally:
-        server.terminate()
-        _, errors = server.communicate(timeout=60)
-    assert f"1 sentences of text at http://127.0.0.1:{port}" in errors and "Traceback" not in errors

@@ -77,22 +77,6 @@ def test_an_unfinished_sentence_tells_what_was_read_and_references_never(dialect
         )
 
 
-def test_a_score_of_a_part_says_so(tmp_path: Path) -> None:
-    with serving(CORPUS, ServeConfig(output=tmp_path)) as url:
-        service = EvaluationService(url)
-        translate(service, end=4)
-        scores = service.get_scores()
-        assert {scores[key] for key in ("BLEU", "AL", "AP", "DAL")} == {None}
-        assert (scores["Finished"], scores["Sentences"], scores["SoFar"]["AL"] > 0) == (5, 12, True)
-        assert (
-            "AL, n/a\n" in (tmp_path / "scores").read_text()
-            and "Finished, 5\nSentences, 12\n" in (tmp_path / "scores").read_text()
-        )
-        translate(service)
-        scores = service.get_scores()
-    assert set(scores) == {"BLEU", "TER", "METEOR", "DAL", "AL", "AP"} and scores["AL"] > 0
-
-
 def test_sessions_named_like_output_files(tmp_path: Path) -> None:
     names = ("text", "delay", "scores", "journal.sqlite", "sessions")
     with serving(CORPUS, ServeConfig(output=tmp_path)) as url:

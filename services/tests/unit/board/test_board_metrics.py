@@ -42,27 +42,6 @@ def test_metrics_refuse_what_does_not_fit() -> None:
             get([], [])
 
 
-def test_bleu_is_sacrebleus() -> None:
-    assert metrics.get_bleu(["the cat sat on the mat"], ["the cat sat on the mat"]) == pytest.approx(100.0)
-
-
-def test_every_metric_says_what_it_means() -> None:
-    for name in (*metrics.EVAL, *metrics.DELTA, *metrics.JOB):
-        meta = metrics.meta_of(name)
-        assert meta.pretty_name and meta.utility_direction in (1, -1)
-    with pytest.raises(ConfigError, match="did you mean 'accuracy'"):
-        metrics.meta_of("acuracy")
-
-
-def test_job_metrics() -> None:
-    job = metrics.Job(10, 4.0, 2**31)
-    assert metrics.get_examples_per_second(job) == 2.5
-    assert metrics.get_memory_utilization(job) == 2.0
-    for get in (metrics.get_examples_per_second, metrics.get_memory_utilization):
-        with pytest.raises(NotComputable):
-            get(metrics.Job(10, None, None))
-
-
 # ----------------------------------------------------------------------------------------------------- Dynascore
 
 

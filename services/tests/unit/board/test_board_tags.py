@@ -16,11 +16,6 @@ def test_tags() -> None:
     assert tags.tags_of(long, None, set()) == ["length:125+", "sentences:6+", "guessable:no"]
 
 
-def test_the_bundled_guesser_knows_many_pages() -> None:
-    pages = tags.guessable_pages()
-    assert len(pages) > 5000 and "peru" in pages
-
-
 @pytest.mark.mirror
 def test_guessable_questions_and_categories_of_xqb() -> None:
     # 85 of the 147 have a training tossup, one of them without a category; the guesser learned from bonus parts too

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 import subprocess
@@ -72,14 +71,6 @@ def ended(connection: socket.socket) -> bool:
     return True
 
 
-def whole(connection: socket.socket) -> bytes:
-    """The answer "here" with its head."""
-    said = b""
-    while not said.endswith(b"here") and (part := connection.recv(1000)):
-        said += part
-    return said
-
-
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -88,15 +79,6 @@ def test_a_connection_without_a_whole_request_is_closed(quick, opened, sent: byt
     """One that says nothing, half a head, nothing after an answer, half a further head."""
     with serving_app(app()) as url:
         assert ended(opened(url, sent))
-
-
-def test_a_head_that_drips_is_not_waited_for(quick, opened) -> None:
-    with serving_app(app()) as url:
-        slow = opened(url)
-        with pytest.raises(OSError):
-            for byte in GET * 100:
-                slow.sendall(bytes([byte]))
-                time.sleep(0.05)
 
 
 def test_an_answer_that_is_not_taken_is_given_up(quick, opened) -> None:
@@ -164,20 +146,6 @@ def test_as_many_connections_as_there_are_files(monkeypatch: pytest.MonkeyPatch)
     for files, most in ((1024, 768), (1 << 20, connections.CONNECTIONS), (100, 16)):
         monkeypatch.setattr(connections.resource, "getrlimit", lambda _, files=files: (files, files))
         assert most_connections() == most
-
-
-def test_small_answers_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer of two pieces waits 40 ms for the receipt of the first unless the connection says TCP_NODELAY."""
-    original, options = connections.TimedProtocol.connection_made, []
-
-    def noted(self: connections.TimedProtocol, transport: asyncio.Transport) -> None:
-        original(self, transport)
-        options.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-
-    monkeypatch.setattr(connections.TimedProtocol, "connection_made", noted)
-    with serving_app(app()) as url:
-        assert requests.get(url, timeout=20).text == "here"
-    assert options and all(options)
 
 
 def test_a_port_in_use_is_said() -> None:

@@ -185,18 +185,6 @@ def test_nobody_sees_the_answer_while_the_other_reads(
     assert result["page"] == question.page and not result["mine"]["right"]
 
 
-def test_a_page_that_comes_back_while_the_other_reads_waits_on(url: str) -> None:
-    first, second = Player(url), Player(url)
-    first.begin(mode="two", questions=1)
-    second.game = second.ask("POST", f"games/{first.game}/join")["game"]
-    listening = second.events()
-    next(listening)
-    second.act("next")
-    first.play(until="waiting", buzz=0, answer="x")
-    state = next(first.events())
-    assert (state["phase"], state["result"], state["words"]) == ("waiting", None, [])
-
-
 def test_without_an_answer_in_time_the_buzz_was_wrong(
     shown: play_games.PlayedRun, tmp_path: Path, book: play_games.Journal
 ) -> None:
@@ -294,14 +282,3 @@ def test_a_config_makes_its_run_when_the_game_begins(tmp_path: Path) -> None:
     assert (exported.run, exported.questions) == ("mine", 1) and (
         exported.folder.parent / "mine" / "report.tsv"
     ).is_file()
-
-
-def test_a_game_whose_first_player_was_deleted_is_over(url: str) -> None:
-    first, second = Player(url), Player(url)
-    second.game = first.begin(mode="two")
-    second.act("join")
-    events = second.events()
-    assert next(events)["phase"] == "ready"
-    first.ask("DELETE", "players")
-    assert list(events) == []
-    assert second.send("GET", f"games/{second.game}/events").status_code == 410

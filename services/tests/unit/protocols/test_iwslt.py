@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import wave
 from pathlib import Path
 
@@ -13,12 +12,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
-from sqa.run.named import translator_from
 from sqa_services.net.guard import Refused
-from sqa_services.protocols.iwslt.client import agent_builder
 from sqa_services.protocols.iwslt.corpus import EOS, Recording, TextCorpus, load
 from sqa_services.protocols.iwslt.float32 import sentence_latency, total
 from sqa_services.protocols.iwslt.scores import Files
@@ -55,10 +52,6 @@ def test_float32_latencies_agree_with_the_float64_ones(source: int, delays: list
         for name in ("al", "ap", "dal"):
             [expected] = FORMULAS[name](pack([delays], [source]), convention)
             assert getattr(value, name) == pytest.approx(expected, rel=1e-5, abs=1e-5)
-
-
-def test_no_words_have_no_latency() -> None:
-    assert all(math.isnan(value) for value in sentence_latency([], 3, IWSLT_2020_FINAL))
 
 
 # -------------------------------------------------------------------------------------------------------- corpora
@@ -100,7 +93,7 @@ def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> Non
     result = session.instance(0)
     assert result["source_length"] == 25.0 and result["delays"] == [25.0] * 3
     assert result["metric"]["latency"]["AL"] == 25.0 and set(result["metric"]["latency_ca"]) == {"AL", "AP", "DAL"}
-    assert list(session.nested_result("13a")["Latency"]) == ["AL", "AL_CA", "AP", "AP_CA", "DAL", "DAL_CA"]
+    assert list(session.nested_result()["Latency"]) == ["AL", "AL_CA", "AP", "AP_CA", "DAL", "DAL_CA"]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +146,7 @@ def test_what_follows_the_end_counts_only_when_strict(tmp_path: Path) -> None:
         session.read(0)
         session.write(0, ["eins", EOS, "and", "more"])
         files = Files(*(tmp_path / name for name in ("text", "delay", "scores")))
-        session.result("13a", files)
+        session.result(files)
         assert files.text.read_text() == f"{text}\n"
         assert json.loads(files.delay.read_text()) == {"src_len": 2, "delays": delays}
 
@@ -163,7 +156,7 @@ def test_an_unfinished_sentence_keeps_its_last_word_unless_strict(tmp_path: Path
         session = Session(CORPUS, strict)
         session.write(0, ["Alice", "und"])
         files = Files(*(tmp_path / name for name in ("text", "delay", "scores")))
-        session.result("none", files)
+        session.result(files)
         assert files.text.read_text() == f"{text}\n"
 
 
@@ -174,9 +167,9 @@ def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_stri
         session.write(1, ["eins", EOS])
         if strict:
             with pytest.raises(Refused):
-                session.result("13a")
+                session.result()
         else:
-            scores = session.result("13a")
+            scores = session.result()
             assert scores["SoFar"]["AL"] == 0.5 and scores["SoFar"]["TER"] is None
             assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)
 
@@ -184,14 +177,14 @@ def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_stri
 def test_nothing_received_and_unknown_sentences() -> None:
     session = Session(CORPUS)
     with pytest.raises(Refused):
-        session.result("13a")
+        session.result()
     for number in (-1, 2):
         with pytest.raises(Refused):
             session.read(number)
         with pytest.raises(Refused):
             session.write(number, ["x"])
-    assert session.nested_result("13a")["Latency"] == {"AL": None, "AP": None, "DAL": None}
-    assert session.nested_result("13a")["Quality"] == {"BLEU": None} and session.nested_result("13a")["Finished"] == 0
+    assert session.nested_result()["Latency"] == {"AL": None, "AP": None, "DAL": None}
+    assert session.nested_result()["Quality"] == {"BLEU": None} and session.nested_result()["Finished"] == 0
     with pytest.raises(Refused):
         session.write(0, ["x"] * (MAX_TOKENS + 1))
 
@@ -206,33 +199,3 @@ def test_the_end_is_no_part_of_sentence_bleu_unless_strict() -> None:
 
 
 # --------------------------------------------------------------------------------------------- config and agents
-
-
-def test_agents_are_found_by_class_and_by_registered_name(tmp_path: Path) -> None:
-    file = tmp_path / "my_agent.py"
-    file.write_text(
-        "from sqa_services.protocols.iwslt.client import Agent, register_agent\n"
-        "@register_agent('mine')\n"
-        "class Mine(Agent):\n"
-        "    def __init__(self, args): self.k = args.k\n"
-        "    @staticmethod\n"
-        "    def add_args(parser): parser.add_argument('--k', type=int, default=1)\n"
-    )
-    assert agent_builder(f"{file}:Mine", ["--k", "3"])().k == 3
-    assert agent_builder(f"{file}:mine", [])().k == 1
-    for name, arguments, message in (
-        (f"{file}:Other", [], "has no agent 'Other'"),
-        (f"{file}:Mine", ["--q"], "does not know --q"),
-        (f"{tmp_path}/none.py:Mine", [], "no such file"),
-        ("Mine", [], "must be file.py:Name"),
-        ("no_such_module_here:Mine", [], "needs the module"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            agent_builder(name, arguments)
-
-
-def test_a_wrong_translator_is_named() -> None:
-    with pytest.raises(ConfigError, match="not valid YAML"):
-        translator_from("{name: ")
-    with pytest.raises(ConfigError, match="unknown translator"):
-        translator_from("{name: nobody}")

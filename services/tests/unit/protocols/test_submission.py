@@ -60,6 +60,7 @@ def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
     last = max(i for i, row in enumerate(good) if row["question"] == third)
     good[3] |= {"token": "two words"}
     good[12] |= {"g": 9999}
+    good[20] |= {"g": 1}
     good[last] |= {"step": 77}
     lines = [*good, "{\n", {"question": "nobody", "step": 0, "token": "a", "g": 1, "guess": "", "buzz": True}, [1]]
     lines += [{"question": first, "step": True, "g": -1, "x": 1, "guess": "a"}]
@@ -68,7 +69,8 @@ def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
     problems = "\n".join(json.loads(capsys.readouterr().out)["problems"])
     for said in (
         "4: token: one word",
-        "g: must be in",
+        "13: g: must be in",
+        "21: g: must be in",
         f"{third} is at step",
         "not JSON",
         "the set has no 'nobody'",

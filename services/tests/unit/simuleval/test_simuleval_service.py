@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Iterator
 
 import pytest
@@ -158,14 +157,6 @@ def test_our_translator_drives_simulevals_service(standalone: str) -> None:
     assert stream(served, questions[0]) == stream(local, questions[0])
 
 
-def test_there_and_back_again() -> None:
-    questions = load_questions("mini-es", limit=2)
-    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
-        emissions_of = build(SimulevalServiceConfig(url=url)).translate_batch(questions)
-    expected = [[(e.sentence, e.token, e.g) for e in echo(question)] for question in questions]
-    assert [[(e.sentence, e.token, e.g) for e in emissions] for emissions in emissions_of] == expected
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -186,18 +177,3 @@ def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
         problem = problem.replace("10000", "5")
     with serving_app(anything(answer)) as url, pytest.raises(RemoteProtocolError, match=problem):
         list(build(SimulevalServiceConfig(url=url)).translate(iter(["a"])))
-
-
-def test_configs() -> None:
-    with pytest.raises(RemoteProtocolError, match="the connection failed"):
-        next(build(SimulevalServiceConfig(url="http://127.0.0.1:9")).translate(iter(["a"])))
-    with pytest.raises(ConfigError, match="url: expected something like"):
-        SimulevalServiceConfig(url="localhost:12321")
-    with pytest.raises(ConfigError, match="token_env: the environment variable NO_SUCH is not set"):
-        build(SimulevalServiceConfig(token_env="NO_SUCH"))
-    one, two = (build(SimulevalServiceConfig(label=label)).fingerprint() for label in ("", "second"))
-    assert one != two
-
-
-def test_agent_of_needs_no_more_than_a_namespace() -> None:
-    assert agent_of(ECHO).fingerprint() == type(agent_of(ECHO))(Namespace(translator=ECHO)).fingerprint()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 import pytest
 
@@ -17,9 +17,8 @@ from smt.models.bundle import save_model
 from sqa.core.errors import ConfigError
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
-from sqa.data.datasets import load_questions
 from sqa.run.pipeline import stream
-from sqa_services.bench.simuleval import evaluate, words_per_second
+from sqa_services.bench.simuleval import evaluate
 from sqa_services.simuleval.agent import SimulevalConfig, build, quiet_imports
 
 with quiet_imports():
@@ -70,37 +69,6 @@ def test_words_come_back_with_the_word_that_they_waited_for(push):
     assert turns(pushed, "a", "quiet", "b", None) == expected
 
 
-def test_a_translator_that_reads_everything_first(push):
-    def translate(source):
-        yield from reversed(list(source))
-
-    assert turns(push(translate), "a", "b", None) == [([], False), ([], False), (["b", "a"], True)]
-
-
-def test_a_translator_that_stops_before_the_source(push):
-    def translate(source):
-        yield next(source)
-
-    pushed = push(translate)
-    assert turns(pushed, "a", "b") == [(["a"], True), (["b"], True)]
-
-
-def test_an_empty_sentence(push):
-    assert turns(push(lambda source: (word for word in source)), None, "a", None) == [
-        ([], True),
-        (["a"], False),
-        ([], True),
-    ]
-
-
-def test_asking_again_after_the_end(push):
-    def translate(source):
-        yield str(len(list(source)))
-        yield str(next(source, "nothing"))
-
-    assert turns(push(translate), "a", "b", None) == [([], False), ([], False), (["2", "nothing"], True)]
-
-
 def test_a_restart_drops_the_sentence_and_runs_its_clean_up(push):
     cleaned = threading.Event()
 
@@ -141,16 +109,6 @@ def test_the_thread_ends_with_its_agent():
     assert not thread.is_alive()
 
 
-def test_a_closed_thread_ends_in_the_middle_of_a_sentence(push):
-    before = set(threading.enumerate())
-    pushed = push(lambda source: (word for word in source))
-    [thread] = set(threading.enumerate()) - before
-    pushed.push("a")
-    pushed.close()
-    thread.join(timeout=10)
-    assert not thread.is_alive()
-
-
 # -------------------------------------------------------------------------------------------------------- the agent
 
 
@@ -175,17 +133,6 @@ def test_a_wait_k_model_writes_the_same_words_at_the_same_delays(tmp_path, k):
     assert ours == [list(zip(*sentence, strict=True)) for sentence in recorded]
 
 
-def test_there_and_back_again():
-    """Our translator as an agent, run as an agent in our own pipeline, is our translator."""
-    questions = load_questions("mini-es", limit=3)
-    config = SimulevalConfig("sqa_services.simuleval.translator_agent:TranslatorAgent", ("--translator", ECHO))
-    echo = TRANSLATORS.build("doubles:build_translator", TRANSLATORS.config_class("doubles:build_translator")(k=2))
-    for each, emissions in zip(questions, build(config).translate_batch(questions), strict=True):
-        assert [(e.sentence, e.token, e.g) for e in emissions] == [
-            (e.sentence, e.token, e.g) for e in stream(echo, each)
-        ]
-
-
 def test_its_fingerprint_holds_the_translators():
     target = "sqa_services.simuleval.translator_agent:TranslatorAgent"
     prints = {
@@ -193,41 +140,6 @@ def test_its_fingerprint_holds_the_translators():
     }
     assert len(prints) == 2
     assert agent().fingerprint() == agent().translator.fingerprint()
-
-
-def test_the_fingerprint_of_a_translator_that_has_none_is_that_of_its_source(tmp_path):
-    source = """
-from dataclasses import dataclass
-
-@dataclass
-class Config:
-    pass
-
-class Copies:
-    def translate(self, source):
-        yield from source
-
-def build(config: Config):
-    return Copies()
-"""
-    file = tmp_path / "mine.py"
-    prints = []
-    for text in (source, source, source.replace("yield from source", "yield from [*source]")):
-        file.write_text(text, encoding="utf-8")
-        prints.append(agent(f"{{name: '{file}:build'}}").fingerprint())
-    assert prints[0] == prints[1] != prints[2]
-
-
-def test_a_config_file_is_a_translator_too(tmp_path):
-    path = tmp_path / "run.yaml"
-    path.write_text(f"dataset: mini-es\ntranslator: {ECHO}\n".replace("mini-es", "{name: mini-es}"), encoding="utf-8")
-    assert evaluate(agent(str(path)), ["a b"]) == [(["a", "b"], [2, 2])]
-
-
-def test_the_option_is_required():
-    parser = ArgumentParser(exit_on_error=False)
-    TranslatorAgent.add_args(parser)
-    assert parser.parse_args(["--translator", "x"]).translator == "x"
 
 
 @pytest.mark.parametrize(
@@ -252,9 +164,3 @@ def test_retractions_are_refused(monkeypatch):
     monkeypatch.setattr(wrapped, "_pushed", Pushed(lambda source: (Write(word, 1) for word in source)))
     with pytest.raises(ConfigError, match="it retracts words; a SimulEval agent can only append"):
         evaluate(wrapped, ["a b"])
-
-
-def test_the_benchmark_compares_words_before_it_reports(tmp_path):
-    save_model(smt_models.random_model(), smt_models.vocabulary(), tmp_path, {})
-    short = [question(id, sentences=("Por 10 puntos, nombre", "este país")) for id in ("q1", "q2")]
-    assert min(words_per_second(short, str(tmp_path), 3, 1)) > 0
