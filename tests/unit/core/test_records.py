@@ -119,11 +119,11 @@ def test_a_log_in_another_encoding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "odd,message",
     [
-        ({"game": [1]}, r"record 1: Expected `int . float . str . null`, got `array` - at `\$\.game`"),
-        ({"tournament": {}}, r"record 1: Expected `int . float . str . null`, got `object` - at `\$\.tournament`"),
-        ({"word_index": 1e300}, r"record 1: Expected `int`, got `float` - at `\$\.word_index`"),
-        ({"word_index": 10**10}, r"record 1: Expected `int` <= 1000000000 - at `\$\.word_index`"),
-        ({"n_words": 2.5}, r"record 1: Expected `int`, got `float` - at `\$\.n_words`"),
+        ({"game": [1]}, r"Expected `int . float . str . null`, got `array` - at `\$\.game`"),
+        ({"tournament": {}}, r"Expected `int . float . str . null`, got `object` - at `\$\.tournament`"),
+        ({"word_index": 1e300}, r"Expected `int`, got `float` - at `\$\.word_index`"),
+        ({"word_index": 10**10}, r"Expected `int` <= 1000000000 - at `\$\.word_index`"),
+        ({"n_words": 2.5}, r"Expected `int`, got `float` - at `\$\.n_words`"),
     ],
 )
 def test_buzzes_with_odd_values(tmp_path: Path, odd: dict, message: str) -> None:
@@ -134,18 +134,7 @@ def test_buzzes_with_odd_values(tmp_path: Path, odd: dict, message: str) -> None
     with pytest.raises(DataError, match=r"b\.jsonl:2: " + message):
         load_buzzes(str(path))
     path.write_text(json.dumps(good | {"game": None}) + "\n")
-    with pytest.raises(DataError, match=r"record 0: no value for game"):
-        load_buzzes(str(path))
-
-
-def test_buzzes_with_odd_line_ends(tmp_path: Path) -> None:
-    """Windows' line ends are read, lone carriage returns refused by line, both without a traceback."""
-    rows = [f"q{i},true,0.{i}" for i in range(1, 10)]
-    path = tmp_path / "b.csv"
-    path.write_bytes("\r\n".join(["qid,correct,rel_pos", *rows, ""]).encode())
-    assert len(load_buzzes(str(path))) == 9
-    path.write_bytes("\r".join(["qid,correct,rel_pos", *rows, ""]).encode())
-    with pytest.raises(DataError, match=r"b\.csv:\d: not CSV whose lines end in \\n"):
+    with pytest.raises(DataError, match=r"b\.jsonl:1: no value for game"):
         load_buzzes(str(path))
 
 

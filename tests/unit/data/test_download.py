@@ -6,12 +6,13 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.data import download
@@ -44,8 +45,8 @@ def home() -> Iterator[Home]:
             start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and fault != "ignore-range" else 0
             self.send_response(206 if start else 200)
             if start:
-                begin = 0 if fault == "wrong-range" else start
-                self.send_header("Content-Range", f"bytes {begin}-{len(state.body) - 1}/{len(state.body)}")
+                start = 0 if fault == "wrong-range" else start
+                self.send_header("Content-Range", f"bytes {start}-{len(state.body) - 1}/{len(state.body)}")
             self.send_header("Content-Length", str(len(state.body) - start))
             self.end_headers()
             self.wfile.write(state.body[start : start + 98_304] if fault == "break" else state.body[start:])
