@@ -15,19 +15,15 @@ curve_app = typer.Typer(help="Expected-wins curves from human buzzes.", **SETTIN
 @curve_app.command("fit")
 def curve_fit(
     buzzes: Annotated[
-        str, typer.Argument(metavar="BUZZES", help="human-buzzes, or a .jsonl, .jsonl.zst or .csv.", show_default=False)
+        str, typer.Argument(metavar="BUZZES", help="human-buzzes, or a .jsonl or .jsonl.zst.", show_default=False)
     ],
     output: Annotated[Path, typer.Option("--output", metavar="FILE.json", help="The curve; figures go beside it.")],
     method: Annotated[
         Literal["cubic", "monotone"], typer.Option("--method", help="As published, or the data, never rising.")
     ] = "cubic",
     beyond_end: Annotated[
-        Literal["refuse", "keep", "clip", "drop"],
+        Literal["refuse", "clip"],
         typer.Option("--beyond-end", help="What is done with positions above 1."),
-    ] = "refuse",
-    repeated: Annotated[
-        Literal["refuse", "keep"],
-        typer.Option("--repeated", help="What is done with a row that occurs twice."),
     ] = "refuse",
     resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the band.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the band.")] = 0,
@@ -36,7 +32,7 @@ def curve_fit(
     from sqa.metrics.curve_fit import FitConfig
     from sqa.report import curves as curve_commands
 
-    config = FitConfig(method, beyond_end, resamples, seed, repeated)
+    config = FitConfig(method, beyond_end, resamples, seed)
     curve_commands.main(buzzes, output, config)
 
 

@@ -7,7 +7,6 @@ hash is stored with the file's path, size and modification time, so that large f
 
 from __future__ import annotations
 
-import difflib
 import fcntl
 import functools
 import hashlib
@@ -16,15 +15,18 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
+
+from msgspec import Struct
 
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.paths import DATA, cache_dir
 from sqa.core.progress import bar
+from sqa.core.registry import did_you_mean
 from sqa.files.atomic import atomic, file_digest
-from sqa.files.records import parse_json
+from sqa.files.records import converted, parse_json
 from sqa.files.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
@@ -35,8 +37,7 @@ REDIRECTS = 3  # that are followed; what comes is held against the manifest's sh
 _CHUNK = 1 << 14  # bytes; what a broken connection loses at most
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     """One file of the manifest. `path` is relative to the mirror, and to the cache's data folder."""
 
     name: str
@@ -50,6 +51,10 @@ class Entry:
     records: int  # lines, or items of a JSON document
     first: str  # sha256 of the first record (see tests/unit/data/test_corpora.py)
     last: str  # sha256 of the last record
+
+
+class _Manifest(Struct):
+    files: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +79,7 @@ def read_manifest(path: Path) -> tuple[Entry, ...]:
         raw = parse_yaml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: the manifest cannot be read: {error}") from error
-    if not isinstance(raw, dict) or not isinstance(raw.get("files"), list):
-        raise DataError(f"{path}: expected a mapping with a list `files`")
-    wanted = {field.name for field in fields(Entry)}
-    entries_read: list[Entry] = []
-    for i, item in enumerate(raw["files"]):
-        if not isinstance(item, dict) or set(item) != wanted:
-            raise DataError(f"{path}: files[{i}] must have the keys {sorted(wanted)}, has {item}")
-        entries_read.append(Entry(**item))
-    return tuple(entries_read)
+    return converted(str(path), raw, _Manifest).files
 
 
 def entry(name: str) -> Entry:
@@ -91,9 +88,8 @@ def entry(name: str) -> Entry:
         if name in (item.name, item.path):
             return item
     names = [item.name for item in entries()]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
-    raise ConfigError(f"data file {name!r} is not in the manifest; {hint}")
+    near = did_you_mean(name, names) or f"; known: {', '.join(names)}"
+    raise ConfigError(f"data file {name!r} is not in the manifest{near}")
 
 
 def mirror() -> Path | None:

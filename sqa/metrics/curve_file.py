@@ -31,23 +31,45 @@ _Coefficient = Annotated[float, Meta(ge=-_STEEPEST, le=_STEEPEST)]
 _Shares = tuple[Annotated[float, Meta(ge=0, le=1)], ...]
 
 
-class Knots(Struct):
-    t: _Shares
-    ew: _Shares
+class Cubic(Struct, tag_field="method", tag="cubic"):
+    """The keys that define a cubic curve."""
 
-
-class Shape(Struct):
-    """The keys of a curve file that define the curve."""
-
-    method: str
-    coefficients: tuple[_Coefficient, _Coefficient, _Coefficient, _Coefficient] | None = None
-    knots: Knots | None = None
+    coefficients: tuple[_Coefficient, _Coefficient, _Coefficient, _Coefficient]
 
     @property
     def name(self) -> str:
-        """<method>-<hash>: files with the same curve have the same name."""
-        values = [self.coefficients] if self.knots is None else [self.knots.t, self.knots.ew]
-        return f"{self.method}-{hashlib.sha256(json.dumps(values).encode()).hexdigest()[:12]}"
+        return _named("cubic", [self.coefficients])
+
+
+class Knots(Struct):
+    t: _Shares  # ascending from 0 to 1
+    ew: _Shares  # as many, never rising
+
+    def __post_init__(self) -> None:
+        if len(self.t) != len(self.ew) or len(self.t) < 2 or (self.t[0], self.t[-1]) != (0, 1):
+            raise ValueError("expected as many ew as t, and t ascending from 0 to 1")
+        if any(b - a < 1 / _STEEPEST for a, b in pairwise(self.t)):
+            raise ValueError(f"expected t ascending, by steps of {1 / _STEEPEST:g} at least")
+        if any(a < b for a, b in pairwise(self.ew)):
+            raise ValueError("expected ew that never rise")
+
+
+class Monotone(Struct, tag_field="method", tag="monotone"):
+    """The keys that define a monotone curve."""
+
+    knots: Knots
+
+    @property
+    def name(self) -> str:
+        return _named("monotone", [self.knots.t, self.knots.ew])
+
+
+Shape = Cubic | Monotone
+
+
+def _named(method: str, values: list[Any]) -> str:
+    """<method>-<hash>: files with the same curve have the same name."""
+    return f"{method}-{hashlib.sha256(json.dumps(values).encode()).hexdigest()[:12]}"
 
 
 def read(path: Path) -> Shape:
@@ -62,25 +84,5 @@ def read(path: Path) -> Shape:
     for key in document:
         if key not in KEYS and not key.startswith("_"):
             raise DataError(f"{path}: unknown key {key[:60]!r}{did_you_mean(key, KEYS)} in a curve")
-    return shape_of(document, path)
-
-
-def shape_of(document: dict[str, Any], path: Path) -> Shape:
-    """What defines the curve of a file's document; `path` is for the errors."""
-    shape = converted(str(path), document, Shape)
-    if shape.method == "cubic" and shape.coefficients is not None:
-        shape.knots = None
-        return shape
-    if shape.method == "monotone" and shape.knots is not None:
-        t, ew = shape.knots.t, shape.knots.ew
-        if len(t) != len(ew) or len(t) < 2 or (t[0], t[-1]) != (0, 1):
-            raise DataError(f"{path}: knots: expected as many ew as t, and t ascending from 0 to 1")
-        if any(b - a < 1 / _STEEPEST for a, b in pairwise(t)):
-            raise DataError(f"{path}: knots.t: expected ascending, by steps of {1 / _STEEPEST:g} at least")
-        if any(a < b for a, b in pairwise(ew)):
-            raise DataError(f"{path}: knots.ew: expected numbers that never rise")
-        shape.coefficients = None
-        return shape
-    raise DataError(
-        f"{path}: expected method 'cubic' with coefficients, or 'monotone' with knots, got {shape.method!r}"
-    )
+    shape: Shape = converted(str(path), document, Shape)  # type: ignore[arg-type]  # a union is no type to mypy
+    return shape

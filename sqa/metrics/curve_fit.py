@@ -20,20 +20,21 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
+from msgspec import to_builtins
 
 from sqa.core.errors import Count, DataError, Whole, checked
 from sqa.core.types import Bools, Floats
 from sqa.data import human_buzzes
-from sqa.data.human_buzzes import BeyondEnd, Buzzes, Repeated
+from sqa.data.human_buzzes import BeyondEnd, Buzzes
 from sqa.files.atomic import write_text
-from sqa.metrics.curve_file import KIND, VERSION, shape_of
+from sqa.metrics.curve_file import KIND, VERSION, Cubic, Knots, Monotone, Shape
 from sqa.metrics.qa import AnyCurve, curve_of
 
 Method = Literal["cubic", "monotone"]
-METHODS = ("cubic", "monotone")
+METHODS: tuple[Method, ...] = get_args(Method)
 KNOTS = np.arange(21) / 20  # of the monotone curve
 GRID = np.arange(101) / 100  # where the band is taken
 LEAST_BUZZES = 100  # fewer are refused
@@ -49,12 +50,6 @@ class FitConfig:
     beyond_end: BeyondEnd = "refuse"  # positions above 1
     resamples: Count = 1000  # of the band's bootstrap over questions
     seed: Whole = 0
-    repeated: Repeated = "refuse"  # rows that occur twice
-
-    def problems(self) -> list[str]:
-        """An unproblem method; `checked` adds what is out of bounds, `load_buzzes` checks its own options."""
-        problem = f"method: must be one of {', '.join(METHODS)}, got {self.method!r}"
-        return [] if self.method in METHODS else [problem]
 
 
 @dataclass(frozen=True)
@@ -71,20 +66,19 @@ class Fitted:
 
 def fit(source: str, config: FitConfig) -> Fitted:
     """Fit a curve to a file of buzzes.  Too few of them: DataError."""
-    loaded = human_buzzes.load_buzzes(source, config.beyond_end, config.repeated)
+    loaded = human_buzzes.load_buzzes(source, config.beyond_end)
     kept = human_buzzes.regular_players(loaded)
     _check_enough(kept)
     kept = kept.take(np.argsort(kept.position, kind="stable"))
     x, y = points(kept.position, kept.correct)
     shape = _shape(config.method, kept)
-    curve = _curve(config.method, shape, source)
+    curve = curve_of(shape, Path(source))
     low, high = band(kept, config)
     residual = np.asarray(curve(x)) - y
     document = {
         "kind": KIND,
         "version": VERSION,
-        "method": config.method,
-        **shape,
+        **to_builtins(shape),
         "buzzes": len(kept),
         "right": int(kept.correct.sum()),
         "questions": len(np.unique(kept.question)),
@@ -94,7 +88,7 @@ def fit(source: str, config: FitConfig) -> Fitted:
         "rises": rises(curve),
         "data": {"file": kept.name, "sha256": kept.sha256, "buzzes": len(loaded)},
         "filters": {
-            "beyond_end": kept.treatment,
+            "beyond_end": config.beyond_end,
             "buzzes_beyond_end": loaded.beyond_end,
             "first_of_game": False,
             "players": "no identities in the file" if loaded.player is None else "20 questions, first record each",
@@ -140,16 +134,12 @@ def survival(t: Floats, position: Floats, correct: Bools, weight: Floats | None 
     return ew
 
 
-def _shape(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> dict[str, Any]:
-    """The part of a curve file that makes the curve."""
+def _shape(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> Shape:
+    """What defines the curve of some buzzes in order of position."""
     if method == "cubic":
-        return {"coefficients": cubic(*points(buzzes.position, buzzes.correct, weight)).tolist()}
+        return Cubic(tuple(cubic(*points(buzzes.position, buzzes.correct, weight)).tolist()))
     ew = survival(KNOTS, buzzes.position, buzzes.correct, weight)
-    return {"knots": {"t": KNOTS.tolist(), "ew": ew.tolist()}}
-
-
-def _curve(method: Method, shape: dict[str, Any], source: str) -> AnyCurve:
-    return curve_of(shape_of({"method": method, **shape}, Path(source)), Path(source))
+    return Monotone(Knots(tuple(KNOTS.tolist()), tuple(ew.tolist())))
 
 
 def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
@@ -160,7 +150,7 @@ def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
     for row in values:
         drawn = np.bincount(rng.integers(0, len(names), len(names)), minlength=len(names))
         shape = _shape(config.method, buzzes, drawn[unit].astype(np.float64))
-        row[:] = _curve(config.method, shape, buzzes.name)(GRID)
+        row[:] = curve_of(shape, Path(buzzes.name))(GRID)
     low, high = np.percentile(values, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=0)
     return low, high
 

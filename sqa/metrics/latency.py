@@ -334,32 +334,23 @@ class Latency(MeanMetric):
 
     formula: str | Formula  # a key of FORMULAS, or one of your own
     convention: str | Convention = SIMULEVAL_1_1.name  # a key of CONVENTIONS, or one of your own
-    reference: str | None = None  # |y*| of a sentence: "none" or "question" (see `trace_delays`); None: the formula's
     per: str = "word"  # what a delay belongs to: a target "word" or "char"
     stream: str = "sentence"  # what is one sequence: a "sentence", or a whole "question"
     _formula: Formula = field(init=False, repr=False, compare=False)
     _convention: Convention = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        wrong = []
-        formula = FORMULAS.get(self.formula) if isinstance(self.formula, str) else self.formula
-        convention = CONVENTIONS.get(self.convention) if isinstance(self.convention, str) else self.convention
-        if formula is None:
-            wrong.append(f"formula: must be one of {', '.join(FORMULAS)}, got {self.formula!r}")
-        if convention is None:
-            wrong.append(f"convention: must be one of {', '.join(CONVENTIONS)}, got {self.convention!r}")
-        elif formula and (defining := listing(formula.name)) and formula.name not in convention.formulas:
+        formula = FORMULAS[self.formula] if isinstance(self.formula, str) else self.formula
+        convention = CONVENTIONS[self.convention] if isinstance(self.convention, str) else self.convention
+        if (defining := listing(formula.name)) and formula.name not in convention.formulas:
             has = ", ".join(c.name for c in defining)
-            wrong.append(f"convention: {formula.name} is not defined by {convention.name}; use {has}")
-        choices = {"reference": ("none", "question"), "per": ("word", "char"), "stream": ("sentence", "question")}
-        for key, allowed in choices.items():
-            if (value := getattr(self, key) or allowed[0]) not in allowed:
-                wrong.append(f"{key}: must be {' or '.join(allowed)}, got {value!r}")
-        if wrong or formula is None or convention is None:
-            raise ConfigError([f"metrics.latency.{line}" for line in wrong])
+            raise ConfigError(
+                f"metrics.latency.convention: {formula.name} is not defined by {convention.name}; use {has}"
+            )
+        if formula.reference not in ("none", "question"):
+            raise ConfigError(f"metrics.latency.reference: must be none or question, got {formula.reference!r}")
         object.__setattr__(self, "_formula", formula)
         object.__setattr__(self, "_convention", convention)
-        object.__setattr__(self, "reference", self.reference or formula.reference)
 
     @property
     def family(self) -> Family:
@@ -368,12 +359,12 @@ class Latency(MeanMetric):
     def signature(self) -> str:
         return (
             f"{self._formula.name}|conv:{self._convention.name}|unit:{self.per}|mean:{self.stream}|resample:question"
-            f"|ref:{self.reference}|v:{__version__}"
+            f"|ref:{self._formula.reference}|v:{__version__}"
         )
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """(3,): [sum, sentences with a value, sentences without one]."""
-        delays = trace_delays(trace, self._convention, self.reference or "none", self.per, self.stream)
+        delays = trace_delays(trace, self._convention, self._formula.reference, self.per, self.stream)
         values = self._formula(delays, self._convention)  # (S,)
         defined = ~np.isnan(values)
         return np.array([values[defined].sum(), defined.sum(), (~defined).sum()], dtype=np.float64)

@@ -27,16 +27,8 @@ from buzzers.learnt import LearntConfig
 from buzzers.learnt import mlp as build_mlp
 from buzzers.threshold import ThresholdBuzzer
 from buzzers.train import load_config as load_buzzer_training
-from experiments.ablation.correlation import CorrelationConfig
-from experiments.ablation.models import ModelsConfig
 from experiments.grid import AblationConfig
-from experiments.paper.contestants_over_k import FigureConfig
-from experiments.paper.table4 import Table4Config
-from experiments.stepwise.errors import StepwiseConfig
-from experiments.studies.guesser_report import ReportConfig
 from experiments.studies.head_to_head import HeadToHeadConfig
-from experiments.studies.translation_table import TableConfig
-from guessers.gru.train import GruTraining
 from guessers.lessons import own_texts
 from guessers.open_qa.passages import read_passages
 from smt.engines.fairseq import read_dictionary
@@ -46,7 +38,6 @@ from smt.lm.files import read_shape
 from smt.lm.train_config import LmConfig
 from smt.models.bundle import load_model as load_bundle
 from smt.models.vocab_bpe import BpeVocabulary
-from smt.statistical.config import PbmtConfig
 from smt.training.config import SmtConfig
 from sqa.cli import main as command
 from sqa.core.errors import SqaError
@@ -151,7 +142,6 @@ def attempt(reader: Reader, folder: Path) -> Outcome:
 JSON_LINES = (by.json_line, by.json_line, by.json_line, *by.BYTES)
 JSON = (by.json_document, by.json_document, by.json_document, *by.BYTES)
 YAML = (by.yaml_value, by.yaml_value, by.yaml_value, *by.BYTES)
-CELLS = (by.csv_cell, *by.BYTES)
 TABLE = (by.table_cell, by.table_cell, *by.BYTES)
 TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 
@@ -160,28 +150,14 @@ TRANSLATE = ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
 EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
 SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
 ALIGNER = ("alignment-priors", 1)
-CONFIGS: dict[str, Callable[[Path], object]] = {
+CONFIGS: dict[str, Callable[[Path], object]] = {  # one of each kind: a run, entries, classes of runs and of trainings
     "mini_es_wait6_bm25.yaml": load_run,
     "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
-    "train_guessers.yaml": lambda path: load(Path(f"{path}:gru"), GruTraining),
     "smt_es_en.yaml": lambda path: load(Path(f"{path}:third"), SmtConfig),
+    "ablation.yaml": lambda path: load(path, AblationConfig),
+    "head_to_head.yaml": lambda path: load(path, HeadToHeadConfig),
+    "lm_es_en.yaml": lambda path: load(path, LmConfig),
 }
-CLASSES = {
-    "ablation": AblationConfig,
-    "correlation": CorrelationConfig,
-    "figure6": FigureConfig,
-    "figure7": FigureConfig,
-    "figure10": FigureConfig,
-    "guessers": ReportConfig,
-    "head_to_head": HeadToHeadConfig,
-    "lm_es_en": LmConfig,
-    "models": ModelsConfig,
-    "pbmt_es_en": PbmtConfig,
-    "stepwise": StepwiseConfig,
-    "table4": Table4Config,
-    "translation_table": TableConfig,
-}
-CONFIGS |= {f"{name}.yaml": functools.partial(load, cls=cls) for name, cls in CLASSES.items()}
 
 
 @functools.cache
@@ -265,14 +241,12 @@ def _of_data() -> list[Reader]:
         _recorded("recorded table", "out.tsv", good.tsv(), TABLE),
         _recorded("simulstream log", "instances.log", spoken, JSON_LINES, good.HEARD),
         _file("pairs", "p.tsv", good.PAIRS, TABLE, lambda path: list(load_own_pairs(path, "es-en"))),
-        _file("buzzes", "b.jsonl", good.buzzes("jsonl"), JSON_LINES, _fit),
-        _file("buzzes.csv", "b.csv", good.buzzes("csv"), CELLS, _fit),
+        _file("buzzes", "b.jsonl", good.buzzes(), JSON_LINES, _fit),
         _file("pages", "pages.jsonl", pages, JSON_LINES, lambda path: list(own_texts([path]))),
         _file("passages", "passages.jsonl", passage, JSON_LINES, read_passages),
         _file("manifest", "m.yaml", manifest, YAML, read_manifest),
     ]
-    conventions = ("simuleval-1.1", "omnisteval", "simuleval-1.0.2", "iwslt-2020-final", "iwslt-2020-first")
-    for convention in conventions:
+    for convention in ("simuleval-1.1", "iwslt-2020-final"):
         words = ("latency", "{}/instances.log", "--convention", convention)
         entries.append(Reader(f"latency {convention}", {"instances.log": log}, "instances.log", JSON_LINES, words))
     references = b"\n".join(json.loads(line)["reference"].encode() for line in log.splitlines()) + b"\n"
@@ -308,11 +282,8 @@ def _of_results() -> list[Reader]:
     entries.append(
         Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(f / "run/report.tsv"), finished_run)
     )
-    for stage in ("translate", "guess", "buzz"):
-        for name, changes in {"manifest.json": JSON, "block-0000.npz": by.BYTES}.items():
-            entries.append(
-                Reader(f"store {stage} {name}", {}, f"store/{stage}/*/{name}", changes, export, finished_run, whole)
-            )
+    for name, changes in {"manifest.json": JSON, "block-0000.npz": by.BYTES}.items():
+        entries.append(Reader(f"store {name}", {}, f"store/guess/*/{name}", changes, export, finished_run, whole))
     return entries
 
 
@@ -333,11 +304,9 @@ def _of_models() -> list[Reader]:
         ("buzzer-mlp-bm25", "config.json", JSON, lambda f: build_mlp(LearntConfig(model=str(f)))),
         ("buzzer-mlp-bm25", "model.safetensors", TENSORS, lambda f: build_mlp(LearntConfig(model=str(f)))),
         ("buzzer-threshold-bm25", "config.json", JSON, lambda f: ThresholdBuzzer.load(f)),
-        ("buzzer-threshold-bm25", "model.safetensors", TENSORS, lambda f: ThresholdBuzzer.load(f)),
         ("align-es-en", "config.json", JSON, lambda f: read_tensors(f, *ALIGNER)),
         ("lm-es-en", "config.json", JSON, load_adapter),
         ("lm-es-en", "adapter_model.safetensors", TENSORS, load_adapter),
-        ("lm-es-en", "pieces.safetensors", TENSORS, load_adapter),
         ("es-en", "config.json", JSON, load_bundle),
         ("es-en", "model.safetensors", TENSORS, load_bundle),
         ("es-en", "vocabulary.model", by.BYTES, load_bundle),

@@ -46,15 +46,13 @@ def tsv() -> bytes:
     return "".join(f"{row}\n" for row in rows).encode()
 
 
-def buzzes(kind: str) -> bytes:
-    """120 human buzzes; `kind`: csv or JSON lines."""
+def buzzes() -> bytes:
+    """120 human buzzes."""
     rows = [
         {"qid": f"q{i}", "correct": i % 3 > 0, "rel_pos": (i * 37 % 100) / 100, "word_index": i % 50, "n_words": 60}
         | {"tournament": "t", "game": i // 9, "player": f"p{i % 3}"}
         for i in range(120)
     ]
-    if kind == "csv":
-        return "".join(",".join(map(str, row)) + "\n" for row in [rows[0].keys(), *(r.values() for r in rows)]).encode()
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,10 @@ from fuzz.good_files import RECORDS, buzzes, log
 
 from guessers.lessons import own_texts
 from smt.engines.recorded import RecordedConfig, RecordedTranslator
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import KnowsLanguages
+from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
-from sqa.data.languages import code_of
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.run.config import ComponentConfig
-from sqa.run.parts import check_questions
 from sqa_services.protocols.submission import traces_of
 
 SEED = os.environ.get("SQA_FUZZ_SEED", "240407")
@@ -35,7 +30,7 @@ QUESTIONS = [dict(record) for record in RECORDS]
 SUBMISSION = [{"question": r["id"], "step": 0, "token": "x", "g": 1, "guess": "Peru", "buzz": True} for r in RECORDS]
 PAGES = [{"text": f"Word {i} of it.", "page": f"Page {i}", "id": f"t{i}"} for i in range(5)]
 LOG = [json.loads(line) for line in log().splitlines()]
-BUZZES = [json.loads(line) for line in buzzes("jsonl").splitlines()]
+BUZZES = [json.loads(line) for line in buzzes().splitlines()]
 CONTROL = [chr(i) for i in (*range(9), *range(14, 28), *range(127, 133), *range(134, 160))]  # none is a blank
 BREAKS = [*"\t\n\r\v\f\x1c\x1d\x1e\x85", "\u2028", "\u2029", *CONTROL]
 
@@ -73,7 +68,7 @@ COLUMNS = {
     "latency": READ["computation"],
     "computation": READ["computation"],
     "recorded": "index prediction delays elapsed prediction_length source source_length".split(),
-    "buzzes": "correct rel_pos word_index n_words tournament game player".split(),
+    "buzzes": "qid correct rel_pos word_index n_words tournament game player".split(),
 }
 
 
@@ -157,48 +152,3 @@ def test_a_mistake_is_refused_by_line(kind: str, reader: str, tmp_path: Path) ->
             read(path)
         message = str(caught.value)
         assert message.startswith(f"{path}:{index + 1}:") and "\n" not in message, (case, lines[index], message)
-
-
-def test_a_buzz_that_is_there_again_is_refused_by_line(tmp_path: Path) -> None:
-    for case in range(CASES):
-        rng = random.Random(f"{SEED} again {case}")
-        rows = rng.sample(BUZZES, 40)
-        first, again = rng.randrange(20), rng.randrange(20, 40)
-        items = list(rows[first].items())
-        rng.shuffle(items)
-        rows[again] = dict(items)
-        path = tmp_path / "b.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        with pytest.raises(DataError, match=rf"b\.jsonl:{again + 1}: the same row as line {first + 1}; a buzz counts"):
-            load_buzzes(str(path))
-        assert len(load_buzzes(str(path), repeated="keep")) == 40
-
-
-@dataclass
-class Pair:
-    """What a translator says of its languages."""
-
-    languages: tuple[str | None, str | None]
-
-
-def test_another_language_is_refused_by_name(tmp_path: Path) -> None:
-    codes = "es spa pl pol en de fi ru ja zh zz qu cs spa_Latn pol_Latn es_XX pl_PL Spanish Polish".split()
-    path = tmp_path / "mine_es.jsonl"
-    for case in range(4 * CASES):
-        rng = random.Random(f"{SEED} language {case}")
-        translator = Pair((rng.choice([None, *codes]), rng.choice([None, "en", "eng_Latn", "English", *codes])))
-        languages = [rng.choice([code for code in codes if len(code) < 4]) for _ in QUESTIONS]
-        rows = [{**row, "language": code} for row, code in zip(QUESTIONS, languages, strict=True)]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        questions = load_questions(str(path))
-        assert isinstance(translator, KnowsLanguages)
-        source, target = (None if code is None else code_of(code) for code in translator.languages)
-        fits = target in (None, "en") and all(source in (None, code_of(language)) for language in languages)
-        config = ComponentConfig("mine", None)
-        if fits:
-            check_questions(config, translator, questions)
-            continue
-        with pytest.raises(ConfigError, match="^translator 'mine' (reads|writes) '.*`other_languages: true`") as caught:
-            check_questions(config, translator, questions)
-        assert "\n" not in str(caught.value)
-        check_questions(ComponentConfig("mine", None, True), translator, questions)

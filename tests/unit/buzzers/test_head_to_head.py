@@ -79,7 +79,7 @@ def test_play_counts_the_words_of_all_sentences() -> None:
 
 def buzz_file(path: Path, *rows: tuple[str, int, int, bool]) -> str:
     listed = [
-        {"qid": qid, "word_index": word, "n_words": words, "correct": correct, "game": i}
+        {"qid": qid, "rel_pos": word / words, "word_index": word, "n_words": words, "correct": correct, "game": i}
         for i, (qid, word, words, correct) in enumerate(rows)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in listed))

@@ -53,13 +53,16 @@ def test_file_is_what_the_manifest_says(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "first", "last", "twice"),
+    ("name", "count", "first", "last", "twice", "unequal", "most"),
     [
-        ("xqb-es", 147, ("xqb-es-3000000", "Bolivia"), ("xqb-es-3001068", "Caspian Sea"), 2),
-        ("xqb-pl", 511, ("xqb-pl-2000016", "Longitude"), ("xqb-pl-2005959", "The Icebergs"), 6),
+        ("xqb-es", 147, ("xqb-es-3000000", "Bolivia"), ("xqb-es-3001068", "Caspian Sea"), 2, 9, 7),
+        ("xqb-pl", 511, ("xqb-pl-2000016", "Longitude"), ("xqb-pl-2005959", "The Icebergs"), 6, 10, 6),
     ],
 )
-def test_xqb(name: str, count: int, first: tuple[str, str], last: tuple[str, str], twice: int) -> None:
+def test_xqb(
+    name: str, count: int, first: tuple[str, str], last: tuple[str, str], twice: int, unequal: int, most: int
+) -> None:
+    """Source and reference differ in their number of sentences in a few questions, where translators joined or cut."""
     need(name)
     questions = datasets.load_questions(name)
     assert len(questions) == count
@@ -67,17 +70,9 @@ def test_xqb(name: str, count: int, first: tuple[str, str], last: tuple[str, str
     assert (questions[-1].id, questions[-1].page) == last
     assert sum(n - 1 for n in Counter(q.text for q in questions).values()) == twice
     assert all(q.dataset == name and q.language == name[-2:] and q.reference for q in questions)
-
-
-@pytest.mark.parametrize(("name", "unequal", "most"), [("xqb-es", 9, 7), ("xqb-pl", 10, 6)])
-def test_xqb_sentences(name: str, unequal: int, most: int) -> None:
-    """Source and reference differ in their number of sentences in a few questions, where translators joined or cut."""
-    need(name)
-    questions = datasets.load_questions(name)
     assert sum(len(q.sentences) != len(q.reference) for q in questions) == unequal
     assert {len(q.sentences) for q in questions} == set(range(2, most + 1))
     assert min(len(sentence) for q in questions for sentence in q.sentences) >= 3
-    assert all("�" not in q.text for q in questions)
 
 
 def test_tossups() -> None:
@@ -104,8 +99,6 @@ def test_guessdev() -> None:
     ("pair", "part", "count", "corpora"),
     [
         ("es-en", "newstest2013", 3000, 1),
-        ("pl-en", "newstest2020", 1001, 1),
-        ("es-en", "train", 515_938, 27),
         ("pl-en", "train", 214_804, 22),
     ],
 )

@@ -11,7 +11,7 @@ import zstandard
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
-from sqa.data import datasets, download, texts
+from sqa.data import datasets, texts
 
 GOOD = {
     "source": "Ta rzeka płynie przez Kraków. Nazwij tę rzekę.",
@@ -53,20 +53,14 @@ def test_own_file(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"source": "  "}, r"record 1\.source: a question needs at least one sentence"),
         ({"source": []}, r"record 1\.source: a question needs at least one sentence"),
         ({"source": ["a b", " "]}, r"record 1\.source: sentence 1 is empty"),
         ({"source": 5}, r"record 1\.source: expected a text, got 5"),
-        ({"reference": None}, r"record 1\.reference: expected a text, got nothing"),
-        ({"page": None}, r"record 1\.page: expected a text, got nothing"),
         ({"page": "_"}, r"record 1\.page: expected a page title"),
         ({"language": "xx"}, r"record 1\.language: expected one of .* got 'xx'"),
-        ({"language": None}, r"record 1\.language: expected one of"),
         ({"id": {}}, r"record 1\.id: expected a text or a whole number, got \{\}"),
-        ({"id": ""}, r"record 1\.id: expected a text or a whole number, got ''"),
         ({"id": "mine-0"}, r"record 1 has the id 'mine-0'"),
         ({"id": "a\tb"}, r"record 1\.id: holds \\t; an id is one line"),
-        ({"id": "a\u2028b"}, r"record 1\.id: holds \\u2028; an id is one line"),
         ({"page": "Pe\0ru"}, r"record 1\.page: holds \\x00; a page title has no control characters"),
         ({"refrence": "One."}, r"record 1: unknown key 'refrence', did you mean 'reference'; there are id, language"),
         ({"category": "x"}, r"record 1: unknown key 'category'.* goes under `meta` or begins with an underscore"),
@@ -143,13 +137,6 @@ def test_without_data_available_is_false_and_mirror_only_files_say_so() -> None:
     assert not datasets.available("guessdev")
     with pytest.raises(DataError, match="only come from a mirror: set SQA_MIRROR .*qb/tossups.train.jsonl.zst"):
         texts.load_tossups()
-
-
-def test_every_question_set_and_part_is_in_the_manifest() -> None:
-    for name in ("xqb-es", "xqb-pl", "guessdev", "tossups"):
-        assert download.entry(name).sha256
-    assert {"train", "newstest2012", "newstest2013", "flores-dev", "freedict"} <= set(texts.parallel_parts("es-en"))
-    assert {"train", "newstest2020", "ntrex128", "flores-dev", "freedict"} <= set(texts.parallel_parts("pl-en"))
 
 
 def test_import_is_light() -> None:

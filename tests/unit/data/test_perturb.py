@@ -67,17 +67,10 @@ def test_names_go_to_the_same_name_throughout_and_spare_the_answer() -> None:
     assert perturb(spanish("nadie aquí"), "names", 0) is None
 
 
-def test_polish_names_keep_their_case() -> None:
-    q = replace(spanish("z Adamem i Annę", page="x"), language="pl")
-    first, second = text(perturb(q, "names", 1)).removeprefix("z ").split(" i ")
-    assert first.endswith("em") and second.endswith("ę")
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         ("El rey, y su hijo", "La reina, y su hija"),
-        ("la muerte del actor", "la muerte de la actriz"),
         ("la madre de la escritora", "el padre del escritor"),
         ("Ella vio a la reina", "Él vio al rey"),
     ],
@@ -110,12 +103,6 @@ def test_shares_are_about_what_they_are_said_to_be() -> None:
         total += len(long)
         changed += sum(a != b for a, b in long)
     assert 0.07 < changed / total < 0.13
-
-
-def test_disfluencies_only_add() -> None:
-    for q in MINI:
-        remaining = iter(perturb(q, "disfluencies", 0).words)
-        assert all(word in remaining for word in q.words)
 
 
 def test_reordering_takes_the_reference_along() -> None:

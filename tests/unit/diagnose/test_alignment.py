@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -64,19 +65,9 @@ def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:
     config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "gru"}))
     with pytest.raises(DataError, match="expected a model of kind 'alignment-priors', version 1, got 'gru', 1"):
         load_priors("es-en", tmp_path)
-
-
-def test_damaged_priors(tmp_path: Path) -> None:
-    PRIORS.save(tmp_path)
-    config = tmp_path / "config.json"
     config.write_text(json.dumps({"kind": "alignment-priors", "version": 1}))
     with pytest.raises(DataError, match="the priors are damaged"):
         load_priors("es-en", tmp_path)
-
-
-def test_seeds_are_needed() -> None:
-    with pytest.raises(ConfigError, match="alignment: seeds must not be empty"):
-        HmmAligner(PRIORS, seeds=())
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +81,9 @@ def pairs() -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
 
 class TestHmm:
     def test_words_that_change_places(self, pairs: list) -> None:
-        alignment = HmmAligner(PRIORS).align(pairs)
+        *alignment, names = HmmAligner(PRIORS).align([*pairs, (("Lima", "y", "Napoleón"), ("Napoleon", "and", "Lima"))])
         assert all({(1, 2), (2, 1)} <= set(single.links) for single in alignment)
+        assert {(0, 2), (2, 0)} <= set(names.links)  # similar words need no priors
 
     def test_two_runs_give_the_same_numbers_and_another_seed_others(self, pairs: list) -> None:
         first = HmmAligner(PRIORS).align(pairs)
@@ -110,8 +102,11 @@ class TestHmm:
         before = kept.read_bytes()
         assert HmmAligner(PRIORS, cache=kept).align(pairs) == first
         assert kept.read_bytes() == before
-        HmmAligner(PRIORS, cache=kept).align(pairs[:5])
-        assert kept.read_bytes() != before
+        others = HmmAligner(replace(PRIORS, digest="other")), HmmAligner(PRIORS, seeds=(7,)), HmmAligner(PRIORS)
+        for aligner, texts in zip(others, (pairs, pairs, pairs[:5]), strict=True):
+            kept.write_bytes(before)
+            HmmAligner(aligner._priors, aligner.seeds, kept).align(texts)
+            assert kept.read_bytes() != before
         kept.write_text("{")
         with pytest.raises(DataError, match="links.json: the kept alignments are damaged .*; delete the file"):
             HmmAligner(PRIORS, cache=kept).align(pairs)
@@ -126,10 +121,6 @@ class TestHmm:
         [alignment] = HmmAligner(PRIORS).align([(("el", "perro", "zarza", "rojo"), ("the", "red", "dog", "zeppelin"))])
         assert alignment.evidence is not None
         assert alignment.evidence.lift[3] < 1 < alignment.evidence.lift[1]
-
-    def test_like_words_need_no_priors(self, pairs: list) -> None:
-        [*_, alignment] = HmmAligner(PRIORS).align([*pairs, (("Lima", "y", "Napoleón"), ("Napoleon", "and", "Lima"))])
-        assert {(0, 2), (2, 0)} <= set(alignment.links)
 
     def test_one_trust_for_every_word(self, pairs: list) -> None:
         for (source, target), alignment in zip(pairs, HmmAligner(PRIORS).align(pairs), strict=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.core.paths import DATA
 from sqa.diagnose import detector as module
 from sqa.diagnose.alignment import Alignment, load_aligner
@@ -91,22 +91,11 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     path = tmp_path / FILE
     with pytest.raises(DataError, match="cannot read the weights"):
         read_networks(path)
-    for record in ({"version": 1, "networks": {"words": network().record()}}, {"version": 1}, []):
+    other, old = {"version": 1, "networks": {"words": network().record()}}, {"version": 0, "networks": {}}
+    for record, message in ((other, "are damaged"), ([], "are damaged"), (old, "version 0 of the weights")):
         path.write_text(json.dumps(record), encoding="utf-8")
-        with pytest.raises(DataError, match="the weights are damaged"):
+        with pytest.raises(DataError, match=message):
             read_networks(path)
-    path.write_text(json.dumps({"version": 0, "networks": {}}), encoding="utf-8")
-    with pytest.raises(DataError, match="version 0 of the weights, expected 1"):
-        read_networks(path)
-
-
-def test_signals_without_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "models" / "errors-es-en"
-    folder.mkdir(parents=True)
-    (folder / FILE).write_text(json.dumps({"version": 1, "networks": {}}), encoding="utf-8")
-    monkeypatch.setattr(module, "DATA", tmp_path)
-    with pytest.raises(ConfigError, match="has no weights for the signals 'words'"):
-        load_detector("es")
 
 
 def test_a_scorer_chooses_the_weights_that_know_its_scores() -> None:
@@ -149,8 +138,17 @@ def test_words_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         for changed in ([(SOURCE, GOOD[::-1]), (SOURCE, ())], links), (pairs, moved), (pairs, lifted):
             with pytest.raises(AssertionError, match="judged again"):
                 load_detector("es", cache=path).words(*changed)
+        network = load_detector("es").network
+        for detector in (
+            load_detector("pl", cache=path),
+            Detector("pl", network, cache=path),
+            Detector("es", replace(network, shift=network.shift + 1), cache=path),
+        ):
+            with pytest.raises(AssertionError, match="judged again"):
+                detector.words(pairs, links)
+        patch.setattr(module, "vocabulary_digest", lambda _: "another")
         with pytest.raises(AssertionError, match="judged again"):
-            load_detector("pl", cache=path).words(pairs, links)
+            load_detector("es", cache=path).words(pairs, links)
     assert [row.tolist() for row in plain] == [row.tolist() for row in first] == [row.tolist() for row in kept]
     path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     with pytest.raises(DataError, match="words.json: the kept probabilities are damaged"):

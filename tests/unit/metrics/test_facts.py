@@ -84,6 +84,10 @@ def test_what_arrives_and_what_is_invented():
     assert [fact.text for fact in result.invented] == ["December", "1831", "Paris", "United Kingdom"]
     assert not judged("He saw London.", "He saw the capital.").invented  # Londres is in the source
     assert not judged(REFERENCE).invented and not judged(SOURCE).invented  # what stays untranslated is not invented
+    assert judged("HRW saw it", "Human Rights Watch saw it").expected[0].target == 0  # initials
+    assert judged("Human Rights Watch saw it", "HRW saw it").expected[0].target == 2
+    [located] = judged("He saw nobody", "He saw Karenina Bolívar Smith there.").expected
+    assert (located.fact.words[1], located.source) == ("bolivar", None)  # one word of three is not half
 
 
 def test_a_fact_told_again_counts_once_where_it_is_told_first():
@@ -192,7 +196,6 @@ def test_speech_has_seconds_by_the_transcript(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"reference": " "}, ":1: no reference to take facts from; give --references FILE"),
         ({"prediction": None}, ":1: no prediction"),
         ({"delays": [1, 2]}, ":1: 5 words in prediction and 2 delays; expected a delay for each word"),
     ],

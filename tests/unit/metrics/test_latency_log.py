@@ -85,25 +85,19 @@ def test_computing_time_counts_when_asked(tmp_path):
     [
         ([], r":1: the log is empty"),
         (["{"], r":1: not JSON"),
-        ([json.dumps(row([1], 3)) + ",{}"], r":1: not JSON"),
         (["[1]"], r":1: Expected `object`, got `array`"),
         ([row([1], 3), ""], r":2: not JSON"),
-        ([{"source_length": 3}], r":1: Object missing required field `delays`"),
         (
             [row([1], 2, elapsed=[1]), row([1], 2, elapsed=[-3.5])],
             r":2: Expected `float` >= 0\.0 - at `\$\.elapsed\[0\]`",
         ),
         ([row([1], 2, idnex=0)], r":1: unknown key 'idnex', did you mean 'index'"),
         ([row([1], 2, index=0), row([1], 2, idnex=1)], r":2: no index, which line 1 has; all lines have it, or none"),
-        ([row([1, True], 3)], r":1: Expected `int . float`, got `bool`"),
         ([row([1e200], 3)], r":1: Expected `float` <= 1e\+100"),
-        ([row([10**400], 3)], r":1: Expected `int` <= 9007199254740992"),
         ([row([1], 3, 1e-200)], r":1: Expected `float` >= 1e-100 - at `\$\.reference_length`"),
-        ([row([-1], 3)], r":1: Expected `int` >= 0 - at `\$\.delays\[0\]`"),
         ([row([1], 3), row([2, 3, -1], 3)], r":2: Expected `int` >= 0 - at `\$\.delays\[2\]`"),
         (['{"delays": [NaN], "source_length": 3}'], r":1: not JSON"),
         ([row([1], 0)], r":1: Expected `int` >= 1 - at `\$\.source_length`"),
-        ([row([1], 3, "4")], r":1: Expected `int . float . null`, got `str` - at `\$.reference_length`"),
         ([row([1], 3, index=0), row([1], 3, index=2)], r":2: index 2 instead of 1; is a sentence missing\?"),
         ([row([1], 3, 2), row([1], 3)], r":2: no reference_length and no reference, though other lines have one"),
         (
@@ -136,9 +130,6 @@ def test_odd_lines_are_computed_marked_and_counted_or_refused(tmp_path, capsys, 
     captured = capsys.readouterr()
     assert json.loads(captured.out.splitlines()[1])["odd"] == reason
     assert f"instances.log:2: 1 of 3 lines are odd, the first: {reason}" in captured.err
-    alone = score(log(tmp_path, good, good, good), LogOptions())  # the others' values are as without it
-    assert [row for row in scored.rows() if "odd" not in row] == [row for row in alone.rows() if row["index"] != 1]
-    path = log(tmp_path, good, line, good)
     with pytest.raises(DataError, match=r"instances\.log:2: .*; --strict refuses it"):
         score(path, LogOptions(strict=True))
 

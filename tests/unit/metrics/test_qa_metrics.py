@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.metrics import build, qa
@@ -86,17 +86,3 @@ def test_without_guesser_or_buzzer_there_is_no_number():
     with pytest.raises(NotComputable, match="no buzzer ran on q"):
         score("ew", guessed)
     assert score("oracle-ew", guessed) == pytest.approx(EW(4 / 19))
-
-
-@pytest.mark.parametrize(
-    ("invalid", "message"),
-    [
-        (lambda: qa.ExpectedWins("qanta"), "must be"),
-        (lambda: qa.ExpectedWins(end="perhaps"), "metrics.ew.end: must be one of silent, answer, got 'perhaps'"),
-        (lambda: qa.OracleExpectedWins(never="1"), "must be"),
-        (lambda: qa.Accuracy(0), "must be"),
-    ],
-)
-def test_invalid_settings(invalid, message):
-    with pytest.raises(ConfigError, match=message):
-        invalid()

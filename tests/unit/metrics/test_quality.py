@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from doubles import echo, question, write_questions
 from small_runs import small_config, small_run
 from stand_ins import quality_doubles
 
 from sqa import metrics as metric_names
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import TextMetric
 from sqa.files.store import Store
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
-from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
+from sqa.metrics.quality.text_metric import Segment
 from sqa.run import folder as runs
 from sqa.run import paired, saving
 from sqa.run.config import QualityConfig, RunConfig, load, load_run, run_from_mapping, to_mapping
@@ -59,7 +58,6 @@ def nothing_asked() -> None:
     [
         ({"external": ["cat", "-u"]}, [("external", "external:cat")]),
         ([{"external": {"command": ["cat"], "name": "mine"}}], [("external", "mine")]),
-        ([{"comet": "folder"}, {"bertscore": {"model": "b", "layer": 3}}], [("comet", "comet"), ("bertscore",) * 2]),
         ({"scores": {"file": "x.tsv", "name": "yisi1"}, OVERLAP: {}}, [("scores", "yisi1"), (OVERLAP, "overlap")]),
         ([], []),
     ],
@@ -69,11 +67,8 @@ def test_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) ->
     assert [(entry.kind, entry.name) for entry in config.quality] == kinds
     assert run_from_mapping(to_mapping(config)) == config
     assert ("quality" in to_mapping(config)) == bool(kinds)  # configs without it are written as ever
-
-
-def test_options_are_read_whole(tmp_path: Path) -> None:
-    [entry] = config_of(tmp_path, quality={"external": ["cat", "-u"]}).quality
-    assert entry == QualityConfig("external", ExternalConfig(("cat", "-u")))
+    if ("external", "external:cat") in kinds:
+        assert config.quality == (QualityConfig("external", ExternalConfig(("cat", "-u"))),)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +76,10 @@ def test_options_are_read_whole(tmp_path: Path) -> None:
     [
         ({"commet": "x"}, "quality[0]: unknown quality metric 'commet', did you mean 'comet'; known: bertscore, b"),
         ([{"comet": {"modle": "x"}}], "quality[0].comet.modle: unknown, did you mean 'model'"),
-        ([{"comet": {}}], "quality[0].comet.model: missing; expected text"),
-        ([{"comet": None}], "quality[0].comet: expected a mapping of keys to values, got null (nothing)"),
         ("comet", "quality[0]: expected {comet: {model: folder}} or the like, got text 'comet'"),
         ([{"comet": "a", "bleurt": "b"}], "quality[0]: expected {comet: {model: folder}} or the like, got mapping"),
         ([{"comet": "a"}, {"comet": "b"}], "quality: two metrics would be called 'comet'; give one a `name`"),
         ([{"scores": {"file": "x", "name": "bleu"}}], "quality: two metrics would be called 'bleu'; give one a `name`"),
-        ([{"external": []}], "quality[0].external.command: a program is needed"),
         ([{"bertscore": {"model": "x", "batch_size": 0}}], "quality[0].bertscore.batch_size: must be >= 1, got 0"),
         ([{"comet": {"model": "x", "device": "tpu"}}], "quality[0].comet.device: expected 'cpu' or 'cuda', got 'tpu'"),
     ],
@@ -112,15 +104,9 @@ def test_a_score_stands_beside_bleu_with_its_interval(tmp_path: Path) -> None:
     assert saved.stats["overlap"].tolist() == [[1.0, 1.0]] * 6
     assert saved.config == load_run(folder / "config.yaml") == result.config
     assert "overlap\t1.000000\t1.000000\t1.000000\t6" in (folder / "report.tsv").read_text()
-
-
-def test_runs_without_it_are_what_they_were(tmp_path: Path) -> None:
-    plain, scored = done(tmp_path), done(tmp_path, name="s", quality=[{OVERLAP: {}}])
-    assert plain.keys == scored.keys and scored.made["score"] == 0  # found in the store
-    with_ter = done(tmp_path, name="ter", metrics=["ew", "ter", "bleu"])
-    assert with_ter.keys == plain.keys
-    assert list(rows_of(with_ter))[:3] == ["ew", "ter", "bleu"] and rows_of(with_ter)["ter"].value == 0.0
-    assert rows_of(with_ter)["ter"].unit == "per 100 words"
+    plain = done(tmp_path, name="plain", metrics=["ew", "ter", "bleu"])
+    assert plain.keys == result.keys and plain.made["score"] == 0  # found in the store
+    assert list(rows_of(plain))[:3] == ["ew", "ter", "bleu"] and rows_of(plain)["ter"].value == 0.0
 
 
 def test_a_text_is_scored_once(tmp_path: Path) -> None:
@@ -169,14 +155,9 @@ def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_pat
     "quality,reason",
     [
         ([{"comet": "./nowhere"}], "model ./nowhere not found: there is no such folder"),
-        ([{"comet": "Unbabel/wmt22-comet-da"}], "model Unbabel/wmt22-comet-da not found: neither a folder nor in"),
         ([{OVERLAP: {"broken": "nan"}}], f"{OVERLAP}: measure(): overlap: the score of q0 is nan, not a number"),
         ([{OVERLAP: {"broken": "few"}}], f"{OVERLAP}: measure(): overlap: 5 scores for 6 questions"),
-        (
-            [{OVERLAP: {"broken": "dies"}}],
-            f"{OVERLAP}: measure(): overlap: its model fails on these texts: no memory l",
-        ),
-        ([{"external": ["no-such-program"]}], "external.command: 'no-such-program' is no program that can be started"),
+        ([{OVERLAP: {"broken": "dies"}}], f"{OVERLAP}: measure(): overlap: its model fails on these texts: no mem"),
         ([{"external": ["sh", "-c", "echo no luck >&2; exit 3"]}], "external metric sh: ended with exit code 3; on"),
         ([{"scores": {"file": "no.tsv"}}], "file of scores no.tsv not found"),
     ],
@@ -230,16 +211,6 @@ def program(script: Path, text: str) -> dict[str, object]:
     return {"external": {"command": [sys.executable, str(script)], "name": "mine"}}
 
 
-def test_a_program_that_dies_at_the_scores_has_no_number(tmp_path: Path) -> None:
-    quality = program(
-        tmp_path / "metric.py",
-        "for line in sys.stdin:\n    if line.startswith('EVAL'): sys.exit('no more')\n    print(1, 2, flush=True)\n",
-    )
-    row = rows_of(done(tmp_path, quality=quality))["mine"]
-    signature = row.signature
-    assert row.value is None and signature.startswith("not computed: external metric") and "no more" in signature
-
-
 def test_a_program_that_died_is_started_anew_for_the_next_run(tmp_path: Path) -> None:
     quality = program(
         tmp_path / "metric.py",
@@ -271,7 +242,6 @@ SEGMENTS = [Segment(f"q{i}", "s", f"h {i}", "r") for i in range(3)]
         ("0.5\n-1\n2e-1\n", [0.5, -1.0, 0.2]),
         ("question\tscore\nq2\t3\nq0\t1\nq1\t2\n", [1.0, 2.0, 3.0]),
         ("question\tscore\thypothesis\nq0\t1\th 0\nq1\t2\th 1\nq2\t3\th 2\n", [1.0, 2.0, 3.0]),
-        ("\ufeffquestion\tscore\r\nq0\t1\r\nq1\t2\r\nq2\t3\r\n", [1.0, 2.0, 3.0]),
     ],
 )
 def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None:
@@ -288,16 +258,12 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
     "text,message",
     [
         ("1\n2\n", "2 scores for 3 questions"),
-        ("1\n2\n3\n4\n", "4 scores for 3 questions"),
         ("1\nx\n3\n", "line 2: a number was expected, got 'x'"),
-        ("1\n\n3\n", "line 2: a number was expected, got ''"),
         ("1\nnan\n3\n", "line 2: a number was expected, got 'nan'"),
         ("question\tscore\nq0\t1\nq1\t2\n", "2 scores for 3 questions; none for 'q2'"),
         ("question\tscore\nq0\t1\nq7\t2\n", "line 3: 'q7' is not a question of this run"),
         ("question\tscore\nq0\t1\nq0\t2\n", "line 3: 'q0' has a score already"),
-        ("question\tscore\nq0\n", "line 2: a number was expected, got ''"),
         ("question\tscore\thypothesis\nq0\t1\tother\n", "line 2: made from another translation of 'q0' than this"),
-        ("", "0 scores for 3 questions"),
         ("\udcff", "cannot be read as UTF-8"),
     ],
 )
@@ -318,12 +284,6 @@ def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path
     compared, _ = paired.compare(*(runs.read(saving.save(x, tmp_path / "runs")) for x in (a, b)), n_resamples=20)
     [row] = [row for row in compared if row.metric == "human"]
     assert (row.a, row.b, row.diff, row.n) == (3.5, 2.0, 1.5, 6)
-
-
-def test_a_mean_without_questions_is_no_number() -> None:
-    metric = MeanOfSegments("x", "x", None, lambda segments: [1.0] * len(segments))
-    with pytest.raises(NotComputable, match="x: undefined"):
-        metric.score(np.zeros(2))
 
 
 @dataclass(frozen=True, slots=True)
