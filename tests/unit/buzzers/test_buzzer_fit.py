@@ -40,7 +40,7 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
 def test_wins_of_thresholds_are_those_of_the_metric():
     histories, rng = made_up(), np.random.default_rng(1)
     scores = [rng.random(len(one.right)) for one in histories]
-    thresholds = np.array([0.0, 0.3, 0.7, 0.95, 2.0])
+    thresholds = np.array([0.0, 0.3, *scores[0][:3], *scores[1][:3], 0.95, 2.0])  # scores reach themselves
     expected = [
         [expected_wins(wins.CURVE, o.fraction, o.right, o.guessed & (s >= t)) for t in thresholds]
         for o, s in zip(histories, scores, strict=True)
@@ -179,6 +179,12 @@ def test_the_order_is_kept_even_where_the_shares_fall():
 def test_labels_of_one_kind_give_finite_knots(n, label):
     knots = calibration.fit(np.zeros(n), np.full(n, label))
     assert knots.shape == (2, 1) and np.isfinite(knots).all()
+
+
+def test_bins_whose_shares_fall_are_merged():
+    knots = calibration.fit(np.array([0.0, 1.0, 4.0]), np.array([True, False, True]))
+    at, chance = np.array([0.5, 4.0]), np.array([0.5, 0.75])
+    assert knots == pytest.approx(np.stack([at, np.log(chance / (1 - chance)) - learnt.SLOPE * at]))
 
 
 def test_calibration_errors_by_hand():
