@@ -107,9 +107,13 @@ class RecordedTranslator:
         """Compare the file with the whole data set: every unit once, in order, its delays within the source."""
         units = [unit for question in questions for unit in units_of(question, self.unit)]
         of: dict[str, list[Record]] = {question.id: [] for question in questions}
-        if len(self._records) == len(questions) != len(units):
-            problem = f"as many lines as questions, {len(units)} sentences expected"
-            raise DataError(f"{self.path}: {problem}; say `unit: question`, or is the file cut off?")
+        other: Unit = "question" if self.unit == "sentence" else "sentence"
+        lines = len(self._records)
+        if lines == sum(len(units_of(question, other)) for question in questions) != len(units):
+            problem = f"{lines} lines for {len(units)} {self.unit}s; the data set has {lines} {other}s"
+            raise DataError(
+                f"{self.path}: {problem}: if each has a line here, say `unit: {other}`, or is the file cut off?"
+            )
         for index, record in enumerate(self._records):
             where = f"{self.path}:{record.lines[0]}"
             if index == len(units):

@@ -304,7 +304,7 @@ def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Pa
         (
             saving.SUMMARY,
             '{"refusals": ["ew"]}',
-            r"damaged \(expected .* texts by metric as signatures and as refusals\)",
+            r"damaged \(Expected `object`, got `array` - at `\$\.refusals`\)",
         ),
     ],
 )
