@@ -10,7 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -57,20 +57,33 @@ class Usage(NamedTuple):
 
 
 class Cache:
-    """Replies by key.  Making one touches no disk; each call opens the file for itself, so threads may share it."""
+    """Replies by key.  Making one touches no disk; each call opens the file for itself, so threads may share it.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    `limit` bounds the file's used size in bytes: `make_room` drops the oldest replies, but none that this process has
+    read or written.
+    """
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path, self.limit = path, limit
+        self._in_use: set[str] = set()
 
     def get(self, keys: Sequence[str]) -> dict[str, Reply]:
         """The replies that are there."""
+        if not self.path.is_file():
+            return {}
+        replies = {}
         with self._open() as file:
-            rows = {key: file.execute(_REPLY, [key]).fetchone() for key in keys}
-        return {key: Reply(*row) for key, row in rows.items() if row is not None}
+            for key in keys:
+                row = file.execute(_REPLY, [key]).fetchone()
+                if row is not None:
+                    replies[key] = Reply(*row)
+        self._in_use.update(replies)
+        return replies
 
     def put(self, key: str, source: str, prompt: str, reply: Reply) -> Reply:
         """Keep a reply; returns the one that is kept, which is another run's if that was quicker."""
         row = [key, source, len(prompt), reply.prompt_tokens, reply.reply_tokens, reply.text]
+        self._in_use.add(key)
         with self._open() as file:
             file.execute(
                 "INSERT OR IGNORE INTO replies (key, source, prompt_characters, prompt_tokens, reply_tokens, text)"
@@ -81,29 +94,67 @@ class Cache:
 
     def usage(self, source: str) -> Usage:
         """What the replies of a source cost, by its own counts."""
-        sums = "COUNT(*), SUM(prompt_characters), SUM(prompt_tokens), SUM(reply_tokens)"
-        counted = "prompt_tokens IS NOT NULL AND reply_tokens IS NOT NULL"
+        if not self.path.is_file():
+            return Usage(0, 0, 0, 0)
         with self._open() as file:
+            sums = "COUNT(*), SUM(prompt_characters), SUM(prompt_tokens), SUM(reply_tokens)"
+            counted = "prompt_tokens IS NOT NULL AND reply_tokens IS NOT NULL"
             row = file.execute(f"SELECT {sums} FROM replies WHERE source = ? AND {counted}", [source]).fetchone()
         return Usage(*(value or 0 for value in row))
+
+    def make_room(self) -> None:
+        """Drop the oldest replies where the file has reached its limit.  ConfigError if all of them are in use."""
+        if not self.path.is_file():
+            return
+        with self._open() as file:
+            if _used(file) < self.limit:
+                return
+            for id, key in file.execute("SELECT id, key FROM replies ORDER BY id").fetchall():
+                if key not in self._in_use:
+                    file.execute("DELETE FROM replies WHERE id = ?", [id])
+                    if _used(file) < self.limit * 0.9:
+                        return
+            if _used(file) < self.limit:
+                return
+        raise ConfigError(f"cache_mb: {self.path} is full of replies that this run uses; raise it to go on")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """The file for one transaction, made where it is missing; DataError if it is damaged or cannot be used."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)) as file, file:  # commits, or takes back
-                version = file.execute("PRAGMA user_version").fetchone()[0]
-                if version not in (0, FORMAT):
-                    raise DataError(f"{self.path}: not a file of kept replies of this version; name another cache")
-                if version == 0:  # new, or another run is at this very place
-                    file.execute(SCHEMA)
-                    file.execute(f"PRAGMA user_version = {FORMAT}")
+            file = sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)
+        except (OSError, sqlite3.Error) as error:
+            raise DataError(f"{self.path}: the kept replies cannot be opened: {error}") from error
+        try:
+            with file:  # commits, or takes everything back
+                _prepare(file, self.path)
                 yield file
-        except (OSError, sqlite3.OperationalError) as error:  # locked, full disk, read-only folder
+        except sqlite3.OperationalError as error:  # locked, full disk, read-only folder
             raise DataError(f"{self.path}: the kept replies cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
             raise DataError(f"{self.path}: the kept replies are damaged ({error}); delete the file") from error
+        finally:
+            file.close()
+
+
+def _prepare(file: sqlite3.Connection, path: Path) -> None:
+    """Make the table in a new file; DataError for a file that holds something else."""
+    version = file.execute("PRAGMA user_version").fetchone()[0]
+    tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if version == 0 and tables <= {"replies"}:  # new, or another run is at this very place
+        file.execute(SCHEMA)
+        file.execute(f"PRAGMA user_version = {FORMAT}")
+    elif version != FORMAT or "replies" not in tables:
+        raise DataError(f"{path}: not a file of kept replies of this version; name another cache")
+
+
+def _used(file: sqlite3.Connection) -> int:
+    """Bytes of the file that hold something."""
+    pages, free, size = (
+        file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
 
 
 class CachedChat:
@@ -138,6 +189,7 @@ class CachedChat:
                     f"max_requests: {len(missing)} more are needed here, {budget.spent} of {budget.limit} are spent; "
                     "raise it to go on (finished replies are kept)"
                 )
+            self.cache.make_room()
             replies |= self._send(missing)
         return {prompt: replies[key] for prompt, key in keys.items()}
 

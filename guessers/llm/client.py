@@ -16,17 +16,18 @@ import os
 import re
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import urllib3
 
 from sqa import __version__
 from sqa.core.errors import Bound, ConfigError, Count, NotNegative, Positive, SqaError, Whole, checked
 from sqa.files.store import digest
-from sqa.net.client import Failed, Http, url_problems, without_secret
-from sqa.net.client import Reply as Answer
+from sqa.net.client import Failed, Http
 
 VERSION = 1  # of what is sent: raise it when the same config and prompt would ask something else
 MAX_BODY = 1 << 20  # bytes of one answer read
@@ -75,6 +76,7 @@ class EndpointConfig:
     token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the endpoint calls that limit
     temperature: Annotated[float, Bound(0, 2)] | None = 0.0  # 0 = the likeliest reply; null = not sent
     seed: int | None = 0  # null = not sent
+    json_mode: bool = False  # send response_format json_object, where the endpoint knows it
     requests_per_minute: Positive = 60.0  # started at most, retries included, evenly spaced
     concurrency: Count = 4  # requests under way at a time
     timeout: Positive = 60.0  # seconds for one answer
@@ -84,14 +86,29 @@ class EndpointConfig:
     def problems(self) -> list[str]:
         """Beside the bounds."""
         wrong = []
-        if url_problems(self.base_url) or re.search(r"[\s\x00-\x1f@?#]", self.base_url):  # what may hold a secret
-            shown = without_secret(self.base_url).partition("?")[0][:100]
-            wrong.append(f"base_url: expected something like https://api.example.org/v1, got {shown!r}")
+        if not is_address(self.base_url):
+            wrong.append(f"base_url: expected something like https://api.example.org/v1, got {redacted(self.base_url)}")
         if not self.model:
             wrong.append("model: expected the endpoint's name of a model, got nothing")
         if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
             wrong.append("api_key_env: expected the NAME of an environment variable, not a key")
         return wrong
+
+
+def is_address(url: str) -> bool:
+    """True for the http or https URL of a server without a user, a query or a fragment (which may hold secrets)."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    plain = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[\s\x00-\x1f]", url))
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and plain
+
+
+def redacted(url: str) -> str:
+    """A URL for messages, without what may be a secret."""
+    return repr(re.sub(r"//[^/@]*@", "//...@", url).partition("?")[0][:100])
 
 
 class Budget:
@@ -142,6 +159,7 @@ class Endpoint:
         self.url = f"{config.base_url.rstrip('/')}/chat/completions"
         self.workers, self.max_tokens = config.concurrency, config.max_tokens
         self._pace = Pace(config.requests_per_minute)
+        self._http: dict[str, Http] = {}  # by key
         self._answered = False  # once it has, a connection that fails is worth another attempt
 
     @cached_property
@@ -154,15 +172,17 @@ class Endpoint:
         request: dict[str, Any] = {"model": c.model, "messages": [{"role": "user", "content": prompt}]}
         request[c.token_limit] = c.max_tokens
         optional = {"temperature": c.temperature, "seed": c.seed}
-        return request | {key: value for key, value in optional.items() if value is not None}
+        request |= {key: value for key, value in optional.items() if value is not None}
+        return request | ({"response_format": {"type": "json_object"}} if c.json_mode else {})
 
     def complete(self, prompt: str, halt: threading.Event) -> Reply:
         """The model's reply.  EndpointError when all attempts failed, ConfigError for a wrong key, path or model."""
+        key = self._key()
         for attempt in range(self.config.retries + 1):
             self._pace.wait(halt)
             self.budget.spend()
             try:
-                return self._attempt(prompt)
+                return self._attempt(prompt, key)
             except _Again as failure:
                 problem = failure
             if problem.wait:
@@ -173,11 +193,6 @@ class Endpoint:
         times = f"{attempts} times" if attempts > 1 else "once (retries: 0)"
         raise EndpointError(f"{self.url}: {problem}; asked {times}")
 
-    @cached_property
-    def _http(self) -> Http:
-        return Http(self.config.timeout, MAX_BODY, self._key, proxies=True)
-
-    @cached_property
     def _key(self) -> str:
         """The key, "" for none.  ConfigError, which does not show it, if it is missing or cannot be sent."""
         name = self.config.api_key_env
@@ -190,24 +205,40 @@ class Endpoint:
             raise ConfigError(f"api_key_env: the environment variable {name} does not hold a key")
         return key
 
-    def _attempt(self, prompt: str) -> Reply:
+    def _attempt(self, prompt: str, key: str) -> Reply:
         """One request.  Raises _Again for a failure that may pass."""
-        data, headers = json.dumps(self._request(prompt)).encode(), {"Content-Type": "application/json"}
-        try:
-            sent = self._http.ask("POST", self.url, data, headers | {"User-Agent": _NAME})
-        except Failed as error:
-            if error.kind == "absent" and not self._answered:
-                raise EndpointError(f"{self.url}: unreachable; start the server, or correct base_url") from error
-            if error.kind in ("large", "insecure"):
-                raise EndpointError(f"{self.url}: {error}") from error
-            raise _Again(str(error)) from error
+        status, headers, body = self._post(json.dumps(self._request(prompt)).encode(), key)
         self._answered = True
-        text = sent.text.replace(self._key, "***") if len(self._key) >= 8 else sent.text  # some echo a key they refuse
+        text = body.decode("utf-8", "replace")
+        text = text.replace(key, "***") if len(key) >= 8 else text  # some echo the key they refuse
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
             answer = None
-        return self._reply(answer, text) if sent.status == 200 else self._failure(sent, answer, text)
+        if status == 200 and isinstance(answer, dict) and "error" in answer and "choices" not in answer:
+            status = _code(answer, default=502)  # gateways send a model's failure in an answer of their own
+        if status == 200:
+            return self._reply(answer, text)
+        return self._failure(status, headers, answer, text)
+
+    def _post(self, data: bytes, key: str) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of the answer."""
+        headers = {"Content-Type": "application/json", "User-Agent": _NAME}
+        http = self._http.setdefault(key, Http(self.config.timeout, MAX_BODY, key, proxies=True))
+        try:
+            reply = http.ask("POST", self.url, data, headers)
+        except Failed as error:
+            reason = _short(error.__cause__ or error, key)
+            if error.kind == "late":
+                raise _Again(f"no complete answer in {self.config.timeout:g} seconds") from error
+            if error.kind == "large":
+                raise EndpointError(f"{self.url}: an answer of more than {MAX_BODY} bytes, refused") from error
+            if error.kind == "insecure":
+                raise EndpointError(f"{self.url}: no secure connection: {reason}") from error
+            if error.kind == "absent" and not self._answered:
+                raise EndpointError(f"{self.url}: unreachable; start the server, or correct base_url") from error
+            raise _Again(f"the connection broke ({reason})") from error
+        return reply.status, reply.headers, reply.content
 
     def _reply(self, answer: Any, text: str) -> Reply:
         """The reply in an answer with status 200."""
@@ -221,25 +252,34 @@ class Endpoint:
         content = content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
         return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
 
-    def _failure(self, sent: Answer, answer: Any, text: str) -> Reply:
+    def _failure(self, status: int, headers: Mapping[str, str], answer: Any, text: str) -> Reply:
         """What a status other than 200 means: nothing said, another attempt, or the end."""
-        status, error = sent.status, answer.get("error") if isinstance(answer, dict) else None
+        error = answer.get("error") if isinstance(answer, dict) else None
         message = _server_message(answer, text)
         failure = f"HTTP {status}{f' ({message})' if message else ''}"
+        variable = self.config.api_key_env
         if status == 400 and isinstance(error, dict) and error.get("code") in _WITHHELD:
             return Reply("", None, None)
         if status in (408, 409, 425, 429) or status >= 500:
-            wait = _retry_after(sent.headers.get("Retry-After"))
+            wait = _retry_after(headers.get("Retry-After"))
             if wait is not None and wait > MAX_WAIT:
                 raise EndpointError(f"{self.url}: {failure}: asks to wait {wait:.0f} seconds; run again then")
             raise _Again(failure, wait)
-        variable, model = self.config.api_key_env, self.config.model
-        key = f"is the key in ${variable} right?" if variable else "name the variable of its key in api_key_env"
-        mends = {401: key, 403: key, 404: f"has it the model {model!r}, and is base_url right (most end in /v1)?"}
-        mends |= dict.fromkeys(range(300, 400), "it has moved; give the new address as base_url")
-        if status in mends:
-            raise ConfigError(f"endpoint: {self.url}: {failure}; {mends[status]}")
+        if status in (401, 403):
+            mend = f"is the key in ${variable} right?" if variable else "name the variable of its key in api_key_env"
+            raise ConfigError(f"endpoint: {self.url}: {failure}; {mend}")
+        if status == 404:
+            question = f"does it have the model {self.config.model!r}, and base_url right (most end in /v1)?"
+            raise ConfigError(f"endpoint: {self.url}: {failure}; {question}")
+        if 300 <= status < 400:
+            raise ConfigError(f"endpoint: {self.url}: HTTP {status}, it has moved; give the new address as base_url")
         raise EndpointError(f"{self.url}: {failure}")
+
+
+def _code(answer: Mapping[str, Any], default: int) -> int:
+    """The status in an error that was sent as a success."""
+    code = answer["error"].get("code") if isinstance(answer["error"], dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else default
 
 
 def _count(value: Any) -> int | None:
@@ -262,3 +302,9 @@ def _retry_after(header: str | None) -> float | None:
         return float(urllib3.Retry(retry_after_max=10**9).parse_retry_after(header))
     except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
         return None
+
+
+def _short(error: BaseException, key: str) -> str:
+    """The end of an error's message, which is where the reason stands."""
+    message = " ".join(str(error).split())
+    return (message.replace(key, "***") if key else message)[-100:] or type(error).__name__

@@ -80,6 +80,7 @@ class LlmConfig:
     prompt: str | None = None  # what is asked; {text} and {guesses} are filled in; null = PROMPT, of titles SOLVED
     max_requests: Count = 1000  # sent at most in one run, retries included; a run that needs more does not start
     cache: Path | None = None  # file of kept replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)
+    cache_mb: Count = 1024  # size at which it drops its oldest replies
     prices: tuple[float, float] | None = None  # money per million tokens read and written, for the estimate only
 
     def problems(self) -> list[str]:
@@ -126,7 +127,7 @@ class LlmGuesser:
         """`titles` are the only pages it may name; None = any."""
         self.config, self._titles = config, titles
         path = config.cache.expanduser() if config.cache else cache_dir() / "llm-replies.sqlite"
-        self.chat = CachedChat(chat, Cache(path))
+        self.chat = CachedChat(chat, Cache(path, config.cache_mb << 20))
         self.unusable = 0  # replies that were not the JSON asked for
         self.left_out = 0  # guesses in the other replies that were malformed or not on the list
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from guessers.retrieval.bm25 import Index
 from guessers.text import fold
 from sqa.core.answers import canonical, key
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Guess
 from sqa.files.model_files import resolve_model
-from sqa.files.records import lines
 from sqa.files.store import digest
 
 MAX_TITLE = 255  # UTF-8 bytes, the length of the longest Wikipedia title
+MAX_LIST = 64 << 20  # bytes of a file of titles
 RANK_DISCOUNT = 1e-6  # share of its confidence that a guess loses per rank, so that equals stay in the model's order
 _THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -52,7 +52,15 @@ class Titles:
         """The lines of a .txt file, or the pages of a BM25 model (a bundled one or a folder)."""
         if not name.endswith(".txt"):
             return cls(Index.load(resolve_model(name)).titles)
-        titles = cls(lines(path := Path(name).expanduser()))
+        path = Path(name).expanduser()
+        try:
+            if path.stat().st_size > MAX_LIST:
+                raise DataError(f"{path}: more than {MAX_LIST} bytes; is it a list of titles?")
+            titles = cls(path.read_text(encoding="utf-8").splitlines())
+        except OSError as error:
+            raise ConfigError(f"pages: {path} cannot be read: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-8 (byte {error.start})") from error
         if not titles.pages:
             raise DataError(f"{path}: names no page")
         return titles
