@@ -70,7 +70,7 @@ def used(url: str, folder: Path, analyzer: str, k1: float, b: float) -> list[lis
     options = ["--url", url, "--index", INDEX, "--k1", str(k1), "--b", str(b)]
     if elastic_index.main([str(twin(folder, analyzer)), *options]):
         sys.exit(1)
-    guesser = elastic.build(ElasticConfig(str(folder / "twin"), INDEX, url, k1, b))
+    guesser = elastic.build(ElasticConfig(str(folder / "twin"), INDEX, url, k1, b, batch=30))
     _, queries = record_lucene.documents_and_queries()
     return [[(guess.page, guess.score) for guess in row] for row in guesser.guess(queries, record_lucene.HITS)]
 
@@ -99,7 +99,7 @@ def record(url: str, folder: Path) -> dict[str, Any]:
     """Use a server, and say what came."""
     with listened() as exchanges:
         hits = {"-".join(map(str, s)): used(url, folder, *s) for s in reversed(record_lucene.SETTINGS)}
-    client = elastic_index.connect(url)
+    client = elastic_index.connect(url, timeout=60.0, retries=2)
     return {"info": client.info().body, "exchanges": short_exchanges(exchanges), "hits": hits}
 
 
@@ -121,7 +121,7 @@ def write(url: str) -> None:
         used(url, folder, "standard", 2.0, 0.75)
         server = {"name": "elasticsearch", "model": str(folder / "twin"), "index": INDEX, "url": url}
         recorded["ew"] = expected_wins(folder, server)
-    elastic_index.connect(url).indices.delete(index=INDEX)
+    elastic_index.connect(url, 60.0, 2).indices.delete(index=INDEX)
     path = FOLDER / f"elasticsearch_{recorded['info']['version']['number']}.json"
     path.write_text(json.dumps(recorded, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
     print(path)

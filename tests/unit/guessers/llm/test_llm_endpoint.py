@@ -121,7 +121,7 @@ LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # what it doe
         1,
         {},
     ),
-    "moved, not followed": (MOVED, "HTTP 307; it has moved", 1, {}),
+    "moved, not followed": (MOVED, "HTTP 307, it has moved", 1, {}),
 }
 
 
