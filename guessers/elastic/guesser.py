@@ -11,20 +11,20 @@ Scores are the server's: BM25 times (k1 + 1).  QANTA's guesser has k1 2.0 and b 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from guessers.elastic import index as elastic_index
 from guessers.retrieval.bm25 import Index
-from sqa.core.errors import DataError, Positive, Share, checked
+from sqa.core.errors import Count, DataError, Positive, Share, Whole, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
-BATCH = 100  # texts in one multi-search
 MOST = 10_000  # guesses a server gives at most (index.max_result_window)
 
 
@@ -38,6 +38,9 @@ class ElasticConfig:
     url: str = ""  # http://user:password@host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200
     k1: Positive = 2.0  # must be the index' own
     b: Share = 0.75  # must be the index' own
+    batch: Count = 100  # texts in one multi-search
+    timeout: Positive = 60.0  # seconds for one answer
+    retries: Whole = 5  # tries after a timeout or a busy server, with growing pauses
 
 
 class ElasticGuesser:
@@ -61,25 +64,43 @@ class ElasticGuesser:
         """The best `n` pages (MOST at most) for each text, equal scores by title. DataError if the server fails."""
         guesses: list[list[Guess]] = [[] for _ in texts]
         indices = [index for index, text in enumerate(texts) if n > 0 and text.strip()]
-        for start in range(0, len(indices), BATCH):
-            chunk = indices[start : start + BATCH]
+        for start in range(0, len(indices), self._config.batch):
+            chunk = indices[start : start + self._config.batch]
             with elastic_index.explained(self._client, self._config.index, self._instead):
-                answers = self._answers([texts[index] for index in chunk], min(n, MOST))
-                for index, answer in zip(chunk, answers, strict=True):
+                for index, answer in self._search(texts, chunk, min(n, MOST)):
                     guesses[index] = [Guess(hit["_id"], float(hit["_score"])) for hit in answer["hits"]["hits"]]
         return guesses
 
-    def _answers(self, texts: Sequence[str], n: int) -> Iterator[Any]:
-        """The answer to each text, of one multi-search."""
-        lines = [line for text in texts for line in ({}, _query(text, n))]
-        answers = self._client.msearch(index=self._config.index, searches=lines)["responses"]
-        if len(answers) != len(texts):
-            raise DataError(f"the server answered {len(answers)} of {len(texts)} searches")
-        for answer in answers:
-            if "error" in answer:
-                reason = elastic_index.reason(answer)
-                raise DataError(f"index {self._config.index!r}: a search failed ({reason}); run again to go on")
-            yield answer
+    def _search(self, texts: Sequence[str], indices: Sequence[int], n: int) -> Iterator[tuple[int, Any]]:
+        """Places and answers; what a busy server leaves out is asked again."""
+        from elasticsearch import ApiError
+
+        for attempt in range(self._config.retries + 1):
+            if attempt:
+                time.sleep(min(0.2 * 2**attempt, 10.0))
+            lines = [line for index in indices for line in ({}, _query(texts[index], n))]
+            try:
+                answers = self._client.msearch(index=self._config.index, searches=lines)["responses"]
+            except ApiError as error:
+                if error.status_code in elastic_index.BUSY and attempt < self._config.retries:
+                    continue
+                raise
+            if len(answers) != len(indices):
+                raise DataError(f"the server answered {len(answers)} of {len(indices)} searches")
+            left = []
+            for index, answer in zip(indices, answers, strict=True):
+                if answer.get("status", 200) in elastic_index.BUSY:
+                    left.append(index)
+                elif "error" in answer:
+                    reason = elastic_index.reason(answer)
+                    raise DataError(f"index {self._config.index!r}: a search failed ({reason})")
+                else:
+                    yield index, answer
+            if not left:
+                return
+            indices = left
+        where = elastic_index.where(self._client)
+        raise DataError(f"{where} is too busy for {len(indices)} searches, {attempt + 1} tries")
 
 
 def _query(text: str, n: int) -> dict[str, Any]:
@@ -95,7 +116,7 @@ def _query(text: str, n: int) -> dict[str, Any]:
 
 def build(config: ElasticConfig) -> ElasticGuesser:
     """The guesser of a config, after server and index have been checked. ConfigError, DataError: see the module."""
-    client = elastic_index.connect(config.url)
+    client = elastic_index.connect(config.url, config.timeout, config.retries)
     instead = elastic_index.embedded(config.model, config.k1, config.b)
     with elastic_index.explained(client, config.index, instead):
         number = elastic_index.check_server(client)

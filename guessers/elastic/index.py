@@ -35,8 +35,6 @@ VERSION = 1  # of the index' layout; raise it when an index must be made again
 URL = "http://127.0.0.1:9200"  # where docker-compose.yml puts the server
 BUSY = (429, 502, 503, 504)  # answers after which asking again helps
 CHUNK = 200  # documents sent at once
-TIMEOUT = 60.0  # seconds for one answer
-RETRIES = 5  # after a timeout or a busy server
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +70,8 @@ def embedded(model: str, k1: float, b: float) -> str:
     )
 
 
-def connect(url: str) -> Elasticsearch:
-    """A client, which repeats what a busy server refuses; nothing is sent yet.  ConfigError without the package.
-
-    "" as url: $ELASTICSEARCH_URL, else URL.
-    """
+def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
+    """A client; nothing is sent yet. "" as url: $ELASTICSEARCH_URL, else URL. ConfigError without the client."""
     try:
         from elasticsearch import Elasticsearch
     except ModuleNotFoundError as error:
@@ -84,10 +79,10 @@ def connect(url: str) -> Elasticsearch:
     try:
         return Elasticsearch(
             url or os.environ.get("ELASTICSEARCH_URL") or URL,
-            request_timeout=TIMEOUT,
-            max_retries=RETRIES,
+            request_timeout=timeout,
+            max_retries=retries,
             retry_on_timeout=True,
-            retry_on_status=BUSY,
+            retry_on_status=(),  # a busy server is asked again after a pause, which clients before 9.1 do not make
             api_key=os.environ.get("ELASTICSEARCH_API_KEY"),
         )
     except ValueError as error:
@@ -122,7 +117,8 @@ def _explanation(error: Exception, server: str, index: str) -> str:
             hint = "user and password in ELASTICSEARCH_URL (http://user:password@host:port) or ELASTICSEARCH_API_KEY"
             return f"{server} rejects the credentials ({error.status_code}); give {hint}"
         case elasticsearch.ApiError():
-            return f"{server} refuses the request ({error.status_code} {reason(error.body)})"
+            problem = "is too busy" if error.status_code in BUSY else "refuses the request"
+            return f"{server} {problem} ({error.status_code} {reason(error.body)})"
         case Unreachable():
             hint = "start one (docker compose up -d elasticsearch) or set ELASTICSEARCH_URL"
             return f"no Elasticsearch server answers at {server}; {hint}"
@@ -193,7 +189,7 @@ def documents_of(profiles: Iterable[Profile]) -> dict[str, str]:
     return {page: " ".join(texts[page]) for page in sorted(texts)}
 
 
-def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mapping[str, str]) -> None:
+def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mapping[str, str], retries: int) -> None:
     """Make the index anew, send all documents, and check that all arrived. DataError if one is refused."""
     from elasticsearch import NotFoundError
     from elasticsearch.helpers import streaming_bulk
@@ -209,7 +205,7 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
         client,
         actions,
         chunk_size=CHUNK,
-        max_retries=RETRIES,
+        max_retries=retries,
         retry_on_status=BUSY,
         initial_backoff=0.2,
         max_backoff=10.0,
@@ -251,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     config = configs.load(options.config, Bm25Training)
     if config.analyzer == "stems" or config.pair_min_count is not None:
         raise ConfigError(f"{options.config}: a server's twin has analyzer: standard or english, pair_min_count: null")
-    client = connect(options.url)
+    client = connect(options.url, timeout=60.0, retries=5)
     instead = embedded(str(config.output), options.k1, options.b)
     with explained(client, options.index, instead):
         number = check_server(client)
@@ -260,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
     documents = documents_of(texts)
     with explained(client, options.index, instead):
-        fill(client, options.index, identity, documents)
+        fill(client, options.index, identity, documents, retries=5)
     print(f"{len(documents)} pages in index {options.index} of Elasticsearch {number} at {where(client)}")
 
 
