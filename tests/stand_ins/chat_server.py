@@ -33,6 +33,7 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     wait: float = 0.0  # seconds before the answer
+    drip: float = 0.0  # seconds after each byte of the body
     hang_up: bool = False  # close the connection without a word
 
 
@@ -88,6 +89,11 @@ def slow(prompt: str, number: int) -> Answer:
     return Answer(normal(prompt, number).body, wait=3.0)
 
 
+def dripping(prompt: str, number: int) -> Answer:
+    """A byte every fiftieth of a second."""
+    return Answer(normal(prompt, number).body, drip=0.02)
+
+
 def failing(times: int, failure: Answer, then: Behaviour = normal) -> Behaviour:
     """The first requests fail, the others do not."""
     return lambda prompt, number: failure if number <= times else then(prompt, number)
@@ -112,6 +118,8 @@ class ChatServer:
         self.prompts: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.most_at_a_time = 0
+        self._under_way = 0
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -142,11 +150,17 @@ class ChatServer:
             self.requests.append(request)
             self.keys.append(key)
             number = len(self.prompts)
-        if self.key is not None and key != f"Bearer {self.key}":
-            return error(401, f"Incorrect API key provided: {key}")
-        answer = self.behaviour(prompt, number)
-        self._over.wait(answer.wait)
-        return answer
+            self._under_way += 1
+            self.most_at_a_time = max(self.most_at_a_time, self._under_way)
+        try:
+            if self.key is not None and key != f"Bearer {self.key}":
+                return error(401, f"Incorrect API key provided: {key}")
+            answer = self.behaviour(prompt, number)
+            self._over.wait(answer.wait)
+            return answer
+        finally:
+            with self._lock:
+                self._under_way -= 1
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -163,7 +177,11 @@ class ChatServer:
                     for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
                         self.send_header(name, value)
                     self.end_headers()
-                    self.wfile.write(answer.body)
+                    step = 1 if answer.drip else len(answer.body) or 1
+                    for start in range(0, len(answer.body), step):
+                        self.wfile.write(answer.body[start : start + step])
+                        if server._over.wait(answer.drip):
+                            return
                 except OSError:
                     return  # the client has left
 

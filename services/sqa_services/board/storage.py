@@ -14,7 +14,8 @@
     workers       id, seen
     about         key, value: the version of this layout
 
-Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.
+Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.  Version
+2 of the tables did not know which accounts are one person's.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     create_engine,
+    delete,
     event,
     insert,
     inspect,
@@ -44,7 +46,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-from sqlalchemy.schema import SchemaItem
+from sqlalchemy.schema import CreateColumn, SchemaItem
 
 from sqa.core.errors import ConfigError
 from sqa.core.packages import lacking
@@ -144,9 +146,9 @@ WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), Col
 
 
 def open_engine(url: str) -> Engine:
-    """The engine of a database URL; tables are made if they are missing.
+    """The engine of a database URL; tables are made if they are missing, those of version 2 are brought up to date.
 
-    A bad URL, or a database of another version: ConfigError.
+    A bad URL, or a database of a newer version or of the first: ConfigError.
     """
     try:
         parsed = make_url(url)
@@ -169,7 +171,7 @@ def open_engine(url: str) -> Engine:
 
 
 def _up_to_date(engine: Engine) -> None:
-    """The tables of this version."""
+    """The tables of this version; what an older version kept stays as it is."""
     with engine.connect() as connection:
         if _version(connection) == VERSION:
             return
@@ -179,13 +181,15 @@ def _up_to_date(engine: Engine) -> None:
         else:
             connection.execute(text("SELECT pg_advisory_xact_lock(1397834050)"))
         version = _version(connection)
-        if version not in (0, VERSION):
-            raise ConfigError(
-                f"--db: has version {version} of the board's tables, this SQA knows {VERSION}; use its own"
-            )
-        if not version:
-            META.create_all(connection)
-            connection.execute(insert(ABOUT).values(key="version", value=str(VERSION)))
+        if version > VERSION or version == 1:
+            use = "use a newer SQA" if version > VERSION else "open it with SQA 0.2.0 once"
+            raise ConfigError(f"--db: has version {version} of the board's tables, this SQA knows {VERSION}; {use}")
+        if version == VERSION:
+            return
+        META.create_all(connection)
+        _add_columns(connection)
+        connection.execute(delete(ABOUT).where(ABOUT.c.key == "version"))
+        connection.execute(insert(ABOUT).values(key="version", value=str(VERSION)))
 
 
 def _version(connection: Connection) -> int:
@@ -196,6 +200,17 @@ def _version(connection: Connection) -> int:
         if version is not None:
             return int(version)
     return 1 if EVALUATIONS.name in tables else 0
+
+
+def _add_columns(connection: Connection) -> None:
+    """Add the columns that tables of an older version lack."""
+    for table in META.sorted_tables:
+        existing = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for column in table.c:
+            if column.name not in existing:
+                declared = CreateColumn(column).compile(dialect=connection.dialect)
+                references = "".join(f" REFERENCES {key.column.table.name} (id)" for key in column.foreign_keys)
+                connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {declared}{references}"))
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:

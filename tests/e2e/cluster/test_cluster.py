@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,14 +18,13 @@ from typing import Any
 import pytest
 import yaml
 from cluster_ablation import blocks, prepare, results, threads_as_workers
-from small_runs import small_config
 
 from experiments import grid
 from experiments.grid import AblationConfig
+from sqa.core.paths import ROOT
 from sqa.run import overrides, sweep
-from sqa.run.config import load, to_mapping
+from sqa.run.config import load
 from sqa.run.scheduler import current, scheduled
-from sqa.run.spread import Job
 
 Rows = list[tuple[str, Any]]  # name of a run, its intervals
 Made = tuple[Rows, dict[str, bytes], dict[str, bytes]]  # rows, files of the runs, store
@@ -147,6 +149,31 @@ def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Made
     assert killed
 
 
+@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes minutes)")
+def test_one_of_four_workers_killed_every_twenty_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dask
+    from distributed import LocalCluster
+
+    dask.config.set({"distributed.scheduler.allowed-failures": 30})  # as docs/cluster.md says
+    folder, ended, killed = tmp_path / "slow", threading.Event(), []
+    prepare(folder, delay=0.2)
+    monkeypatch.chdir(folder)
+
+    def kill(cluster: Any) -> None:
+        while not ended.wait(20.0):
+            worker = next(iter(cluster.workers.values()))
+            killed.append(worker.pid)
+            os.kill(worker.pid, signal.SIGKILL)
+
+    with LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
+        killer = threading.Thread(target=kill, args=(cluster,))
+        killer.start()
+        made = ablation(folder / "four", cluster.scheduler_address)
+        ended.set()
+        killer.join()
+    assert len(killed) > 1 and made == alone(folder / "alone")
+
+
 def test_a_scheduler_that_is_restarted(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
     runs, clusters = folder / "restarted", [threads_as_workers()]
     address = clusters[0].scheduler_address
@@ -184,25 +211,29 @@ def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made,
     assert (results(runs), blocks(runs)) == expected[1:]
 
 
-def test_a_sweep_on_two_workers_makes_a_translation_once(
-    folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Runs of one translator share each block of it: no two workers translate it at the same time."""
-    mapping = yaml.safe_dump(to_mapping(small_config(folder, 130, metrics=["ew", "bleu"])))
-    Path("swept.yaml").write_text(mapping, encoding="utf-8")
-    combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["k=1,3", "pages=[Spain],[France]"]))
-    jobs = [Job(config, print) for _, config in combinations]
-    assert [job.group() == jobs[0].group() for job in jobs] == [True, True, False, False]
+def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
+    mapping = {
+        "dataset": {"name": "questions.jsonl"},
+        "translator": {"name": "doubles:build_translator", "k": 1},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer"},
+        "metrics": ["ew", "bleu"],
+    }
+    Path("swept.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["k=1,2,3"]))
 
-    def swept(runs: Path, scheduler: str | None) -> list[tuple[Any, ...]]:
+    def swept(runs: Path, scheduler: str | None) -> list[sweep.Swept]:
         with scheduled(scheduler, runs):
-            made = list(sweep.run_all(combinations, runs, progress=False))
-        return [(one.folder.name, one.rows, one.chosen) for one in made]
+            return list(sweep.run_all(combinations, runs, progress=False))
 
     here, there = swept(folder / "sweep", None), swept(folder / "spread", cluster.scheduler_address)
-    assert here == there and len({str(rows) for _, rows, _ in here}) == 4
-    for of in (results, blocks):
-        assert of(folder / "spread") == of(folder / "sweep")
+    assert [one.folder.name for one in there] == [one.folder.name for one in here]
+    assert [(one.rows, one.chosen) for one in there] == [(one.rows, one.chosen) for one in here]
+    assert len({one.values()["ew"] for one in here}) > 1
+    assert (results(folder / "spread"), blocks(folder / "spread")) == (
+        results(folder / "sweep"),
+        blocks(folder / "sweep"),
+    )
 
 
 SLURM = """
@@ -228,6 +259,24 @@ def test_local_workers_spend_their_time_on_the_work(tmp_path: Path, monkeypatch:
         [threshold] = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()
         [profiled] = client.run(dask.config.get, "distributed.worker.profile.enabled").values()
     assert threshold is None and profiled is False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["", "def dask_setup(worker):\n    "], ids=["in its first line", "nearly ready"])
+def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Path, moment: str) -> None:
+    """It was a traceback of Dask's, and of the program's below it."""
+    (tmp_path / "dies.py").write_text(f"import os, signal\n{moment}os.kill(os.getpid(), signal.SIGKILL)\n")
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+        "DASK_DISTRIBUTED__WORKER__PRELOAD": json.dumps([str(tmp_path / "dies.py")]),
+    }
+    command = [sys.executable, "-m", "sqa", "ablation", "ablation.yaml", "--runs", str(tmp_path / "runs")]
+    ended = subprocess.run(
+        [*command, "--scheduler", "local:2"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    lines = [line for line in ended.stderr.splitlines() if not line.startswith("ablation: ")]  # its progress
+    assert ended.returncode == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
+    assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 
 
 def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

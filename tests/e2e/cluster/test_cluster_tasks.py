@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import yaml
@@ -20,8 +25,17 @@ import sqa.data.texts
 from experiments.studies import translation_table
 from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
+from sqa.core.errors import DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
 from sqa.files.atomic import held
-from sqa.run.scheduler import scheduled
+from sqa.files.store import Store, dataset_fingerprint
+from sqa.run import overrides
+from sqa.run.blocks import Workshop
+from sqa.run.config import load
+from sqa.run.scheduler import current, scheduled
+from sqa.run.spread import each
+from sqa.run.sweep import run_all
 from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed")
@@ -74,6 +88,98 @@ def test_the_table_of_translators_is_the_same_on_two_workers(
         assert Path("alone/few", name).read_bytes() == Path("spread/few", name).read_bytes(), name
     here, there = blocks(Path("alone")), blocks(Path("spread"))
     assert there == here and sum("block-" in name for name in here) == 3 * 2 * (2 + 3)
+
+
+def test_workers_need_no_file_of_the_questions(table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store holds what was read here."""
+    read = translation_table.load_set
+
+    def gone(*asked: Any) -> Any:
+        dataset, questions = read(*asked)
+        Path(dataset).unlink()
+        return dataset, questions
+
+    monkeypatch.setattr(translation_table, "load_set", gone)
+    with scheduled(scheduler, Path("runs"), "elsewhere"):
+        rows, _ = translation_table.measure(load(table, translation_table.TableConfig), Store(Path("runs")))
+    assert len(rows) == 6 * 6
+    assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.npz"))
+
+
+def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None:
+    store, questions = Store(tmp_path), load_questions("mini-pl", 5)
+    given = store.keep(questions)
+    assert given == dataset_fingerprint(questions) == store.keep(questions)
+    assert store.kept(given) == questions
+    [path] = tmp_path.rglob("questions.jsonl")
+    for damage in (b"", path.read_bytes().replace(b'"pl"', b'"es"'), b'{"id": 1}\n', b"[]\n", b"{"):
+        path.write_bytes(damage)
+        refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
+
+
+# ------------------------------------------------------------------------------------------------------------- runs
+
+
+def test_runs_of_one_translator_share_each_block_of_it(
+    table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task makes a block of all of them, so no two workers translate it at the same time."""
+    made, make = [], Workshop.make
+
+    def noted(self: Workshop, config: Any, wanted: Any, index: int, *more: Any) -> bool:
+        made.extend([index] if wanted.name == "translate" else [])
+        return make(self, config, wanted, index, *more)
+
+    monkeypatch.setattr(Workshop, "make", noted)
+    mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 1}}
+    Path("swept.yaml").write_text(yaml.safe_dump(mapping | {"metrics": ["bleu"]}), encoding="utf-8")
+    axes = overrides.parsed_axes(["guesser=null,doubles:build_guesser", "seed=1,2"])
+    with scheduled(scheduler, Path("runs")):
+        assert len(list(run_all(overrides.grid(Path("swept.yaml"), axes), Path("runs"), progress=False))) == 4
+    assert made in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
+
+
+# ------------------------------------------------------------------------------------------------------------ calls
+
+
+FEW = 5  # calls before the scheduler ends
+ENDING = threading.Event()  # set when it is told to
+
+
+def marked(folder: Path, number: int) -> int:
+    """What a worker is asked for: a file for each call."""
+    if len(list(folder.iterdir())) >= FEW:
+        ENDING.wait(120)
+    (folder / f"{number}-{uuid4().hex}").touch()
+    time.sleep(0.01)  # the work, long enough to be interrupted
+    return number * number
+
+
+def test_calls_of_a_scheduler_that_is_restarted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each has its value once; what had ended is not asked for again."""
+    clusters = [threads_as_workers()]
+    address = clusters[0].scheduler_address
+
+    def restart() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and len(list(tmp_path.iterdir())) < FEW:
+            time.sleep(0.002)
+        ENDING.set()
+        clusters[0].close()
+        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
+
+    restarter = threading.Thread(target=restart)
+    restarter.start()
+    with scheduled(address, tmp_path):
+        requested = current()
+        assert requested is not None
+        results = list(each(requested, marked, [(tmp_path, number) for number in range(80)], 1))
+    restarter.join()
+    clusters[1].close()
+    assert sorted(results) == [(number, number * number) for number in range(80)]
+    assert "the scheduler is gone; waiting" in capsys.readouterr().err
+    made = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
+    assert len(set(made)) == 80 and len(made) < 160
 
 
 # ------------------------------------------------------------------------------------------------------- trainings
@@ -158,6 +264,32 @@ def test_one_training_has_nothing_to_spread(command: Command) -> None:
     assert outcome.code == 2 and "one training is one process" in outcome.err
 
 
+@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes a minute)")
+def test_a_worker_killed_in_mid_training(prepared_runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGKILL after the first checkpoint: the worker in its place goes on to the same weights."""
+    from distributed import LocalCluster
+
+    alone, spread = prepared_runs
+    expected, killed = swept(alone, None), []
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+
+    def kill(cluster: Any) -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not list(spread.rglob("checkpoint-*/*")):
+            time.sleep(0.002)
+        worker = next(iter(cluster.workers.values()))
+        killed.append(worker.pid)
+        os.kill(worker.pid, signal.SIGKILL)
+
+    options = {"preload": ["tests.sweep_process"], "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=1, **options) as cluster:
+        killer = threading.Thread(target=kill, args=(cluster,))
+        killer.start()
+        assert swept(spread, cluster.scheduler_address) == expected
+        killer.join()
+    assert killed and weights(spread) == weights(alone)
+
+
 # ----------------------------------------------------------------------------------------------------------- a board
 
 MODEL = {
@@ -233,3 +365,22 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(
             worker.work(board, until_empty=True, lease_seconds=0.2)
     assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
     assert worker.work(board, until_empty=True, poll_seconds=0.05) == 2
+
+
+def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
+    """A worker of the scheduler tells the board's what a run in this process would have."""
+    from sqlalchemy import update
+
+    from sqa_services.board import worker
+    from sqa_services.board.storage import EVALUATIONS
+
+    board, errors = boards("wrong"), []
+    wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}
+    board.register_model("sqa-es", "wrong", "config", yaml.safe_dump(wrong).encode())
+    for where in (scheduler, None):
+        with scheduled(where, board.config.work):
+            worker.work(board, until_empty=True)
+        errors.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
+        with board.engine.begin() as connection:
+            connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "failed").values(state="queued"))
+    assert errors[0] == errors[1] and "nowhere" in errors[0][0]

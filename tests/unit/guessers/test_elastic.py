@@ -44,7 +44,7 @@ def index(config, server, *more):
 
 
 def options(config, server, **changed):
-    given = {"model": str(config.parent / "twin"), "url": server.url}
+    given = {"model": str(config.parent / "twin"), "url": server.url, "retries": 2, "timeout": 60.0}
     return ElasticConfig(**(given | changed))
 
 
@@ -61,7 +61,7 @@ def test_guesses_are_lucenes_and_the_embedded_twins(server, twin, capsys, analyz
     twin.write_text(CONFIG.format(twin.parent, analyzer), encoding="utf-8")
     assert index(twin, server, "--k1", str(k1)) == 0
     assert f"{len(DOCUMENTS)} pages in index sqa-pages of Elasticsearch {client_version()}" in capsys.readouterr().out
-    guesser = elastic.build(options(twin, server, k1=k1))
+    guesser = elastic.build(options(twin, server, k1=k1, batch=7))
     embedded = Bm25Guesser.load(twin.parent / "twin", Bm25Config(k1=k1, b=0.75, similarity="elasticsearch"))
     assert guesser.pages == embedded.pages == set(TITLES)
     guesses = guesser.guess(QUERIES, 10)
@@ -75,10 +75,9 @@ def test_guesses_are_lucenes_and_the_embedded_twins(server, twin, capsys, analyz
         assert [guess.score for guess in actual] == pytest.approx(scores, abs=1e-5, rel=1.2e-7)
 
 
-def test_prefixes_are_sent_together(server, twin, monkeypatch):
+def test_prefixes_are_sent_together(server, twin):
     index(twin, server)
-    monkeypatch.setattr(elastic, "BATCH", 7)
-    guesser = elastic.build(options(twin, server))
+    guesser = elastic.build(options(twin, server, batch=7))
     assert guesses_per_word(guesser, PREFIXES[-1].split(), 5) == guesser.guess(PREFIXES, 5)
     assert server.requests.count("POST /sqa-pages/_msearch") == 8  # 24 prefixes, 7 at a time, twice
 
@@ -104,10 +103,19 @@ def test_a_busy_server_is_asked_again(server, twin, status, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     server.fail = [["/_bulk", status, 1], ["/_msearch", status, 2]]
     assert index(twin, server) == 0
-    guesser = elastic.build(options(twin, server))
+    server.busy_searches = 2
+    guesser = elastic.build(options(twin, server, retries=3))
     assert guesser.guess(PREFIXES, 1)[-1][0].page == TITLES[SEARCHES["standard-2.0-0.75-elasticsearch"][26][0][0]]
+
+
+def test_a_server_that_stays_busy_is_one_clear_error(server, twin):
+    index(twin, server)
+    guesser = elastic.build(options(twin, server, retries=1))
     server.busy_searches = 10**6
-    with pytest.raises(DataError, match=f"a search failed .*{EMBEDDED}"):
+    with pytest.raises(DataError, match=f"too busy for 1 searches, 2 tries; .*{EMBEDDED}"):
+        guesser.guess(["Peru"], 1)
+    server.fail = [["/_msearch", 429, 10**6]]
+    with pytest.raises(DataError, match=f"too busy .429 es_rejected_execution_exception.*{EMBEDDED}"):
         guesser.guess(["Peru"], 1)
 
 
@@ -116,17 +124,38 @@ def test_no_server_is_one_clear_error_that_names_the_embedded_guesser(twin, serv
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://elastic:secret@127.0.0.1:{free.getsockname()[1]}"
-    message = failing(twin, server, url=url)
+    message = failing(twin, server, url=url, retries=0)
     assert "no Elasticsearch server answers at http://127.0.0.1:" in message and EMBEDDED in message
     assert "secret" not in message
     assert elastic_index.main([str(twin), "--url", "http://127.0.0.1:1"]) == 3
     assert EMBEDDED in capsys.readouterr().err
 
 
+def test_the_server_goes_away_between_two_questions(twin):
+    with running() as server:
+        index(twin, server)
+        guesser = elastic.build(options(twin, server, retries=0))
+        assert guesser.guess(["the Machu Picchu of Pizarro"], 1)[0]
+    with pytest.raises(DataError, match=f"no Elasticsearch server answers.*{EMBEDDED}"):
+        guesser.guess(["Peru"], 1)
+
+
 def test_a_missing_index_says_how_it_is_made(server, twin):
     index(twin, server)
     message = failing(twin, server, index="other")
     assert "has no index 'other'; make it with `python -m guessers.elastic.index" in message and EMBEDDED in message
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k1": 1.2}, "was made with k1 2.0, not 1.2; make it again"),
+        ({"b": 0.5}, "was made with b 0.75, not 0.5; make it again"),
+    ],
+)
+def test_an_index_with_other_settings_is_refused(server, twin, change, message):
+    index(twin, server)
+    assert message in failing(twin, server, **change)
 
 
 def corrupt(server, what):
@@ -171,17 +200,29 @@ def test_a_page_that_the_index_refuses_is_named(server, twin, capsys):
     assert "was never finished" in failing(twin, server)
 
 
+def test_a_request_that_is_refused_says_why(server, twin, capsys):
+    server.fail = [["/sqa-pages", 400, 10]]
+    assert index(twin, server) == 3
+    assert "refuses the request (400 illegal_argument_exception: mapper [page]" in capsys.readouterr().err
+
+
 def test_wrong_credentials_are_said(server, twin):
     index(twin, server)
     server.fail = [["/", 401, 10]]
     assert "rejects the credentials (401); give user and password in ELASTICSEARCH_URL" in failing(twin, server)
 
 
-@pytest.mark.parametrize("version", ["7.17.29"])
+@pytest.mark.parametrize("version", ["7.17.29", "10.0.0"])
 def test_another_major_version_is_refused(server, twin, version):
     index(twin, server)
     server.version = version
     assert f"is Elasticsearch {version}; the Python client is" in failing(twin, server)
+
+
+def test_another_product_is_refused(server, twin):
+    index(twin, server)
+    server.product = "OpenSearch"
+    assert "is no Elasticsearch server" in failing(twin, server)
 
 
 def test_a_twin_with_pairs_cannot_be_indexed(server, tmp_path, capsys):

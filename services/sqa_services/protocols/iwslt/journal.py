@@ -30,6 +30,11 @@ CREATE TABLE IF NOT EXISTS tokens (
     session TEXT, number INTEGER, place INTEGER, token TEXT, delay, elapsed REAL,
     PRIMARY KEY (session, number, place)) WITHOUT ROWID""",
 )
+FROM_1 = (
+    "ALTER TABLE sentences ADD COLUMN reach",
+    "UPDATE sentences SET reach = max(step, before_step)",
+    "UPDATE about SET value = '2' WHERE key = 'version'",
+)
 Sessions = dict[str, dict[int, Sentence]]  # session -> sentence number -> its state
 
 
@@ -45,6 +50,10 @@ class Journal:
                 db.execute(statement)
             db.execute("INSERT OR IGNORE INTO about VALUES ('corpus', ?), ('version', ?)", (corpus, str(VERSION)))
             about = dict(db.execute("SELECT key, value FROM about"))
+            if about == {"corpus": corpus, "version": "1"}:
+                for statement in FROM_1:
+                    db.execute(statement)
+                about["version"] = str(VERSION)
         if about != {"corpus": corpus, "version": str(VERSION)}:
             self.close()
             raise ConfigError(f"--journal: {path} is of another corpus; name another file, or delete it to begin anew")

@@ -19,9 +19,24 @@ import board_database
 import board_task
 import pytest
 import requests
+from sqlalchemy import func, select
 from stand_ins.processes import ENVIRONMENT, free_port, kill, listens, wait_until
 
 from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.storage import EVALUATIONS, SCORES
+
+MODELS, SETS = 4, 3
+TOTAL = MODELS * SETS * 2  # each on the data and on their perturbed copies
+
+
+def filled(folder: Path, seconds: float = 0.1) -> Board:
+    board = Board.open(BoardConfig(folder / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    for i in range(SETS):
+        board.register_dataset("toy", f"data-{i}", board_task.EXAMPLES, ["casing"])
+    for i in range(MODELS):
+        config = {"name": f"m{i}", "seconds": seconds, "answers": {"eins": "a", "": "b"}}
+        board.register_model("toy", f"m{i}", "submission", json.dumps(config).encode())
+    return board
 
 
 def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
@@ -46,6 +61,37 @@ def starts(folder: Path) -> list[str]:
     return [path.read_text() for path in sorted((folder / "log").iterdir())]
 
 
+def check_all_done(board: Board, folder: Path) -> None:
+    rows = board.evaluations("toy")
+    assert len(rows) == TOTAL and {row["state"] for row in rows} == {"done"}
+    with board.engine.connect() as connection:
+        assert connection.execute(select(func.count()).select_from(SCORES)).scalar_one() == TOTAL
+    assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
+    finished = (folder / "stderr").read_text().splitlines()
+    done = [line for line in finished if line.endswith(": done")]
+    assert len(done) <= TOTAL  # a worker may die between the commit and its message, never report one twice
+
+
+@pytest.mark.slow
+def test_workers_killed_at_any_moment_finish_everything_once(tmp_path: Path) -> None:
+    board, kills = filled(tmp_path), 0
+    while kills < 5:
+        process = worker(tmp_path)
+        before, deadline = len(starts(tmp_path)), time.monotonic() + 60
+        while len(starts(tmp_path)) < before + 2 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.013 * kills)  # at another moment each time
+        if process.poll() is not None:
+            break
+        kill(process)
+        kills += 1
+    assert kills == 5
+    assert worker(tmp_path).wait(120) == 0
+    check_all_done(board, tmp_path)
+    assert len(starts(tmp_path)) > TOTAL  # some were begun again
+    board.engine.dispose()
+
+
 def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(tmp_path: Path) -> None:
     board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
     board.register_dataset("toy", "data", board_task.EXAMPLES)
@@ -58,6 +104,18 @@ def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(tmp_path: Pat
     assert worker(tmp_path).wait(60) == 0  # its work takes two leases: they are renewed
     [row] = board.evaluations("toy")
     assert row["state"] == "done" and row["attempts"] == 2 and len(starts(tmp_path)) == 2
+    board.engine.dispose()
+
+
+@pytest.mark.slow
+def test_workers_side_by_side_share_the_work(tmp_path: Path) -> None:
+    board = filled(tmp_path)
+    processes = [worker(tmp_path, lease=30.0) for _ in range(3)]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    check_all_done(board, tmp_path)
+    assert len(starts(tmp_path)) == TOTAL  # nothing was begun twice
+    with board.engine.connect() as connection:
+        assert connection.execute(select(func.max(EVALUATIONS.c.attempts))).scalar_one() == 1
     board.engine.dispose()
 
 

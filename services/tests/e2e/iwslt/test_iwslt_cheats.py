@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import wave
 from pathlib import Path
 from urllib.parse import quote
@@ -158,3 +159,18 @@ def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str], monkeyp
 def test_the_strict_dialect_permits_it() -> None:
     with serving(CORPUS, ServeConfig(strict=True)) as url:
         assert requests.get(f"{url}/start", headers=BROWSERS[1], timeout=30).status_code == 200
+
+
+def test_a_journal_of_the_first_version_goes_on(speech: SpeechCorpus, tmp_path: Path) -> None:
+    config = ServeConfig(journal=tmp_path / "journal")
+    with serving(speech, config) as url:
+        requests.get(f"{url}/src?sent_id=0&segment_size=200", timeout=30)
+    with sqlite3.connect(tmp_path / "journal") as journal:
+        journal.execute("ALTER TABLE sentences DROP COLUMN reach")
+        journal.execute("UPDATE about SET value = '1' WHERE key = 'version'")
+    journal.close()
+    for _ in range(2):
+        with serving(speech, config) as url:
+            send(url, "sent_id", "eins")
+            delays = requests.get(f"{url}/result?instance_id=0", timeout=30).json()["delays"]
+    assert delays == [200, 200]

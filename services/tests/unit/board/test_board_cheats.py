@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
 from sqa_services.board import sqa_task, worker
 from sqa_services.board.accounts import Caller, invite, sign_up
 from sqa_services.board.accounts import account_of as account
@@ -34,6 +40,15 @@ def reference_words(q: Question) -> list[str]:
 
 def every_answer_at_step_0(q: Question, i: int) -> Rows:
     yield "x", 0, q.page, True
+
+
+def one_row_after_one_word(q: Question, i: int) -> Rows:
+    yield "x", 1, q.page, True
+
+
+def whole_reference_after_one_word(q: Question, i: int) -> Rows:
+    for step, word in enumerate(reference_words(q)):
+        yield word, 1, q.page, step == 0
 
 
 def read_ahead_in_an_earlier_session(q: Question, i: int) -> Rows:
@@ -79,6 +94,11 @@ def the_reference_but_for_a_word(q: Question, i: int) -> Rows:
         yield "something" if step == 7 + i % 20 else word, g, guess, buzz
 
 
+def the_reference_without_its_marks(q: Question, i: int) -> Rows:
+    for word, g, guess, buzz in the_reference_with_honest_delays(q, i):
+        yield "".join(filter(str.isalnum, word)).upper() or "x", g, guess, buzz
+
+
 def every_eighth_word_is_another(q: Question, i: int) -> Rows:
     for step, (word, g, guess, buzz) in enumerate(the_reference_with_honest_delays(q, i)):
         yield "something" if step % 8 == i % 8 else word, g, guess, buzz
@@ -95,6 +115,11 @@ def ten_words_for_each(q: Question, i: int) -> Rows:
     for word, g, guess, buzz in honest(q, i):
         for _ in range(10):
             yield word, g, guess, buzz
+
+
+def one_word_for_a_question(q: Question, i: int) -> Rows:
+    """Nothing to be late with: the least delay of all."""
+    yield "x", 1, f"page {i}", True
 
 
 def every_page_in_turn(q: Question, i: int) -> Rows:
@@ -115,6 +140,8 @@ def the_same_answer_to_all(q: Question, i: int) -> Rows:
 
 CHEATS: dict[Callable[[Question, int], Rows], str] = {
     every_answer_at_step_0: "buzzes before any source word in 45 of 45",
+    one_row_after_one_word: "knows the answer to 45 of 45 questions within 5%",
+    whole_reference_after_one_word: "delays below the possible",
     read_ahead_in_an_earlier_session: "knows the answer to 45 of 45 questions within 5%",
     buzz_a_little_later: "questions within 10%",
     half_of_the_answers_at_a_quarter: "questions within 25%",
@@ -122,9 +149,11 @@ CHEATS: dict[Callable[[Question, int], Rows], str] = {
     guesses_before_reading: "different pages before any source word",
     the_reference_with_honest_delays: "the human reference to the letter in 45 of 45",
     the_reference_but_for_a_word: "the human reference but for a few words in 45 of 45",
+    the_reference_without_its_marks: "the human reference",
     every_eighth_word_is_another: "of its words with the human reference",
     second_half_never_read: "delays below the possible",
     ten_words_for_each: "words per source word",
+    one_word_for_a_question: "words per source word",
     every_page_in_turn: "tries more than 20 answers at one source word",
     the_same_answer_to_all: "one and the same answer to every question",
 }
@@ -153,6 +182,34 @@ def test_a_cheat_is_named(cheat: Callable[[Question, int], Rows]) -> None:
 def test_what_is_honest_is_not(late: float) -> None:
     data = submission(lambda q, i: honest(q, i, late))
     assert sqa_task.implausible(examples(), sqa_task.submitted(data, examples())) == []
+
+
+def post_edited(q: Question, i: int) -> Rows:
+    """Our translator's text with three tenths of what it has otherwise put as in the reference: names, terms."""
+    reference, translation, rng = reference_words(q), translated()[q.id].split(), random.Random(q.id)
+    words: list[str] = []
+    for kind, a, b, c, d in SequenceMatcher(None, translation, reference, autojunk=False).get_opcodes():
+        words += reference[c:d] if kind == "equal" or rng.random() < 0.3 else translation[a:b]
+    for step, word in enumerate(words):
+        yield word, min(step + 6, len(q.words)), f"page {i}", step == len(words) - 1
+
+
+@cache
+def translated() -> dict[str, str]:
+    """The bundled questions in full by the bundled model."""
+    config = {
+        "name": "t",
+        "dataset": {"name": "mini-es"},
+        "translator": {"name": "waitk", "model": "es-en", "k": "full"},
+    }
+    with TemporaryDirectory() as folder:
+        result = run(run_from_mapping({**config, "metrics": ["bleu"]}), Store(Path(folder)), progress=False)
+        return {trace.question.id: " ".join(trace.hypotheses) for trace in result.traces}
+
+
+def test_a_corrected_translation_is_no_copy() -> None:
+    reasons = sqa_task.implausible(examples(), sqa_task.submitted(submission(post_edited), examples()))
+    assert not [reason for reason in reasons if "human reference" in reason]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import board_database
+import board_task
 import pytest
 import requests
+from sqlalchemy import text, update
 from stand_ins.board_server import serving
 
 from sqa.core.errors import DataError
@@ -20,6 +23,7 @@ from sqa_services.board.files import as_lines
 from sqa_services.board.routes import writing
 from sqa_services.board.server import ServeConfig
 from sqa_services.board.standing.rounded import rounded
+from sqa_services.board.storage import ABOUT, VERSION
 from sqa_services.net.address import Address
 from sqa_services.protocols import submission as protocol
 
@@ -197,7 +201,9 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 HEAVY = {  # refused submissions of 2 MB, and how many of their rows may be looked at
     "rows without fields": (b'{"question":"x"}\n' * 125_000, 10_000),
+    "broken rows": (b"{\n" * 1_000_000, 0),
     "one long row": (b'{"question":"' + b"x" * 2_000_000 + b'"}', 0),
+    "wrong values": (b'{"question":1,"step":"a","token":2,"g":"b"}\n' * 45_000, 10_000),
 }
 
 
@@ -240,3 +246,28 @@ def test_submissions_are_looked_through_one_at_a_time(board: Board, monkeypatch:
         replies = list(pool.map(lambda i: put(url, f"m{i}", {}).status_code, range(12)))
         assert most == [1] and set(replies) == {201, 503} and len(board.models("toy")) == replies.count(201) >= 3
         assert put(url, "later", {}).status_code == 201
+
+
+def test_a_board_of_the_second_version_opens(board: Board) -> None:
+    token = accounts.sign_up(board.engine, "ann", accounts.invite(board.engine)["invitation"])["token"]
+    with board.engine.begin() as connection:
+        connection.execute(update(ABOUT).values(value="2"))
+        if board_database.URL is None:  # SQLite drops no column that refers to another table
+            connection.execute(text("PRAGMA foreign_keys=OFF"))
+            connection.execute(text("CREATE TABLE old AS SELECT id, name, token, created, day, sent FROM accounts"))
+            connection.execute(text("DROP TABLE accounts"))
+            connection.execute(text("ALTER TABLE old RENAME TO accounts"))
+        else:
+            connection.execute(text("ALTER TABLE accounts DROP COLUMN invitation"))
+    board.engine.dispose()
+    opened = Board.open(board.config)
+    ann = accounts.account_of(opened.engine, token.encode())
+    assert ann is not None
+    for _ in range(2):
+        accounts.spend(opened.engine, ann, per_day=2)
+    with pytest.raises(accounts.TooMany):
+        accounts.spend(opened.engine, ann, per_day=2)
+    with opened.engine.connect() as connection:
+        assert connection.execute(text("SELECT value FROM about WHERE key = 'version'")).scalar_one() == str(VERSION)
+    assert opened.register_dataset("toy", "data", board_task.EXAMPLES)["id"] == 1
+    opened.engine.dispose()

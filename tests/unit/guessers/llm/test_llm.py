@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,7 @@ from guessers.llm import client as llm_client
 from guessers.llm import guesser as llm
 from guessers.llm.cache import Cache
 from guessers.llm.client import Budget, EndpointConfig, EndpointError, Pace, Reply
-from guessers.llm.guesser import build
+from guessers.llm.guesser import LlmConfig, build
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
@@ -58,6 +59,13 @@ def test_every_fifth_word_is_asked_and_shared_forwards_only(guesser_of):
     assert steps[5]  # the lists are the caller's own
 
 
+@pytest.mark.parametrize("text", ["", "   ", "\t\n"])
+def test_a_text_without_words_costs_nothing(guesser_of, text):
+    with ChatServer() as server:
+        assert guesser_of(server).guess([text], 5) == [[]]
+    assert server.prompts == []
+
+
 def test_odd_words(guesser_of, monkeypatch):
     monkeypatch.setattr(llm, "MAX_TEXT", 100)
     with ChatServer() as server:
@@ -74,7 +82,7 @@ def test_lists_of_pages(guesser_of, tmp_path):
         assert pages(guesser.guess(["of Spain and peru Bolivia"], 5)[0]) == ["Bolivia"] and guesser.left_out == 1
         assert guesser_of(server).pages is None
     assert len(Titles.of("bm25").pages) > 1000
-    refused(DataError, "none.txt", Titles.of, str(tmp_path / "none.txt"))
+    refused(ConfigError, "pages: .*none.txt cannot be read", Titles.of, str(tmp_path / "none.txt"))
     (tmp_path / "empty.txt").write_text("\n")
     refused(DataError, "names no page", Titles.of, str(tmp_path / "empty.txt"))
     (tmp_path / "latin.txt").write_bytes("Łódź".encode("utf-16"))
@@ -93,6 +101,13 @@ def test_nothing_is_asked_twice(guesser_of, tmp_path):
         assert guesser_of(server, endpoint={"seed": 7}).guess(["Spain"], 5) != [[]]
         assert len(server.prompts) == len(WORDS) + 1  # another seed is another question
     assert [path.name for path in tmp_path.iterdir()] == ["replies.sqlite"]
+
+
+def test_equal_texts_are_asked_once(guesser_of):
+    with ChatServer() as server:
+        guesses = guesser_of(server).guess(["Spain", "Peru", "Spain", " Spain "], 5)
+    assert [pages(row) for row in guesses] == [["Spain"], ["Peru"], ["Spain"], ["Spain"]]
+    assert len(server.prompts) == 2
 
 
 def questions_config(folder: Path, url: str, n: int = 6, **keys) -> dict:
@@ -118,6 +133,17 @@ def test_an_endpoint_that_dies_half_way_loses_nothing(tmp_path):
         mapping = questions_config(tmp_path, fresh.base_url, cache=str(tmp_path / "other"))
         unbroken = run(run_from_mapping(mapping), Store(tmp_path / "runs2"), progress=False)
     assert [trace.guesses for trace in unbroken.traces] == [trace.guesses for trace in result.traces]
+
+
+def test_replies_under_way_are_kept_when_one_fails(guesser_of):
+    def behaviour(prompt: str, number: int) -> Answer:
+        return error(401) if "Atlantis" in prompt else Answer(normal(prompt, number).body, wait=0.3)
+
+    with ChatServer(behaviour) as server:
+        with pytest.raises(ConfigError, match="HTTP 401"):
+            guesser_of(server, endpoint={"concurrency": 3}).guess(["Spain", "Atlantis", "Peru", "Chile", "Cuba"], 5)
+        answered = [prompt for prompt in server.prompts if "Atlantis" not in prompt]
+        assert answered and guesser_of(server).chat.missing(answered) == []
 
 
 def test_nothing_is_sent_after_a_failure(guesser_of):
@@ -153,14 +179,28 @@ def test_a_killed_run_asks_no_finished_request_again(tmp_path):
         assert len(result.traces) == 6 and len(set(server.prompts)) > len(kept)
 
 
+def test_the_kept_replies_are_bounded_and_a_runs_own_stay(tmp_path):
+    cache = Cache(tmp_path / "kept", limit=200_000)
+    reply = Reply("x" * 10_000, None, None)
+    for i in range(40):
+        cache.make_room() if i < 19 else None
+        cache.put(str(i), "s", "p", reply)
+    refused(ConfigError, "cache_mb: .* is full of replies that this run uses", cache.make_room)
+    later = Cache(tmp_path / "kept", limit=200_000)
+    assert later.get(["0", "1"]) == {"0": reply, "1": reply}
+    later.make_room()
+    left = later.get([str(i) for i in range(40)])
+    assert {"0", "1", "39"} <= left.keys() and "2" not in left and 10 < len(left) < 20
+
+
 def test_the_reply_that_came_first_is_kept(tmp_path):
-    cache = Cache(tmp_path / "kept")
+    cache = Cache(tmp_path / "kept", limit=1 << 20)
     assert cache.put("k", "s", "p", Reply("first", 1, 2)).text == "first"
     assert cache.put("k", "s", "p", Reply("second", 1, 2)) == Reply("first", 1, 2)
 
 
 def test_many_threads_share_the_file(tmp_path):
-    cache, keys = Cache(tmp_path / "kept"), [str(i) for i in range(16)]
+    cache, keys = Cache(tmp_path / "kept", limit=1 << 20), [str(i) for i in range(16)]
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda key: cache.put(key, "s", "p", Reply(key, None, None)), keys))
     assert {key: reply.text for key, reply in cache.get(keys).items()} == dict(zip(keys, keys, strict=True))
@@ -169,16 +209,25 @@ def test_many_threads_share_the_file(tmp_path):
 def test_damaged_and_foreign_files(tmp_path):
     damaged = tmp_path / "damaged"
     damaged.write_bytes(b"no database " * 100)
-    refused(DataError, "the kept replies are damaged .*; delete the file", Cache(damaged).get, ["k"])
+    refused(DataError, "the kept replies are damaged .*; delete the file", Cache(damaged, 1 << 20).get, ["k"])
     with sqlite3.connect(tmp_path / "foreign") as file:
-        file.execute("PRAGMA user_version = 7")
+        file.execute("CREATE TABLE other (x)")
     file.close()
     with pytest.raises(DataError, match="not a file of kept replies of this version; name another cache"):
-        Cache(tmp_path / "foreign").put("k", "s", "p", Reply("", None, None))
-    refused(DataError, "cannot be used", Cache(damaged / "below").put, "k", "s", "p", Reply("", None, None))
+        Cache(tmp_path / "foreign", 1 << 20).put("k", "s", "p", Reply("", None, None))
+    refused(DataError, "cannot be opened", Cache(damaged / "below", 1 << 20).put, "k", "s", "p", Reply("", None, None))
 
 
 # ----------------------------------------------------------------------------------------------- pace, budget, estimate
+
+
+def test_requests_are_bounded_in_number_at_a_time(guesser_of):
+    def behaviour(prompt: str, number: int) -> Answer:
+        return Answer(normal(prompt, number).body, wait=0.2)
+
+    with ChatServer(behaviour) as server:
+        guesses_per_word(guesser_of(server, endpoint={"concurrency": 3}), WORDS[:6], 5)
+        assert 2 <= server.most_at_a_time <= 3
 
 
 class Clock:
@@ -213,6 +262,14 @@ def test_requests_are_spaced_evenly_and_held_back_by_a_pause(monkeypatch):
     assert start() == pytest.approx(1.2)
 
 
+def test_a_pace_that_waits_ends_when_halted():
+    pace, halt = Pace(1.0), threading.Event()
+    pace.wait(halt)
+    threading.Timer(0.05, halt.set).start()
+    with pytest.raises(llm_client.Halted):
+        pace.wait(halt)
+
+
 def test_a_budget_refuses_before_anything_is_sent(guesser_of):
     with ChatServer() as server:
         guesser = guesser_of(server, max_requests=10)
@@ -233,6 +290,13 @@ def test_a_run_is_refused_as_a_whole_with_the_number_it_needs(guesser_of):
             guesser.check_texts(texts)
         guesser.guess(["Spain and Peru and Chile"], 1)
         guesser_of(server, every=5, max_requests=3).check_texts(texts)
+
+
+def test_retries_count(guesser_of):
+    with ChatServer(lambda prompt, number: error(500)) as server:
+        with pytest.raises(ConfigError, match="all 3 are spent, retries included"):
+            guesser_of(server, max_requests=3).guess(["Spain"], 1)
+    assert len(server.prompts) == 3
 
 
 def test_the_estimate_is_exact_where_it_can_be_and_says_so_where_not(guesser_of):
@@ -293,3 +357,8 @@ def test_a_budget_is_counted_over_threads():
     with ThreadPoolExecutor(12) as pool:
         errors = [spent.exception() for spent in [pool.submit(budget.spend) for _ in range(12)]]
     assert budget.spent == 5 and sum(isinstance(error, ConfigError) for error in errors) == 7
+
+
+def test_a_slash_after_the_address_is_no_other_endpoint():
+    plain, slash = (EndpointConfig(base_url=f"http://h/v1{end}", model="m") for end in ("", "/"))
+    assert build(LlmConfig(endpoint=plain)).fingerprint() == build(LlmConfig(endpoint=slash)).fingerprint()

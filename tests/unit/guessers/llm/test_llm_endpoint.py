@@ -34,11 +34,11 @@ def test_it_asks_as_the_protocol_says(guesser_of, monkeypatch):
 
 
 def test_optional_parameters_are_sent_or_not(guesser_of):
-    endpoint = {"temperature": None, "seed": None, "token_limit": "max_completion_tokens"}
+    endpoint = {"temperature": None, "seed": None, "json_mode": True, "token_limit": "max_completion_tokens"}
     with ChatServer() as server:
         guesser_of(server, endpoint=endpoint).guess(["Spain"], 1)
     (request,) = server.requests
-    assert set(request) == {"model", "messages", "max_completion_tokens"}
+    assert set(request) == {"model", "messages", "max_completion_tokens", "response_format"}
 
 
 def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
@@ -52,6 +52,13 @@ def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
     ]
 
 
+@pytest.mark.parametrize("content", [None, "", [{"type": "text", "text": "x"}], 3])
+def test_a_model_that_says_nothing(guesser_of, content):
+    with ChatServer(lambda prompt, number: completion(content)) as server:
+        guesser = guesser_of(server)
+        assert guesser.guess(["Spain"], 5) == [[]] and guesser.unusable == 1
+
+
 def test_an_answer_withheld_by_a_filter_is_none(guesser_of):
     with ChatServer(lambda prompt, number: error(400, "blocked", "content_filter")) as server:
         assert guesser_of(server).guess(["Spain"], 5) == [[]]
@@ -62,12 +69,16 @@ def test_an_answer_withheld_by_a_filter_is_none(guesser_of):
 
 FAILURES = {
     "429": error(429, "slow down"),
+    "Retry-After nonsense": error(429, "slow down", headers={"Retry-After": "nonsense"}),
     "Retry-After 0": error(429, headers={"Retry-After": "0"}),
     "Retry-After a date": error(503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
     "500": error(500),
+    "502": Answer(b"<html>bad gateway</html>", 502),
     "empty": Answer(b""),
+    "another page": Answer(b"<html>welcome</html>"),
     "deep JSON": Answer(b"[" * 100_000),
     "no choices": Answer(b'{"choices": []}'),
+    "an error in a success": Answer(b'{"error": {"message": "overloaded", "code": 529}}'),
     "cut short": Answer(b"half", headers={"Content-Length": "1000"}),
     "hung up": Answer(b"", hang_up=True),
 }
@@ -112,12 +123,13 @@ LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # what it doe
         {},
     ),
     "another protocol": (HTML, "not a chat-completions answer, it begins '<html>welcome", 3, {}),
-    "slow": (chat.slow, "no whole reply in 0.2 seconds; asked 2 times", 2, {"timeout": 0.2, "retries": 1}),
-    "huge": (chat.huge, "a reply of more than 1048576 bytes, refused", 1, {}),
+    "slow": (chat.slow, "no complete answer in 0.2 seconds; asked 2 times", 2, {"timeout": 0.2, "retries": 1}),
+    "dripping": (chat.dripping, "no complete answer in 0.3 seconds; asked once", 1, {"timeout": 0.3, "retries": 0}),
+    "huge": (chat.huge, "an answer of more than 1048576 bytes, refused", 1, {}),
     "refused": (error(400, "no temperature"), r"HTTP 400 \(no temperature\)", 1, {}),
     "a wrong model": (
         error(404, "no `tiny` here"),
-        r"HTTP 404 \(no `tiny` here\); has it the model 'tiny'",
+        r"HTTP 404 \(no `tiny` here\); does it have the model 'tiny'",
         1,
         {},
     ),
@@ -136,7 +148,7 @@ def test_failures_that_last(guesser_of, what):
 
 
 def test_a_wrong_path(guesser_of):
-    with ChatServer() as server, pytest.raises(ConfigError, match=r"HTTP 404 .*is base_url right \(most end in /v1\)"):
+    with ChatServer() as server, pytest.raises(ConfigError, match=r"HTTP 404 .*base_url right \(most end in /v1\)"):
         guesser_of(server.base_url.removesuffix("/v1")).guess(["Spain"], 1)
 
 

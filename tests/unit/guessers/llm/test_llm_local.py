@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from stand_ins.chat_server import pages
 
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
@@ -103,8 +104,36 @@ def test_a_prompt_too_long_for_the_model(taught, tmp_path):
         local(taught, tmp_path, max_tokens=250).guess(["the river Ebro"], 5)
 
 
+def test_folders_that_hold_no_model(taught, tmp_path):
+    def fails(folder: Path, match: str, kind: type = DataError) -> None:
+        refused(kind, match, lambda: local(folder, tmp_path / "kept").guess(["the river Ebro"], 5))
+
+    fails(tmp_path / "none", "local.folder: no folder", ConfigError)
+    folder = copied(taught, tmp_path / "model")
+    weights = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(weights[:-1000])
+    fails(folder, "cannot be loaded as a causal language model")
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"x")
+    fails(folder, r"no \*.safetensors weights \(pickled weights are not read\)")
+    (folder / "config.json").write_text("{}")
+    fails(folder, "not a model's configuration")
+    (folder / "config.json").write_text("{")
+    fails(folder, "config.json: cannot be read")
+    (folder / "config.json").unlink()
+    fails(folder, "no config.json")
+
+
 def test_a_broken_chat_template(taught, tmp_path):
     folder = copied(taught, tmp_path / "model")
     (folder / "chat_template.jinja").write_text("{{ raise_exception('no users here') }}")
     with pytest.raises(DataError, match="its chat template cannot be used: no users here"):
         local(folder, tmp_path).guess(["the river Ebro"], 5)
+
+
+def test_no_gpu(taught, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="local.device: no GPU is available"):
+        build(LlmConfig(local=LocalConfig(folder=taught, device="cuda"))).fingerprint()
