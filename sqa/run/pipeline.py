@@ -32,7 +32,7 @@ from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable, TraceError
 from sqa.core.own import own_codes, short
 from sqa.core.paths import DATA
-from sqa.core.progress import bar, under_way
+from sqa.core.progress import bar
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score, Table
 from sqa.core.types import (
@@ -197,20 +197,13 @@ def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | No
 
 @contextmanager
 def _ticking(work: Work, stage: str, todo: int, progress: bool) -> Iterator[Tick]:
-    """A progress bar, questions already in the store included, or a line for the process that this one works for."""
+    """A progress bar, questions already in the store included, or nothing."""
     total, done = len(work.questions), len(work.questions) - todo
-    if progress:
-        with bar(f"{stage:9}", total, done) as shown:
-            yield shown.update
+    if not progress:
+        yield lambda n: None
         return
-
-    def tick(n: int) -> None:
-        nonlocal done
-        done += n
-        under_way(f"{work.config.name}: {stage} {done}/{total}")
-
-    tick(0)
-    yield tick
+    with bar(f"{stage:9}", total, done) as shown:
+        yield shown.update
 
 
 def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
