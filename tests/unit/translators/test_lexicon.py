@@ -62,6 +62,7 @@ BONUSES = {
     "not yet read": ("zaraza w miasta", {"read": 2}, {"pla": 0.7}),
     "covered in another form": ("zaraza w miasta", {"wrote": ["cities"]}, {"pla": 0.7}),
     "once": ("miasta i miasta", {"wrote": ["city"]}, {"city": 0.9}),
+    "just read": ("w miasta", {"read": 2, "wrote": ["city"]}, {}),
     "twice": ("miasta i miasta", {"wrote": ["city", "city"]}, {}),
     "first of two": ("miasta zarazy, zarazy", {"wrote": ["city", "plague"]}, {"pla": 0.7}),
 }
@@ -87,6 +88,15 @@ def test_where_a_function_word_is_likely_a_translation_waits():
     bonus = lexicon.favour(before.clone(), Begun([[]], [lexicon.names(["miasta"])], [1])) - before
     doubt = math.log(7) - 2 / 7 * math.log(2)
     assert bonus[0].tolist() == pytest.approx([0, 0, 0.9 * 2.0 * doubt / DOUBT / 2, 0, 0, 0], abs=1e-5)
+
+
+def test_more_doubt_than_the_most_gives_no_larger_bonus():
+    """All of 20 pieces are as likely: ln 20 is more than DOUBT."""
+    starts = torch.tensor([True, False] * 10)
+    rules = Rules(starts, *(torch.zeros(20, dtype=torch.bool) for _ in range(3)), end=5, nothing=5)
+    lexicon = Lexicon(TABLE, "pl", 2.0, rules, SPELLINGS.get)
+    bonus = lexicon.favour(torch.zeros(1, 20), Begun([[]], [lexicon.names(["miasta"])], [1]))
+    assert bonus[0, 2].item() == pytest.approx(0.9 * 2.0) and bonus.count_nonzero() == 1
 
 
 def test_a_model_without_doubt_is_left_alone():
