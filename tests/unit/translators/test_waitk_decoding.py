@@ -219,3 +219,7 @@ def test_nothing_is_written_twice_in_a_row():
     assert banned(inside) == set() and banned(inside, inside) == {inside}  # no piece inside a word three times
     assert banned(start, inside, start) == {inside, start}  # no phrase twice
     assert banned() == set()
+
+
+def test_a_sentence_has_two_target_pieces_for_each_source_piece_and_ten_more():
+    assert piece_limit(torch.tensor([0, 3])).tolist() == [10, 16]
