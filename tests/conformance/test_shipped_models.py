@@ -42,26 +42,35 @@ def test_the_words_of_a_transformer(model, sentence, words):
 
 @pytest.mark.skipif(find_spec(PACKAGED["gemma3-270m"].package) is None, reason="needs the language model: make lm")
 @pytest.mark.parametrize(
-    ("model", "sentence", "words", "given"),
+    ("model", "options", "sentence", "words", "given"),
     [
         (
             "lm-es-en",
+            {},
             SPANISH,
             "This/2 river/3 crosses/4 Vienna/5 before/6 the/7 Black/8 Sea./9",
             [-0.014, -0.014, -0.146, -0.321, -0.063, -0.004, -0.819, -0.265],
         ),
         (
             "lm-pl-en",
+            {},
             POLISH,
-            "This/2 river/3 flows/4 through/5 Wittenau/6 to/7 the/8 Black/9 Sea/9+ ./9+",
-            [-0.141, -0.053, -0.67, -0.236, -4.316, -0.215, -0.06, -1.112, -0.133, -0.297],
+            "This/2 river/3 flows/4 through/5 Wiesbaden/6 to/7 the/8 Black/9 Forest/9+ ./9+",
+            [-0.343, -0.059, -0.64, -0.169, -3.447, -0.203, -0.028, -0.605, -1.037, -0.4],
+        ),
+        (
+            "lm-pl-en",
+            {"lexicon": "pbmt-pl-en", "lexicon_bonus": 3.0},
+            POLISH,
+            "This/2 river/3 flows/4 through/5 Vienna/6 to/7 the/8 sea/9 of/9+ the/9+ Black/9+ ./9+",
+            [-0.343, -0.059, -0.64, -0.169, -4.465, -0.189, -0.031, -7.601, -5.565, -0.193, -0.394, -0.364],
         ),
     ],
-    ids=["es", "pl"],
+    ids=["es", "pl", "pl with glosses"],
 )
-def test_the_words_of_a_language_model_and_how_likely_it_finds_them(model, sentence, words, given):
+def test_the_words_of_a_language_model_and_how_likely_it_finds_them(model, options, sentence, words, given):
     """In float32; the positions of its pieces show in the second decimal of ln p."""
-    translator = lm.build(lm.CausalLmConfig(model, k=2, precision="float32"))
+    translator = lm.build(lm.CausalLmConfig(model, k=2, precision="float32", **options))
     assert written(translator, sentence) == words
     target = [word.rpartition("/")[0] for word in words.split()]
     [scores] = LmScorer(lambda: translator.writer, "").score([(sentence.split(), target)])
