@@ -7,7 +7,7 @@
 
 handmade.tsv has a line for each error: kind, source languages, question, sentence from 0, what stands in the bundled
 English sentence and what is written instead.  The questions are CC0, and so are these errors; nothing is learnt from
-them.  A sentence has one error at most, and 45 questions of 180 sentences have some 70.  --plant spoils XQB's human
+them.  A sentence has one error at most, and 45 questions of 180 sentences have some 70.  --plant corrupts XQB's human
 translations instead, by a kind of experiments/planted/materials.py: so many errors a question, or a share of its words.
 All are diagnosed as a run of their translations would be, with the shipped weights, at the shipped threshold unless
 another is given.
