@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from smt.policies.full_input import FullInput
-from smt.policies.own_policy import Policy, own_policy
+from smt.policies.policy import Policy, own_policy
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, WaitK, parse_k
 from sqa.core.errors import ConfigError

@@ -27,7 +27,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from smt.policies.full_input import FullInput
-from smt.policies.own_policy import Policy
+from smt.policies.policy import Policy
 from smt.policies.shown import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.types import Emission, Question, Write

@@ -38,7 +38,7 @@ QuestionIds = Annotated[
 Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")]
 
 PAPER = {  # figure or table of the paper -> its function, its config in configs/
-    "fig3": ("experiments.ablation.over_k:main", "ablation.yaml"),
+    "fig3": ("experiments.ablation.report:main", "ablation.yaml"),
     "fig5": ("experiments.paper.examples:figure5", "examples.yaml"),
     "table2": ("experiments.paper.examples:figure5", "examples.yaml"),
     "table5": ("experiments.paper.examples:table5", "examples.yaml"),
@@ -67,7 +67,7 @@ def ablation(
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
-        call("experiments.ablation.over_k:main", config, runs)
+        call("experiments.ablation.report:main", config, runs)
 
 
 @evidence_app.command()

@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union
 
-from sqa.cli.keys import KINDS, comments
+from sqa.cli.config_keys import KINDS, comments
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
 from sqa.core.registry import QUALITY

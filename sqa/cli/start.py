@@ -68,7 +68,7 @@ def config_keys(
     """The keys of a part: type, default and meaning."""
     from dataclasses import astuple
 
-    from sqa.cli.keys import keys_of
+    from sqa.cli.config_keys import keys_of
 
     print_table(("key", "type", "default", "meaning"), map(astuple, keys_of(kind, name)), as_json)
 

@@ -9,7 +9,7 @@ import typer
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Json, RunFolder, Runs, print_table
 
 if TYPE_CHECKING:
-    from sqa.report.stored import Held
+    from sqa.report.store_explain import Held
 
 store_app = typer.Typer(help="The store of stages below a folder of runs.", **SETTINGS)
 COLUMNS = ("stage", "key", "blocks", "MB", "runs")
@@ -25,7 +25,7 @@ def _cells(held: Held) -> list[str]:
 @store_app.command("list")
 def listing(runs: Runs = DEFAULT_RUNS, as_json: Json = False) -> None:
     """Every stored stage: its key, size, and the runs that use it."""
-    from sqa.report.stored import holdings
+    from sqa.report.store_explain import holdings
 
     print_table(COLUMNS, [_cells(stage) for stage in holdings(runs)], as_json)
 
@@ -36,8 +36,8 @@ def prune(
     yes: Annotated[bool, typer.Option("--yes", help="Remove them; without it they are listed only.")] = False,
 ) -> None:
     """Remove the stages that no finished run of the folder uses.  Nothing else may be running there."""
-    from sqa.report.stored import holdings
-    from sqa.report.stored import prune as removed
+    from sqa.report.store_explain import holdings
+    from sqa.report.store_explain import prune as removed
 
     unused = list(removed(runs)) if yes else [stage for stage in holdings(runs) if not stage.runs]
     print_table(COLUMNS, [_cells(stage) for stage in unused])
@@ -46,7 +46,7 @@ def prune(
 @store_app.command()
 def explain(run: RunFolder, as_json: Json = False) -> None:
     """Which part of each stage's key differs from the most similar stored stage: why the stage was made again."""
-    from sqa.report.stored import explain as reasons
+    from sqa.report.store_explain import explain as reasons
 
     rows = [[r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then] for r in reasons(run)]
     print_table(REASONS if as_json else HEADING, rows, as_json)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from sqa.cli.keys import keys_of
+from sqa.cli.config_keys import keys_of
 from sqa.core.errors import ConfigError
 from sqa.data import perturb
 from sqa.files.store import Store

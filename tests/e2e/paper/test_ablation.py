@@ -9,7 +9,7 @@ import pytest
 from small_ablation import changed, rows, write_small_ablation
 
 from experiments import grid
-from experiments.ablation.over_k import main
+from experiments.ablation.report import main
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import read_yaml
 

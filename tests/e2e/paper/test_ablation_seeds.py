@@ -11,7 +11,7 @@ import pytest
 import yaml
 from small_ablation import rows
 
-from experiments.ablation.over_k import main
+from experiments.ablation.report import main
 from experiments.grid import trained
 from smt.models.bundle import save_model
 from sqa.core.paths import ROOT

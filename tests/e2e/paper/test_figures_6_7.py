@@ -12,7 +12,7 @@ from refusals import refused
 from small_ablation import BUZZER, changed, rows, write_small_ablation
 
 from experiments import grid
-from experiments.ablation.over_k import main as ablation
+from experiments.ablation.report import main as ablation
 from experiments.paper import contestants_over_k as paper
 from experiments.paper.contestants_over_k import Agreement
 from sqa.core.differences import bootstrap_band

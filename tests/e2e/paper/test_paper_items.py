@@ -13,7 +13,7 @@ from scipy.stats import kendalltau
 from small_ablation import changed, rows, write_small_ablation
 
 from experiments.ablation import correlation, models
-from experiments.ablation.over_k import main as ablation
+from experiments.ablation.report import main as ablation
 from experiments.paper import examples as paper
 from experiments.stepwise import errors as stepwise
 from experiments.stepwise import systems

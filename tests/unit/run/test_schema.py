@@ -10,7 +10,7 @@ import pytest
 import yaml
 from jsonschema_rs import Draft202012Validator
 
-from sqa.cli.keys import KINDS, keys_of
+from sqa.cli.config_keys import KINDS, keys_of
 from sqa.cli.schema import schema
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, ROOT

@@ -6,7 +6,7 @@
 
 The server reads source sentences out a word (or 10 ms of speech) at a time and notes how much was read when each target
 word comes back.  Programs written for the server of the IWSLT 2020 shared task, for its published guide, or for
-SimulEval 1.0.2 work unchanged; what differs from the originals on purpose is listed in `iwslt_session`, and
+SimulEval 1.0.2 work unchanged; what differs from the originals on purpose is listed in `session.py`, and
 `--strict-2020` undoes it.
 """
 

@@ -52,7 +52,7 @@ class ServeConfig:
     """How the server answers."""
 
     dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
-    strict: bool = False  # keep the originals' mistakes; see `iwslt_session`
+    strict: bool = False  # keep the originals' mistakes; see `session.py`
     output: Path | None = None  # folder of text, delay and scores; a session's lie in sessions/NAME in it
     address: Address = field(default_factory=Address)  # its token is needed for all but GET /
     journal: Path | None = None  # file of the sessions; None = journal.sqlite in `output`, without one none

@@ -12,7 +12,7 @@ from stand_ins.keyed_parts import LESSONS
 from guessers.retrieval import bm25, counting
 from sqa.core.errors import DataError
 from sqa.files.store import Store
-from sqa.report import stored
+from sqa.report import store_explain as stored
 from sqa.run import folder as folders
 from sqa.run import saving
 from sqa.run.config import run_from_mapping
