@@ -113,16 +113,6 @@ def test_limit_is_a_run_of_its_own(sqa: Shell) -> None:
     assert sqa.refused(2, "run", sqa.config(), "--limit", "0") == "--limit: must be >= 1, got 0"
 
 
-def test_compare(sqa: Shell) -> None:
-    sqa("run", sqa.config("a"))
-    sqa("run", sqa.config("b", translator={"name": "doubles:build_translator", "k": 3}))
-    lines = sqa.lines("compare", "runs/a", "runs/b")
-    assert [line[0] for line in lines] == ["metric", "ew", "accuracy", "bleu", "al"]
-    assert float(lines[4][3]) < 0
-    assert len(json.loads(sqa("compare", "runs/a", "runs/b", "--json").out)) == 4
-    assert "is not the folder of a finished run" in sqa.refused(2, "compare", "runs/a", "runs/none")
-
-
 def test_compare_more_than_two(sqa: Shell) -> None:
     """Every two by the metrics that were asked for, corrected for their number; table, LaTeX and picture."""
     for name, k in (("a", 1), ("b_2", 3), ("c", 5)):
@@ -137,16 +127,11 @@ def test_compare_more_than_two(sqa: Shell) -> None:
     drawn = {f"significance_{metric}.{end}" for metric in ("al", "bleu") for end in ("pdf", "png")}
     assert {path.name for path in (sqa.folder / "out").iterdir()} == {"comparisons.tsv", "significance.tex", *drawn}
     assert r"b\_2" in (sqa.folder / "out/significance.tex").read_text(encoding="utf-8")
+    assert float(lines[0][header.index("diff")]) < 0
+    assert len(json.loads(sqa("compare", "runs/a", "runs/c", "--json").out)) == 4
     assert "did you mean 'bleu'" in sqa.refused(2, "compare", "runs/a", "runs/c", "--metric", "bleuu")
     assert "two or more" in sqa.refused(2, "compare", "runs/a")
     assert "a is named twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
-
-
-def test_data_list(sqa: Shell) -> None:
-    lines = sqa.lines("data", "list")
-    assert lines[0][:2] == ["name", "here"]
-    assert ["xqb-es", "no"] in [line[:2] for line in lines]
-    assert "'xqb-ess' is not in the manifest" in sqa.refused(2, "data", "fetch", "xqb-ess")
 
 
 # ----------------------------------------------------------------------------------------------- what it refuses
@@ -160,7 +145,7 @@ def test_a_mistyped_key_gets_the_nearest_name(sqa: Shell) -> None:
     ]
 
 
-QUESTION = {"language": "es", "reference": "a", "page": "Spain"}
+RUN = ["run", "t.yaml"]
 NO_SENTENCE = "questions.jsonl:1: record 0.source: a question needs at least one sentence"
 ZERO = b"dataset: {name: questions.jsonl}\ntranslator: {name: waitk, model: es-en, k: 0}"
 ELEVEN = ["run", "t.yaml", "translator={name: fixed, text: system.txt}"]
@@ -170,12 +155,14 @@ ELEVEN = ["run", "t.yaml", "translator={name: fixed, text: system.txt}"]
     ("name", "content", "words", "code", "complaint"),
     [
         ("k.yaml", b"dataset: \xff", ["run", "k.yaml"], 2, "k.yaml: not UTF-8 (byte 9); save it as UTF-8"),
-        ("k.yaml", b"", ["run", "none.yaml"], 2, "none.yaml: cannot be read: No such file or directory"),
-        ("t.yaml", ZERO, ["run", "t.yaml"], 2, "t.yaml translator.k: must be >= 1 or 'full', got 0"),
-        ("questions.jsonl", b'{"source": "\xff"}\n', ["run", "t.yaml"], 3, "questions.jsonl"),
-        *(
-            ("questions.jsonl", json.dumps(QUESTION | {"source": source}).encode(), ["run", "t.yaml"], 3, NO_SENTENCE)
-            for source in ("", "   ", [])
+        ("t.yaml", ZERO, RUN, 2, "t.yaml translator.k: must be >= 1 or 'full', got 0"),
+        ("questions.jsonl", b'{"source": "\xff"}\n', RUN, 3, "questions.jsonl"),
+        (
+            "questions.jsonl",
+            b'{"language": "es", "reference": "a", "page": "Spain", "source": " "}',
+            RUN,
+            3,
+            NO_SENTENCE,
         ),
         ("system.txt", b"one line\n" * 11, ELEVEN, 3, "system.txt: 11 lines, expected 12"),
         ("runs", b"a file, not a folder", ["translate", "t.yaml"], 3, "runs/store"),
@@ -187,18 +174,6 @@ def test_a_wrong_file_is_one_line(
     sqa.config()
     (sqa.folder / name).write_bytes(content)
     assert sqa.refused(code, *words).startswith(complaint)
-
-
-def test_a_truncated_block(sqa: Shell) -> None:
-    sqa("translate", sqa.config())
-    [block] = (sqa.folder / "runs/store/translate").glob("*/*.npz")
-    block.write_bytes(block.read_bytes()[:-10])
-    relative = block.relative_to(sqa.folder)
-    assert sqa.refused(3, "run", sqa.config()) == (
-        f"{relative}: truncated or damaged, not a readable table; delete it and run again"
-    )
-    block.unlink()
-    assert sqa("run", sqa.config()).code == 0
 
 
 def test_a_wrong_checksum(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,14 +192,6 @@ def test_empty_hypotheses_are_scored_as_wrong_and_counted(sqa: Shell) -> None:
     rows = {row[0]: row for row in sqa.lines("run", sqa.config(translator={"name": "fixed", "text": "system.txt"}))}
     assert rows["empty-questions"][1] == "1" and rows["empty-sentences"][1] == "2"
     assert rows["accuracy"][4] == "6"  # the empty question is one of them
-
-
-@pytest.mark.parametrize("kind", ["smt", "guesser", "buzzer"])
-def test_training_with_a_config_of_the_wrong_kind(sqa: Shell, kind: str) -> None:
-    (sqa.folder / "t.yaml").write_text("nonsense: 1\n", encoding="utf-8")
-    outcome = sqa("train", kind, "t.yaml")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert all("t.yaml" in line for line in outcome.complaints) and outcome.complaints
 
 
 # ------------------------------------------------------------------------------- keys on the command line, and sweeps
@@ -259,11 +226,9 @@ def test_an_entry_of_a_file_takes_keys_too(sqa: Shell) -> None:
         (["k=0"], "k=0: translator.k: must be >= 1, got 0"),
         (["translator.kk=2"], "translator.kk=2: translator.kk: unknown, did you mean 'k'"),
         (["limitt=2"], "limitt=2: neither the run nor a part of it has the key 'limitt', did you mean 'limit'"),
-        (["guesser=bm52"], "guesser=bm52: guesser.name: unknown guesser 'bm52', did you mean 'bm25'"),
         (["k"], "k: expected KEY=VALUE, as k=9 or guesser.name=gru"),
         (["k=1", "k=2"], "k: is given twice"),
         (["metrics.x=1"], "metrics.x=1: metrics is no mapping of keys to values; give metrics as a whole"),
-        (["k={"], "k={: not valid YAML"),
     ],
 )
 def test_a_wrong_key_of_the_command_line_is_told_as_one_of_the_file(

@@ -13,7 +13,6 @@ from refusals import refused
 
 from experiments.planted import found as planted
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.datasets import load_questions
 from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
 from sqa.diagnose.scores import WordScores
@@ -58,14 +57,6 @@ def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.C
     main(finished, top=1, questions=["q"], kinds=["drop"], as_json=True)
     [result] = json.loads(capsys.readouterr().out)
     assert result["loss"] == pytest.approx(math.log(2))
-
-
-def test_open_run_reads_what_the_pipeline_wrote(finished: Path) -> None:
-    opened = open_run(finished)
-    [trace] = opened.traces
-    assert trace.hypotheses == SOURCE
-    assert trace.guesses is not None
-    assert opened.questions == load_questions(opened.config.dataset.name)
 
 
 def test_runs_that_cannot_be_diagnosed(finished: Path, tmp_path: Path) -> None:

@@ -16,18 +16,7 @@ from typer.testing import CliRunner
 from sqa.cli import app
 from sqa.core.paths import ROOT
 
-HEAVY = (
-    "torch",
-    "numba",
-    "scipy",
-    "sentencepiece",
-    "matplotlib",
-    "transformers",
-    "starlette",
-    "uvicorn",
-    "pandas",
-    "pyarrow",
-)
+HEAVY = "torch numba scipy sentencepiece matplotlib transformers starlette uvicorn pandas pyarrow".split()
 UNPACKS = "zstandard"  # what the phrase-based translator needs, too
 WITHOUT = "import sys; sys.modules.update(dict.fromkeys({})); import sqa.cli; sqa.cli.main()"
 CORE = WITHOUT.format([*HEAVY, UNPACKS])

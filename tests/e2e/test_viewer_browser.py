@@ -255,16 +255,6 @@ def test_left_out_words_linked_words_and_the_threshold(open_page: Any) -> None:
     assert "threshold 0.500" in page.locator(".wins .plot").first.get_attribute("aria-label")
 
 
-def test_the_page_does_not_start_blank(open_page: Any) -> None:
-    page = open_page()
-    assert visible(page, 0) and visible(page, 1)
-    page.get_by_role("button", name="Next question").click()
-    assert visible(page, 0)
-    page.keyboard.press("Home")
-    before = "() => getComputedStyle(document.querySelector('.translation'), '::before').content"
-    assert page.evaluate(before) == '"nothing written yet"'
-
-
 def test_colours_are_told_apart_by_the_colour_blind(open_page: Any) -> None:
     """CIE Lab distances of what one chart shows, as people without red or green cones see it, and contrasts."""
     for scheme in ("light", "dark"):
