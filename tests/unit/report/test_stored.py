@@ -10,7 +10,6 @@ import pytest
 from stand_ins.keyed_parts import LESSONS
 
 from guessers.retrieval import bm25, counting
-from sqa.core.errors import DataError
 from sqa.files.store import Store
 from sqa.report import stored
 from sqa.run import folder as folders
@@ -71,12 +70,6 @@ def test_a_key_of_the_config_is_named_with_both_values(tmp_path: Path) -> None:
     assert parts(changed)["buzz"] == {"what it reads"} and parts(changed)["translate"] == {"nothing to compare with"}
 
 
-def test_a_run_made_again_after_an_edit_says_what_was_edited(tmp_path: Path) -> None:
-    make(tmp_path, "a", toy(tmp_path, b=0.25))
-    [reason] = [reason for reason in stored.explain(make(tmp_path, "a", toy(tmp_path, b=0.5))) if reason[0] == "guess"]
-    assert reason[3:] == ("guesser.b", "0.5", "0.25")
-
-
 def test_data_weights_version_and_code_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guesser = toy(tmp_path)
     make(tmp_path, "a", guesser)
@@ -125,10 +118,3 @@ def test_a_stage_of_an_earlier_version_is_said_to_be_one(tmp_path: Path) -> None
         path.unlink()
     [reason] = [reason for reason in stored.explain(make(tmp_path, "a", toy(tmp_path, b=0.5))) if reason[0] == "guess"]
     assert reason[3:] == (stored.UNRECORDED, "recorded", "stored by an earlier version")
-
-
-def test_a_damaged_run_is_named(tmp_path: Path) -> None:
-    path = make(tmp_path, "a") / saving.SUMMARY
-    path.write_text("{}")
-    with pytest.raises(DataError, match=r"a/run\.json: damaged"):
-        stored.holdings(tmp_path)
