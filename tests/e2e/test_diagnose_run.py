@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -120,11 +121,8 @@ class Scorer:
     group = "lm"
     asked = 0
 
-    def __init__(self, pair: str) -> None:
-        self.pair = pair
-
     def fingerprint(self) -> str:
-        return f"lengths {self.pair}"
+        return "lengths"
 
     def score(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[WordScores]:
         Scorer.asked += 1
@@ -138,24 +136,15 @@ def absent(pair: str) -> Scorer:
     raise ConfigError(f"there is no model for {pair}")
 
 
-class Only:
-    """A registry in which every scorer is built by one function."""
-
-    def __init__(self, build: Callable[[str], Scorer]) -> None:
-        self.build = build
-
-    def names(self) -> tuple[str, ...]:
-        return ("language-model", "transformer")
-
-    def resolve(self, name: str) -> Callable[[str], Scorer]:
-        assert name in self.names()
-        return self.build
+def registry(build: Callable[[str], Scorer]) -> SimpleNamespace:
+    """One in which every scorer is built by one function."""
+    return SimpleNamespace(names=lambda: ("language-model", "transformer"), resolve=lambda name: build)
 
 
 def test_a_model_is_asked_once_and_named(
     finished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(findings, "SCORERS", Only(Scorer))
+    monkeypatch.setattr(findings, "SCORERS", registry(lambda pair: Scorer()))
     Scorer.asked = 0
     outputs = []
     for _ in range(2):
@@ -175,7 +164,7 @@ def test_a_model_is_asked_once_and_named(
 def test_without_a_language_model_the_words_are_judged_all_the_same(
     finished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(findings, "SCORERS", Only(absent))
+    monkeypatch.setattr(findings, "SCORERS", registry(absent))
     main(finished, detector="words")
     plain = capsys.readouterr().out
     main(finished, detector="auto")

@@ -35,28 +35,39 @@ class Recipe:
     lines: tuple[tuple[str, str, str], ...] = ()  # (file, the line after which, the line)
 
 
-TRANSLATOR = """
+PART = """
 from dataclasses import dataclass
+
+from sqa.core.types import Buzz, Guess
+from sqa.metrics.quality.text_metric import MeanOfSegments
 
 
 @dataclass(frozen=True)
 class MyConfig:
-    k: int = 2
+    name: str = "mytexts"
 
 
-class Copier:
+class Mine:
     def translate(self, source):
         yield from source
 
+    def guess(self, texts, n):
+        return [[Guess("Peru", 1.0)] for _ in texts]
+
+    def decide(self, history):
+        return [Buzz(1.0, True) for _ in history]
+
     def fingerprint(self):
-        return "copier 1"
+        return "mine 1"
 
 
-def build(config: MyConfig) -> Copier:
-    return Copier()
+def build(config: MyConfig):
+    return Mine()
+
+
+def of_texts(config: MyConfig):
+    return MeanOfSegments(config.name, "mytexts", "mytexts 1", lambda segments: [0.5 for _ in segments])
 """
-
-
 COMMAND = '''
 import typer
 
@@ -70,16 +81,6 @@ def count(word: str) -> None:
 '''
 
 
-def part(signature: str, body: str, imports: str) -> str:
-    """A part of another kind."""
-    text = TRANSLATOR.replace("translate(self, source)", signature).replace("yield from source", body)
-    return f"{imports}\n{text}"
-
-
-GUESSER = part(
-    "guess(self, texts, n)", "return [[Guess('Peru', 1.0)] for _ in texts]", "from sqa.core.types import Guess"
-)
-BUZZER = part("decide(self, history)", "return [Buzz(1.0, True) for _ in history]", "from sqa.core.types import Buzz")
 METRIC = """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -99,20 +100,6 @@ class Words(MeanMetric):
 
     def stats(self, trace):
         return np.array([len(trace.emissions), 1.0])
-"""
-TEXTS = """
-from dataclasses import dataclass
-
-from sqa.metrics.quality.text_metric import MeanOfSegments
-
-
-@dataclass(frozen=True)
-class MyConfig:
-    name: str = "mytexts"
-
-
-def build(config: MyConfig) -> MeanOfSegments:
-    return MeanOfSegments(config.name, "mytexts", "mytexts 1", lambda segments: [0.5 for _ in segments])
 """
 POLICY = """
 from collections.abc import Sequence
@@ -142,14 +129,7 @@ ITEM = Item("mine", "one number", "mini_es_wait6_bm25.yaml", ("k",), lambda conf
             lambda config: {}, {"number": lambda ledger: [f"EW is {ledger.rows[0].value}."]})
 """
 FIGURE = '"""One word: it is there."""\n\n\ndef main(config_path, runs):\n    print(f"made of {config_path.name}")\n'
-WIRE = """
-import json
-from functools import partial
-
-
-def main(text):
-    print(json.dumps({"echo": text}))
-"""
+WIRE = 'def main(text):\n    print(f"echo {text}")\n'
 SERVED = """
 
 @validate_app.command("mine")
@@ -186,7 +166,7 @@ RECIPES = (
         "translator, guesser, buzzer",
         "sqa run run.yaml",
         r"mywords\t3\.0",
-        {"smt/engines/mine.py": TRANSLATOR, "guessers/mine.py": GUESSER, "buzzers/mine.py": BUZZER, "run.yaml": RUN},
+        {"smt/engines/mine.py": PART, "guessers/mine.py": PART, "buzzers/mine.py": PART, "run.yaml": RUN},
         (
             ("sqa/core/registry.py", '"waitk": "smt.models', '        "mytranslator": "smt.engines.mine:build",'),
             ("sqa/core/registry.py", '"bm25": "guessers.retr', '        "myguesser": "guessers.mine:build",'),
@@ -195,12 +175,11 @@ RECIPES = (
     ),
     Recipe(
         "policy around full-input systems",
-        "sqa run held.yaml",
+        "sqa run held.yaml n=3",
         r"al\t\d",
         {"smt/policies/mine.py": POLICY, "held.yaml": HELD},
         (("sqa/core/registry.py", '"retranslate": "smt', '        "mypolicy": "smt.policies.mine:Mine",'),),
     ),
-    Recipe("A policy", "sqa run held.yaml n=3", r"al\t\d"),
     Recipe(
         "metric of traces",
         "sqa run run.yaml",
@@ -218,8 +197,8 @@ RECIPES = (
         "metric of texts",
         "sqa run run.yaml",
         r"mytexts\t0\.5",
-        {"sqa/metrics/quality/mine.py": TEXTS},
-        (("sqa/core/registry.py", '"bleurt": "sqa', '        "mytexts": "sqa.metrics.quality.mine:build",'),),
+        {"sqa/metrics/quality/mine.py": PART},
+        (("sqa/core/registry.py", '"bleurt": "sqa', '        "mytexts": "sqa.metrics.quality.mine:of_texts",'),),
     ),
     Recipe(
         "latency formula, convention",
@@ -248,7 +227,7 @@ RECIPES = (
     Recipe(
         "wire format",
         "sqa validate mine hello",
-        '"echo": "hello"',
+        "echo hello",
         {"services/sqa_services/protocols/mine.py": WIRE},
         (("services/sqa_services/cli/protocols.py", "RAW = {", SERVED),),
     ),
@@ -302,6 +281,7 @@ ELSEWHERE = {  # rows and walks without a recipe of their own, and what covers t
     "perturbation": "tests/e2e/test_own_parts.py",
     "training of a new kind": "tests/unit/training",
     "A guesser": "tests/e2e/test_recipes.py",
+    "A policy": "tests/e2e/test_recipes.py",
     "A metric of traces": "tests/e2e/test_recipes.py",
     "A figure or table of the paper": "tests/e2e/test_recipes.py",
 }

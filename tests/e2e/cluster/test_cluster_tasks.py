@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 import yaml
-from cluster_ablation import blocks, threads_as_workers
+from cluster_ablation import blocks, results, threads_as_workers
 from doubles import write_questions
 from outcome import Command
 from refusals import refused
@@ -25,11 +23,8 @@ import sqa.data.texts
 from experiments.studies import translation_table
 from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
-from sqa.core.errors import DataError
-from sqa.core.paths import ROOT
-from sqa.data.datasets import load_questions
 from sqa.files.atomic import held
-from sqa.files.store import Store, dataset_fingerprint
+from sqa.files.store import Store
 from sqa.run import overrides
 from sqa.run.blocks import Workshop
 from sqa.run.config import load
@@ -106,17 +101,6 @@ def test_workers_need_no_file_of_the_questions(table: Path, scheduler: str, monk
     assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.npz"))
 
 
-def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None:
-    store, questions = Store(tmp_path), load_questions("mini-pl", 5)
-    given = store.keep(questions)
-    assert given == dataset_fingerprint(questions) == store.keep(questions)
-    assert store.kept(given) == questions
-    [path] = tmp_path.rglob("questions.jsonl")
-    for damage in (b"", path.read_bytes().replace(b'"pl"', b'"es"'), b'{"id": 1}\n', b"[]\n", b"{"):
-        path.write_bytes(damage)
-        refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
-
-
 # ------------------------------------------------------------------------------------------------------------- runs
 
 
@@ -131,12 +115,18 @@ def test_runs_of_one_translator_share_each_block_of_it(
         return make(self, config, wanted, index, *more)
 
     monkeypatch.setattr(Workshop, "make", noted)
-    mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 1}}
+    mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 3}}
     Path("swept.yaml").write_text(yaml.safe_dump(mapping | {"metrics": ["bleu"]}), encoding="utf-8")
     axes = overrides.parsed_axes(["guesser=null,doubles:build_guesser", "seed=1,2"])
+    grid = overrides.grid(Path("swept.yaml"), axes)
     with scheduled(scheduler, Path("runs")):
-        assert len(list(run_all(overrides.grid(Path("swept.yaml"), axes), Path("runs"), progress=False))) == 4
+        there = list(run_all(grid, Path("runs"), progress=False))
     assert made in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
+    here = list(run_all(grid, Path("alone"), progress=False))
+    assert [(run.folder.name, run.rows, run.chosen) for run in there] == [
+        (run.folder.name, run.rows, run.chosen) for run in here
+    ]
+    assert (results(Path("runs")), blocks(Path("runs"))) == (results(Path("alone")), blocks(Path("alone")))
 
 
 # ------------------------------------------------------------------------------------------------------------ calls
@@ -264,32 +254,6 @@ def test_one_training_has_nothing_to_spread(command: Command) -> None:
     assert outcome.code == 2 and "one training is one process" in outcome.err
 
 
-@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes a minute)")
-def test_a_worker_killed_in_mid_training(prepared_runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """SIGKILL after the first checkpoint: the worker in its place goes on to the same weights."""
-    from distributed import LocalCluster
-
-    alone, spread = prepared_runs
-    expected, killed = swept(alone, None), []
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
-
-    def kill(cluster: Any) -> None:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not list(spread.rglob("checkpoint-*/*")):
-            time.sleep(0.002)
-        worker = next(iter(cluster.workers.values()))
-        killed.append(worker.pid)
-        os.kill(worker.pid, signal.SIGKILL)
-
-    options = {"preload": ["tests.sweep_process"], "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(n_workers=1, **options) as cluster:
-        killer = threading.Thread(target=kill, args=(cluster,))
-        killer.start()
-        assert swept(spread, cluster.scheduler_address) == expected
-        killer.join()
-    assert killed and weights(spread) == weights(alone)
-
-
 # ----------------------------------------------------------------------------------------------------------- a board
 
 MODEL = {
@@ -365,22 +329,3 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(
             worker.work(board, until_empty=True, lease_seconds=0.2)
     assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
     assert worker.work(board, until_empty=True, poll_seconds=0.05) == 2
-
-
-def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
-    """A worker of the scheduler tells the board's what a run in this process would have."""
-    from sqlalchemy import update
-
-    from sqa_services.board import worker
-    from sqa_services.board.storage import EVALUATIONS
-
-    board, errors = boards("wrong"), []
-    wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}
-    board.register_model("sqa-es", "wrong", "config", yaml.safe_dump(wrong).encode())
-    for where in (scheduler, None):
-        with scheduled(where, board.config.work):
-            worker.work(board, until_empty=True)
-        errors.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
-        with board.engine.begin() as connection:
-            connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "failed").values(state="queued"))
-    assert errors[0] == errors[1] and "nowhere" in errors[0][0]

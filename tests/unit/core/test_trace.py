@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from sqa.core import trace as tr
 from sqa.core.answers import is_right
 from sqa.core.errors import TraceError
-from sqa.core.trace import QuestionTrace, Score, check_buzzes, check_guesses, hypotheses, prefixes, table_of
+from sqa.core.trace import (
+    QuestionTrace,
+    Score,
+    check_buzzes,
+    check_emissions,
+    check_guesses,
+    hypotheses,
+    prefixes,
+    table_of,
+)
 from sqa.core.types import Buzz, Emission, Guess
 
 Q = question()  # "uno dos" + "tres cuatro cinco": characters end at 3, 7, 12, 19, 25
@@ -52,6 +61,7 @@ def test_a_broken_rule_is_named_with_question_and_step(emissions, message):
         (lambda: check_guesses(Q, 1, [[Guess("A", 3.0), Guess("B", 2.0)]], 1), "at most 1"),
         (lambda: check_guesses(Q, 1, [[Guess("A", 1.0), Guess("B", 2.0)]], 2), "sorted"),
         (lambda: check_guesses(Q, 1, [[Guess("A", float("nan"))]], 2), "finite"),
+        (lambda: check_emissions(replace(Q, sentences=(("uno",),) * 2**15), ()), "may have 32767"),
         (lambda: check_buzzes(Q, 1, []), "0 of 1 steps"),
         (lambda: check_buzzes(Q, 1, [Buzz(float("inf"), True)]), "q step 0: .* finite"),
     ],
@@ -59,6 +69,10 @@ def test_a_broken_rule_is_named_with_question_and_step(emissions, message):
 def test_what_does_not_fit_is_refused(call, message):
     with pytest.raises(TraceError, match=message):
         call()
+
+
+def test_guesses_may_have_equal_scores():
+    check_guesses(Q, 1, [[Guess("A", 1.0), Guess("B", 1.0)]], 2)
 
 
 def test_positions_count_finished_sentences_whole():

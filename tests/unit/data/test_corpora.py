@@ -106,8 +106,3 @@ def test_parallel(pair: str, part: str, count: int, corpora: int) -> None:
     need(f"mt-{pair}-{part}")
     seen = Counter(line.corpus for line in texts.load_parallel(pair, part))
     assert sum(seen.values()) == count and len(seen) == corpora
-
-
-def test_bom_of_a_parallel_file_is_not_text() -> None:
-    need("mt-es-en-xquad-sentences")
-    assert not next(texts.load_parallel("es-en", "xquad-sentences")).source.startswith("\ufeff")

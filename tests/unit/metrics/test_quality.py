@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
 from sqa.metrics.quality.text_metric import Segment
 from sqa.run import folder as runs
 from sqa.run import paired, saving
-from sqa.run.config import QualityConfig, RunConfig, load, load_run, run_from_mapping, to_mapping
+from sqa.run.config import QualityConfig, RunConfig, load_run, run_from_mapping, to_mapping
 from sqa.run.pipeline import Parts, RunResult
 from sqa.run.quality_stage import CHUNK, score_texts
 from sqa_services.protocols.external import ExternalConfig
@@ -284,21 +284,3 @@ def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path
     compared, _ = paired.compare(*(runs.read(saving.save(x, tmp_path / "runs")) for x in (a, b)), n_resamples=20)
     [row] = [row for row in compared if row.metric == "human"]
     assert (row.a, row.b, row.diff, row.n) == (3.5, 2.0, 1.5, 6)
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """A config of an experiment that hands its quality metrics on to its runs."""
-
-    quality: tuple[QualityConfig, ...] = ()
-
-
-def test_other_configs_take_the_same_key(tmp_path: Path) -> None:
-    path = tmp_path / "sweep.yaml"
-    path.write_text("quality: {external: [cat], scores: {file: '{run}.txt'}}\n")
-    quality = load(path, Sweep).quality
-    assert [entry.name for entry in quality] == ["external:cat", "scores"]
-    assert config_of(tmp_path, quality=to_mapping(quality)).quality == quality
-    path.write_text("quality: {externl: [cat]}\n")
-    with pytest.raises(ConfigError, match="sweep.yaml quality\\[0\\]: unknown quality metric 'externl', did you mean"):
-        load(path, Sweep)

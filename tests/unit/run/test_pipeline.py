@@ -23,7 +23,7 @@ from sqa.core.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_r
 from sqa.core.types import Buzz, Emission, Guess, Write
 from sqa.files.store import Store
 from sqa.run import pipeline
-from sqa.run.pipeline import Parts, run, stream
+from sqa.run.pipeline import run, stream
 
 Q = question()
 
@@ -120,20 +120,6 @@ def test_a_refusal_is_kept_as_such_and_empty_output_is_counted(emissions, questi
     scores = scores_rows(pipeline.score([Refusing()], [QuestionTrace(Q, emissions)], ignore))[Q.id]
     assert (scores["refusing"].stats, scores["refusing"].refusal) == (None, "not here")
     assert scores["empty-questions"].stats == (questions, 1) and scores["empty-sentences"].stats == (sentences, 2)
-
-
-def test_a_run_from_end_to_end_shares_the_stages_it_has_in_common_with_others(tmp_path):
-    parts = Parts()
-    result = small_run(tmp_path, parts=parts)
-    assert [trace.question.id for trace in result.traces] == [f"q{i}" for i in range(5)]
-    assert result.stats["accuracy"].tolist() == [[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
-    assert result.unknown_pages == 1 and result.made == dict.fromkeys(pipeline.STAGES, 1)
-    for change, made in (
-        ({}, [0, 0, 0, 0]),
-        ({"buzzer": {"name": "doubles:build_buzzer", "threshold": 9.0}}, [0, 0, 1, 1]),
-        ({"guesser": {"name": "doubles:build_guesser", "pages": ["Spain"]}}, [0, 1, 1, 1]),
-    ):
-        assert list(small_run(tmp_path, parts=parts, **change).made.values()) == made
 
 
 def test_more_questions_than_a_block_holds(tmp_path, monkeypatch):

@@ -33,16 +33,6 @@ def values(stats):
     return {name: rows.tolist() for name, rows in stats.items()}
 
 
-def test_the_report(tmp_path):
-    rows = {row.metric: row for row in saving.report_rows(result(tmp_path))}
-    assert list(rows) == [*METRICS, "empty-questions", "empty-sentences", "unknown-pages"]
-    accuracy = rows["accuracy"]
-    assert accuracy.value == pytest.approx(4 / 6) and accuracy.low <= accuracy.value <= accuracy.high
-    assert (rows["bleu"].unit, rows["al"].unit, rows["ew"].unit) == ("0-100", "words", "0-1")
-    assert (rows["empty-sentences"].value, rows["empty-sentences"].n) == (0, 12)
-    assert rows["unknown-pages"].cells()[:6] == ["unknown-pages", "2", "n/a", "n/a", "6", "questions"]
-
-
 def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path):
     """Taken to another process (`pack`) too, and with the statistics of an earlier version."""
     done = result(tmp_path)
@@ -73,13 +63,6 @@ def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path, monkeypatch):
     done = replace(done, config=replace(done.config, translator=pretrained))
     models = json.loads((saving.save(done, tmp_path / "runs") / "run.json").read_text())["models"]
     assert models == {"some/model": "some/model at v1"}
-
-
-def test_a_refused_metric_has_no_number(tmp_path):
-    done = result(tmp_path, guesser=None, buzzer=None)
-    rows = {row.metric: row for row in saving.report_rows(done)}
-    assert rows["ew"].cells()[1:4] == ["n/a"] * 3
-    assert set(runs.read(saving.save(done, tmp_path / "runs")).stats) == {"bleu", "al"}
 
 
 def test_comparing_gives_paired_differences(tmp_path):
