@@ -123,14 +123,9 @@ METEOR = Run(("sqa scorer meteor -l en -norm",), stdin=SCORED[:30])
 
 def work(board: str, *options: str) -> Run:
     """A board of its own, worked through."""
-    begun = f"sqa board --board {board}"
-    return Run(
-        (
-            f"{begun} register-dataset sqa-es few few.jsonl",
-            f"{begun} register-model sqa-es wait-6 configs/mini_es_wait6_bm25.yaml",
-            " ".join((f"{begun} work --until-empty", *options)),
-        )
-    )
+    register = ("register-dataset sqa-es few few.jsonl", "register-model sqa-es wait-6 configs/mini_es_wait6_bm25.yaml")
+    lines = (*register, " ".join(("work --until-empty", *options)))
+    return Run([f"sqa board --board {board} {line}" for line in lines])
 
 
 RECIPES: dict[str, Run | Serve] = {

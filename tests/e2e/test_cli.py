@@ -151,9 +151,7 @@ ELEVEN = ["run", "t.yaml", "translator={name: fixed, text: system.txt}"]
         ("runs", b"a file, not a folder", ["translate", "t.yaml"], 3, "runs/store"),
     ],
 )
-def test_a_wrong_file_is_one_line(
-    sqa: Shell, name: str, content: bytes, words: list[str], code: int, complaint: str
-) -> None:
+def test_a_wrong_file_is_one_line(sqa, name, content, words, code, complaint):
     sqa.config()
     (sqa.folder / name).write_bytes(content)
     assert sqa.refused(code, *words).startswith(complaint)
@@ -215,9 +213,7 @@ def test_an_entry_of_a_file_takes_keys_too(sqa: Shell) -> None:
         (["metrics.x=1"], "metrics.x=1: metrics is no mapping of keys to values; give metrics as a whole"),
     ],
 )
-def test_a_wrong_key_of_the_command_line_is_told_as_one_of_the_file(
-    sqa: Shell, words: list[str], complaint: str
-) -> None:
+def test_a_wrong_key_of_the_command_line_is_told_as_one_of_the_file(sqa, words, complaint):
     assert sqa.refused(2, "run", sqa.config(), *words).startswith(complaint)
 
 

@@ -73,9 +73,8 @@ def test_a_report_without_the_heavy_packages_says_that_figures_need_one(tmp_path
     call = [sys.executable, "-c", CORE, "report", str(tmp_path / "mine")]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=300)
     written = (tmp_path / "mine" / "report" / "report.md").read_text(encoding="utf-8")
-    assert done.returncode == 0 and "`figures`: drawing needs the Python package matplotlib: pip" in written, (
-        done.stderr
-    )
+    assert done.returncode == 0, done.stderr
+    assert "`figures`: drawing needs the Python package matplotlib: pip" in written
 
 
 @pytest.mark.slow

@@ -247,9 +247,7 @@ def test_a_perturbation_of_your_own(mine: Path) -> None:
 )
 def test_what_is_wrong_is_said_in_a_line(mine: Path, line: str, problem: str) -> None:
     (mine / "broken.py").write_text("def build(:\n", encoding="utf-8")
-    (mine / "half.py").write_text(
-        "class Half:\n    def show(self, shown, translations, ended): ...\n", encoding="utf-8"
-    )
+    (mine / "half.py").write_text("class Half:\n    def show(self, shown, translations, ended): ...\n", "utf-8")
     kept = [old for old in CONFIG.splitlines() if old.partition(":")[0] != line.partition(":")[0]]
     (mine / "mine.yaml").write_text("\n".join([*kept, line]), encoding="utf-8")
     with pytest.raises(ConfigError) as raised:

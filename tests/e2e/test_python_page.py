@@ -31,8 +31,7 @@ def test_the_page_of_the_python_interface(tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_is_not_there_is_said_at_once(tmp_path: Path) -> None:
     import sqa
 
-    with pytest.raises(ConfigError, match="neither a file nor the name of a bundled config, did you mean 'mini_es"):
-        sqa.run("mini_es_wait6")
+    refused(ConfigError, "did you mean 'mini_es", sqa.run, "mini_es_wait6")
     refused(ConfigError, "is not the folder of a finished run", sqa.load, tmp_path)
     with pytest.raises(ConfigError, match="no bundled buzzer was trained for it"):
         sqa.Experiment(translators=["fixed"], guessers=["tfidf"], runs=tmp_path).run()

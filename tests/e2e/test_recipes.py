@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -68,19 +67,6 @@ def build(config: MyConfig):
 def of_texts(config: MyConfig):
     return MeanOfSegments(config.name, "mytexts", "mytexts 1", lambda segments: [0.5 for _ in segments])
 """
-COMMAND = '''
-import typer
-
-count_app = typer.Typer()
-
-
-@count_app.command()
-def count(word: str) -> None:
-    """The letters of a word."""
-    print(len(word))
-'''
-
-
 METRIC = """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -128,14 +114,6 @@ from experiments.lab.ledger import Row
 ITEM = Item("mine", "one number", "mini_es_wait6_bm25.yaml", ("k",), lambda config, runs: [Row(("6",), "ew", 0.5)],
             lambda config: {}, {"number": lambda ledger: [f"EW is {ledger.rows[0].value}."]})
 """
-FIGURE = '"""One word: it is there."""\n\n\ndef main(config_path, runs):\n    print(f"made of {config_path.name}")\n'
-WIRE = 'def main(text):\n    print(f"echo {text}")\n'
-SERVED = """
-
-@validate_app.command("mine")
-def validate_mine(text: str) -> None:
-    call("sqa_services.protocols.mine:main", text)
-"""
 RUN = """
 dataset: {name: mine, limit: 2}
 translator: {name: mytranslator}
@@ -151,11 +129,6 @@ MANIFEST = (
     f"- {{name: mine, path: mine.jsonl, home: null, how: by hand, commit: null, size: {len(LINE)}, licence: CC0, "
     f'sha256: "{sha256(LINE).hexdigest()}", records: 1, first: "{ONE}", last: "{ONE}"}}'
 )
-LANGUAGE = """
-from sqa.core.languages import Language, words
-
-LANGUAGE = Language("it", "Italian", "italian", function_words=words("il lo la i gli le"))
-"""
 HELD = """
 dataset: {name: mini-es, limit: 1}
 translator: {name: command, command: [cat], policy: mypolicy}
@@ -225,20 +198,6 @@ RECIPES = (
         {"log.jsonl": '{"delays": [1, 2], "source_length": 2}\n'},
     ),
     Recipe(
-        "wire format",
-        "sqa validate mine hello",
-        "echo hello",
-        {"services/sqa_services/protocols/mine.py": WIRE},
-        (("services/sqa_services/cli/protocols.py", "RAW = {", SERVED),),
-    ),
-    Recipe(
-        "figure or table of the paper",
-        "sqa reproduce fig99",
-        r"made of figure99\.yaml",
-        {"experiments/paper/figure99.py": FIGURE, "configs/figure99.yaml": "seed: 0  # of nothing\n"},
-        (("sqa/cli/evidence.py", "PAPER = {", '    "fig99": ("experiments.paper.figure99:main", "figure99.yaml"),'),),
-    ),
-    Recipe(
         "number, table or picture of a page",
         "sqa results update mine",
         r"docs/mine\.md",
@@ -246,12 +205,6 @@ RECIPES = (
             "experiments/items/mine.py": ITEM,
             "docs/mine.md": '# Mine\n\n<!-- [[[cog show("mine", "number") ]]] -->\n<!-- [[[end]]] -->\n',
         },
-    ),
-    Recipe(
-        "language",
-        'python -c \'from sqa.data.priors import is_content as of; print(of("la", "it"), of("luna", "it"))\'',
-        "False True",
-        {"sqa/core/languages/it.py": LANGUAGE},
     ),
     Recipe(
         "data set to download (a file of your own needs nothing: `docs/own_data.md`)",
@@ -267,18 +220,15 @@ RECIPES = (
             ("data/manifest.yaml", "files:", MANIFEST),
         ),
     ),
-    Recipe(
-        "command",
-        "sqa count Vilnius",
-        r"^7$",
-        {"sqa/cli/count.py": COMMAND},
-        (("sqa/core/registry.py", '"convert": "sqa.cli', '        "count": "sqa.cli.count:count_app",'),),
-    ),
 )
 ELSEWHERE = {  # rows and walks without a recipe of their own, and what covers them (a walk: the row of the same steps)
     "any part of your own": "tests/e2e/test_own_parts.py",
     "parts that a package of yours brings": "tests/unit/core/test_plugins.py",
     "perturbation": "tests/e2e/test_own_parts.py",
+    "wire format": "services/tests/unit",
+    "figure or table of the paper": "tests/unit/experiments/test_reproduce.py",
+    "language": "tests/unit/data/test_language_files.py",
+    "command": "tests/unit/core/test_plugins.py",
     "training of a new kind": "tests/unit/training",
     "A guesser": "tests/e2e/test_recipes.py",
     "A policy": "tests/e2e/test_recipes.py",
@@ -320,8 +270,7 @@ def _add(file: Path, after: str, line: str) -> None:
 @pytest.mark.parametrize("line", dict.fromkeys(recipe.command for recipe in RECIPES))
 def test_a_recipe(copy: Path, line: str) -> None:
     around = {**os.environ, "PYTHONPATH": f"{copy}:{copy / 'services'}", "SQA_MIRROR": str(copy / "mirror")}
-    first, *words = shlex.split(line)
-    command = [sys.executable, *(["-m", "sqa"] if first == "sqa" else []), *words]
+    command = [sys.executable, "-m", *line.split()]
     done = subprocess.run(command, cwd=copy, env=around, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for recipe in RECIPES:

@@ -66,9 +66,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("few.yaml")
 
 
-def test_the_table_of_translators_is_the_same_on_two_workers(
-    table: Path, scheduler: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_of_translators_is_the_same_on_two_workers(table, scheduler, capsys):
     printed = []
     for folder, where in (("alone", None), ("spread", scheduler)):
         with scheduled(where, Path(folder)):
@@ -104,9 +102,7 @@ def test_workers_need_no_file_of_the_questions(table: Path, scheduler: str, monk
 # ------------------------------------------------------------------------------------------------------------- runs
 
 
-def test_runs_of_one_translator_share_each_block_of_it(
-    table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_one_translator_share_each_block_of_it(table, scheduler, monkeypatch):
     """A task makes a block of all of them, so no two workers translate it at the same time."""
     made, make = [], Workshop.make
 
@@ -123,9 +119,8 @@ def test_runs_of_one_translator_share_each_block_of_it(
         there = list(run_all(grid, Path("runs"), progress=False))
     assert made in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
     here = list(run_all(grid, Path("alone"), progress=False))
-    assert [(run.folder.name, run.rows, run.chosen) for run in there] == [
-        (run.folder.name, run.rows, run.chosen) for run in here
-    ]
+    expected = [(run.folder.name, run.rows, run.chosen) for run in here]
+    assert [(run.folder.name, run.rows, run.chosen) for run in there] == expected
     assert (results(Path("runs")), blocks(Path("runs"))) == (results(Path("alone")), blocks(Path("alone")))
 
 
@@ -198,9 +193,7 @@ def losses(folder: Path) -> list[list[str]]:
     return [line.split("\t")[:4] for line in (folder / "steps.tsv").read_text().splitlines()[1:]]
 
 
-def test_trainings_on_two_workers_give_the_same_models(
-    prepared_runs: tuple[Path, Path], scheduler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trainings_on_two_workers_give_the_same_models(prepared_runs, scheduler, monkeypatch):
     """A worker's death in mid-training costs the steps since the checkpoint; what is finished is not done again."""
     alone, spread = prepared_runs
     expected = swept(alone, None)
@@ -228,9 +221,7 @@ def test_trainings_on_two_workers_give_the_same_models(
     assert swept(spread, scheduler) == expected and len(steps) == made
 
 
-def test_a_training_that_another_process_holds_is_waited_for(
-    prepared_runs: tuple[Path, Path], scheduler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_that_another_process_holds_is_waited_for(prepared_runs, scheduler, monkeypatch):
     """The others come first; its folder is let go when they are done."""
     order, kept = [], smt.training.sweep.finish
     with ExitStack() as held_first:
@@ -290,9 +281,7 @@ def results_of(board: Any) -> list[tuple[str, str, Any]]:
     return [(prefix, state, {k: v for k, v in result.items() if k != "job"}) for prefix, state, result in kept]
 
 
-def test_a_board_has_its_runs_made_by_workers(
-    boards: Callable[[str], Any], scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_board_has_its_runs_made_by_workers(boards, scheduler, tmp_path, monkeypatch):
     from sqa_services.board import worker
     from sqa_services.board.running import config as running
 
@@ -311,9 +300,7 @@ def test_a_board_has_its_runs_made_by_workers(
     assert {name: spread[name] for name in made} == made and any("block-0001" in name for name in made)
 
 
-def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(
-    boards: Callable[[str], Any], scheduler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(boards, scheduler, monkeypatch):
     """The worker of the board ends; the evaluation waits for another, and is done then."""
     from sqa.run import spread
     from sqa.run.scheduler import SchedulerGone

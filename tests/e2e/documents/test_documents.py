@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 from documented.pages import PAGES, blocks, commands, complaint
-from outcome import Command
 
 from sqa import __version__
 from sqa.core.paths import ROOT
@@ -106,9 +105,7 @@ def test_the_readme_is_short_and_begins_with_a_picture() -> None:
         assert picture[:8] == b"\x89PNG\r\n\x1a\n" and len(picture) < PICTURE and width >= 1200 and height >= 800
 
 
-def test_the_example_prints_what_the_readme_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
-) -> None:
+def test_the_example_prints_what_the_readme_says(tmp_path, monkeypatch, command):
     [config] = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     assert config == (ROOT / "docs/example/mine.yaml").read_text("utf-8") and len(config.splitlines()) == 4
     [shown] = re.findall(r"^\$ sqa run docs/example/mine.yaml \| cut -f 1-6\n((?:.*\t.*\n)+)", README, re.MULTILINE)

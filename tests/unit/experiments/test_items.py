@@ -40,12 +40,7 @@ def test_planting_adds_what_it_says():
 
 def test_a_text_at_wait_k_s_pace_keeps_its_words():
     question = Question("q", "d", "es", (("a", "b", "c"), ("d", "e")), ("x", "y"), "P")
-    written = [
-        Emission(0, "x", 3, True),
-        Emission(0, "y", 3, True),
-        Emission(0, "z", 3, True),
-        Emission(1, "u", 2, True),
-    ]
+    written = [*(Emission(0, word, 3, True) for word in "xyz"), Emission(1, "u", 2, True)]
     again = rescheduled(QuestionTrace(question, tuple(written)), 2)
     assert [e.token for e in again.emissions] == ["x", "y", "z", "u"]
     assert [e.g for e in again.emissions] == [2, 3, 3, 2]

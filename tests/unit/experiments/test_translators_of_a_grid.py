@@ -52,17 +52,15 @@ def test_a_language_has_several_codes(tmp_path, monkeypatch, capsys):
     """spa is es, in questions and in the config; two of its codes in a file are one language."""
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "mine.jsonl", ["spa", "es"])
-    grid = config(
-        System("cat", "es", CAT), System("cow", "spa", CAT), System("dog", "pol", CAT), datasets=("mine.jsonl",)
-    )
+    systems = (System(name, code, CAT) for name, code in (("cat", "es"), ("cow", "spa"), ("dog", "pol")))
+    grid = config(*systems, datasets=("mine.jsonl",))
     assert {cell.family for cell in cells(grid, usable(grid), {})} == {"cat", "cow", "reference"}
     assert "dog: no rows, the questions are in es and it is for pl" in capsys.readouterr().err
 
 
 def test_a_file_of_several_languages_is_refused_and_so_are_two_files_of_one_name(tmp_path):
     _write(tmp_path / "both.jsonl", ["es", "pl"])
-    with pytest.raises(DataError, match="questions in es and pl; give each language a file of its own"):
-        usable(config(datasets=(str(tmp_path / "both.jsonl"),)))
+    refused(DataError, "questions in es and pl", usable, config(datasets=(str(tmp_path / "both.jsonl"),)))
     refused(ConfigError, "datasets: two are called both.jsonl", config, datasets=("a/both.jsonl", "b/both.jsonl"))
 
 

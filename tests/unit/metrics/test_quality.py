@@ -77,9 +77,7 @@ def test_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) ->
         ({"commet": "x"}, "quality[0]: unknown quality metric 'commet', did you mean 'comet'; known: bertscore, b"),
         ([{"comet": {"modle": "x"}}], "quality[0].comet.modle: unknown, did you mean 'model'"),
         ("comet", "quality[0]: expected {comet: {model: folder}} or the like, got text 'comet'"),
-        ([{"comet": "a", "bleurt": "b"}], "quality[0]: expected {comet: {model: folder}} or the like, got mapping"),
         ([{"comet": "a"}, {"comet": "b"}], "quality: two metrics would be called 'comet'; give one a `name`"),
-        ([{"scores": {"file": "x", "name": "bleu"}}], "quality: two metrics would be called 'bleu'; give one a `name`"),
         ([{"bertscore": {"model": "x", "batch_size": 0}}], "quality[0].bertscore.batch_size: must be >= 1, got 0"),
         ([{"comet": {"model": "x", "device": "tpu"}}], "quality[0].comet.device: expected 'cpu' or 'cuda', got 'tpu'"),
     ],
@@ -123,9 +121,8 @@ def test_a_text_is_scored_once(tmp_path: Path) -> None:
 
 def test_equal_texts_of_two_questions_are_measured_once_and_both_counted(tmp_path: Path) -> None:
     lines = write_questions(tmp_path / "x.jsonl", 1).read_text().splitlines()
-    (tmp_path / "questions9.jsonl").write_text(
-        "".join(line.replace('"q0"', f'"{id}"') + "\n" for id in "ab" for line in lines)
-    )
+    again = [line.replace('"q0"', f'"{id}"') + "\n" for id in "ab" for line in lines]
+    (tmp_path / "questions9.jsonl").write_text("".join(again))
     result = done(tmp_path, n=9, quality=[{OVERLAP: {}}])
     assert len(quality_doubles.asked) == 1 and result.stats["overlap"].tolist() == [[1.0, 1.0]] * 2
 
@@ -156,7 +153,6 @@ def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_pat
     [
         ([{"comet": "./nowhere"}], "model ./nowhere not found: there is no such folder"),
         ([{OVERLAP: {"broken": "nan"}}], f"{OVERLAP}: measure(): overlap: the score of q0 is nan, not a number"),
-        ([{OVERLAP: {"broken": "few"}}], f"{OVERLAP}: measure(): overlap: 5 scores for 6 questions"),
         ([{OVERLAP: {"broken": "dies"}}], f"{OVERLAP}: measure(): overlap: its model fails on these texts: no mem"),
         ([{"external": ["sh", "-c", "echo no luck >&2; exit 3"]}], "external metric sh: ended with exit code 3; on"),
         ([{"scores": {"file": "no.tsv"}}], "file of scores no.tsv not found"),

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.stats import kendalltau
 
 from sqa import metrics as metric_names
@@ -101,8 +102,7 @@ def test_what_has_no_tau_says_why():
     assert rows[1].note == "not computed: all systems have the same value"
     assert rows[2].note.startswith("not computed: gone: undefined") and rows[2].note.endswith("(s0)")
     assert rows[0].cells() == ["a", "b", "n/a", "n/a", "n/a", "3", "6", "50", "0", rows[0].note]
-    with pytest.raises(ConfigError, match="at least 3 systems, got 2"):
-        correlate({"a": {}, "b": {}}, [], [])
+    refused(ConfigError, "at least 3 systems, got 2", correlate, {"a": {}, "b": {}}, [], [])
 
 
 def test_pairs_and_what_is_comparable():
@@ -140,18 +140,12 @@ def test_runs():
 
 def test_runs_that_cannot_be_compared():
     runs = [saved(f"r{i}", i) for i in range(3)]
-    with pytest.raises(ConfigError, match="at least 3 runs, got 2"):
-        correlate_runs(runs[:2])
-    with pytest.raises(ConfigError, match="r1: the same run is named twice"):
-        correlate_runs([*runs, runs[1]])
-    with pytest.raises(ConfigError, match="not on the same questions"):
-        correlate_runs([*runs, replace(saved("r3", 3), dataset="other")])
-    with pytest.raises(ConfigError, match="--metric: no run has 'bleo'"):
-        correlate_runs(runs, wanted=["bleo"])
-    with pytest.raises(ConfigError, match="--against: no run has 'comet'"):
-        correlate_runs(runs, against=["comet"])
-    with pytest.raises(NotComputable, match="no two metrics in common"):
-        correlate_runs([saved(f"r{i}", i, ("ew",)) for i in range(3)])
+    refused(ConfigError, "at least 3 runs, got 2", correlate_runs, runs[:2])
+    refused(ConfigError, "r1: the same run is named twice", correlate_runs, [*runs, runs[1]])
+    refused(ConfigError, "not on the same questions", correlate_runs, [*runs, replace(saved("r3", 3), dataset="other")])
+    refused(ConfigError, "--metric: no run has 'bleo'", correlate_runs, runs, wanted=["bleo"])
+    refused(ConfigError, "--against: no run has 'comet'", correlate_runs, runs, against=["comet"])
+    refused(NotComputable, "no two metrics in common", correlate_runs, [saved(f"r{i}", i, ("ew",)) for i in range(3)])
 
 
 def test_metrics_of_different_widths_are_correlated():

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from doubles import echo, question
+from refusals import refused
 from viewer_runs import EVIL, make
 
 from sqa.core.errors import ConfigError, DataError
@@ -164,8 +165,7 @@ def test_recorded_wall_times_are_shown(tmp_path: Path) -> None:
     assert cells(section(text, "## Wall times"))[1] == ["`timed`", "12.2", "3.0"]
     assert "wall times" not in section(text, "## Not computed, and why")
     (run / "times.json").write_text("[1]")
-    with pytest.raises(DataError, match=r"times\.json: damaged"):
-        main([run], tmp_path / "report")
+    refused(DataError, r"times\.json: damaged", main, [run], tmp_path / "report")
 
 
 def test_runs_on_different_questions_are_kept_apart(tmp_path: Path) -> None:
@@ -274,12 +274,9 @@ def test_code_and_plain_texts_survive_markdown(text: str) -> None:
 
 
 def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"wait1: the same run is named twice"):
-        main([sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
-    with pytest.raises(ConfigError, match=r"name at least one"):
-        main([], tmp_path)
-    with pytest.raises(ConfigError, match=r"nowhere: is not the folder of a finished run"):
-        main([tmp_path / "nowhere"], tmp_path)
+    refused(ConfigError, r"named twice", main, [sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
+    refused(ConfigError, r"name at least one", main, [], tmp_path)
+    refused(ConfigError, r"nowhere: is not the folder of a finished run", main, [tmp_path / "nowhere"], tmp_path)
 
 
 @pytest.mark.parametrize(

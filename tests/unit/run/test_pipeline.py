@@ -16,6 +16,7 @@ from doubles import (
     echo,
     question,
 )
+from refusals import refused
 from small_runs import small_config, small_run
 
 from sqa.core.errors import ConfigError, NotComputable, TraceError
@@ -70,8 +71,7 @@ class Batched:
 def test_the_batched_path_is_taken_and_checked():
     assert emissions_rows(pipeline.translate(Batched([list(echo(Q))]), [Q], ignore)) == {Q.id: echo(Q)}
     for answers, says in (([], "answered 0 of 1 questions"), ([[Emission(0, "a", 9, False)]], "q step 0: g must be")):
-        with pytest.raises(TraceError, match=says):
-            pipeline.translate(Batched(answers), [Q], ignore)
+        refused(TraceError, says, pipeline.translate, Batched(answers), [Q], ignore)
 
 
 class Counting(KeywordGuesser):

@@ -6,8 +6,8 @@ import json
 import math
 from dataclasses import replace
 
-import pytest
 from older_tables import as_older_versions_wrote
+from refusals import refused
 from small_runs import small_run
 
 from smt.engines.pretrained import PretrainedConfig
@@ -82,15 +82,12 @@ def test_what_cannot_be_compared_is_left_out_and_said_so(tmp_path):
     assert sorted(note.partition(":")[0] for note in notes) == ["accuracy", "al", "bleu", "dal"]
     signature = a.signatures["ew"]
     other = replace(a, signatures={"ew": f"{signature}|of:another"})
-    with pytest.raises(NotComputable, match=r"ew: left out, signatures differ \(nothing there and of:another\)"):
-        paired.compare(a, other)
-    with pytest.raises(ConfigError, match="not on the same questions"):
-        paired.compare(a, saved(tmp_path, "c", n=5))
+    refused(NotComputable, r"signatures differ \(nothing there and of:another\)", paired.compare, a, other)
+    refused(ConfigError, "not on the same questions", paired.compare, a, saved(tmp_path, "c", n=5))
 
 
 def test_what_is_no_run_folder(tmp_path):
-    with pytest.raises(ConfigError, match=r"is not the folder of a finished run \(no config.yaml\)"):
-        runs.read(tmp_path)
+    refused(ConfigError, r"is not the folder of a finished run \(no config.yaml\)", runs.read, tmp_path)
     folder = saving.save(result(tmp_path), tmp_path / "runs")
     summary = json.loads((folder / "run.json").read_text())
     for change, says in (
@@ -100,10 +97,8 @@ def test_what_is_no_run_folder(tmp_path):
         ({"stages": {"guess": "../x"}}, "stages"),
     ):
         (folder / "run.json").write_text(json.dumps(summary | change))
-        with pytest.raises(DataError, match=rf"run.json: damaged \(.*{says}"):
-            runs.read(folder)
+        refused(DataError, rf"run.json: damaged \(.*{says}", runs.read, folder)
     (folder / "run.json").write_text(json.dumps(summary))
     stats = folder / "stats.npz"
     stats.write_bytes(stats.read_bytes()[:99])
-    with pytest.raises(DataError, match="truncated or damaged"):
-        runs.read(folder)
+    refused(DataError, "truncated or damaged", runs.read, folder)
