@@ -24,6 +24,7 @@ from sqa.core.errors import NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
+from sqa.report.tables import as_objects
 from sqa.run.export import submission_lines
 
 
@@ -166,6 +167,7 @@ def test_a_wrong_checksum(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     verified = sqa("data", "verify", "xqb-es")
     assert verified.code == 3
     assert verified.out.splitlines()[1].split("\t")[:2] == ["xqb-es", "wrong"]
+    assert sqa("data", "verify", "xqb-pl").code == 3  # missing
 
 
 def test_empty_hypotheses_are_scored_as_wrong_and_counted(sqa: Shell) -> None:
@@ -219,7 +221,7 @@ def test_a_wrong_key_of_the_command_line_is_told_as_one_of_the_file(sqa, words, 
 
 def test_a_sweep_runs_every_combination_in_a_folder_of_its_own(sqa: Shell) -> None:
     axes = ["k=1,3", "metrics=[al],[al, bleu]"]
-    lines = sqa.lines("sweep", sqa.config(), *axes)
+    lines = sqa.lines("sweep", sqa.config(), *axes, "limit=6")  # which has no column
     assert lines[0][:4] == ["run", "k", "metrics", "al"]
     folders = [sqa.folder / line[0] for line in lines[1:]]
     assert len(set(folders)) == 4 and all((folder / "report.tsv").is_file() for folder in folders)
@@ -267,6 +269,19 @@ def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> 
     rows = json.loads(sqa("data", "list", "--json").out)
     assert sqa("data", "list", "--latex").out.count(r"\\") == len(rows) + 1
     assert r"xqb-es & no &" in sqa("data", "list", "--latex").out
+
+
+def test_cells_that_only_look_like_numbers_stay_texts() -> None:
+    rows = as_objects([["a", "b"], ["1_000", "n/a"], ["nan", "2"]])
+    assert rows == [{"a": "1_000", "b": None}, {"a": "nan", "b": 2}]
+
+
+def test_an_interrupted_command_that_can_go_on_says_so(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(**_: object) -> None:
+        raise SystemExit(130)
+
+    monkeypatch.setattr(cli, "program", lambda: interrupted)
+    assert "goes on from there" in sqa("run", "t.yaml").err and sqa("doctor").err == ""
 
 
 def test_verbose_says_what_was_made(sqa: Shell) -> None:

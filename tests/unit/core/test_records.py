@@ -120,4 +120,5 @@ def test_damaged_files(tmp_path: Path, name: str, data: bytes | None, message: s
     path = tmp_path / name
     if data is not None:
         path.write_bytes(data)
-    refused(DataError, message, list, READERS.get(path.suffix, records.lines)(path))
+    reader = READERS.get(path.suffix, records.lines)
+    refused(DataError, message, lambda: list(reader(path)))

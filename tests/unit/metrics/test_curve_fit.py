@@ -238,9 +238,11 @@ def test_damaged_curve_files(tmp_path: Path, document: Any, message: str) -> Non
     assert any(re.search(message, line) for line in metrics.problems(["accuracy", f"ew@{path}"]))
 
 
-def test_unknown_curves() -> None:
+def test_unknown_curves_and_files_too_large(tmp_path: Path) -> None:
     refused(ConfigError, "curve: must be one of qanta2018, xqb-interface or a curve file", curve_named, "qanta2019")
     assert "there is no such curve" in metrics.problems(["ew@none.json@aliases"])[0]
+    (tmp_path / "large.json").write_bytes(b" " * ((1 << 20) + 1))
+    refused(DataError, "is larger than 1048576 bytes", curve_in, tmp_path / "large.json")
 
 
 def test_show_prints_all_curves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

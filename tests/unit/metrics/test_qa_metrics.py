@@ -41,6 +41,7 @@ CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, ac
     ("ew@answer-at-end", [1, 1, 1, 2], NEVER, 0),
     ("ew@answer-at-end", [2, 1, 1, 1], [0, 1, 0, 0], EW(9 / 19)),
     ("ew@answer-at-end", [1, 1, 1], [0, 0, 0], 0),  # no word follows the last source word: the end was not known
+    ("ew@answer-at-end", [1, 1], [0, 0], 0),  # nor is the end of another sentence that of the question
     ("oracle-ew", [0, 1, 2, 1], NEVER, EW(9 / 19)),
     ("stable-ew", [0, 1, 2, 1], NEVER, EW(1.0)),
     ("stable-ew@last-wrong", [0, 1, 2, 1], NEVER, EW(14 / 19)),

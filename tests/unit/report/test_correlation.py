@@ -99,7 +99,7 @@ def test_what_has_no_tau_says_why():
     rows = correlate(by_system, metrics, [("a", "b"), ("a", "tied"), ("gone", "a")], 50)
     assert [row.tau for row in rows] == [None] * 3 and [row.low for row in rows] == [None] * 3
     assert rows[0].note == "not computed: b has no value for s1"
-    assert rows[1].note == "not computed: all systems have the same value"
+    assert rows[1].note == "not computed: all systems have the same value" and rows[1].undefined == 0
     assert rows[2].note.startswith("not computed: gone: undefined") and rows[2].note.endswith("(s0)")
     assert rows[0].cells() == ["a", "b", "n/a", "n/a", "n/a", "3", "6", "50", "0", rows[0].note]
     refused(ConfigError, "at least 3 systems, got 2", correlate, {"a": {}, "b": {}}, [], [])

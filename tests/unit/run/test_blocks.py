@@ -108,6 +108,15 @@ def test_a_worker_with_another_model_is_refused(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+def test_a_plan_is_made_anew_after_code_of_ones_own_was_edited(tmp_path):
+    part, workshop = tmp_path / "mine.py", Workshop(Store(tmp_path / "a"))
+    plans = []
+    for note in ("one", "one", "two"):
+        part.write_text(f"class Mine:\n    def translate(self, source): yield from source\n# {note}\n")
+        plans.append(workshop.plan(small_config(tmp_path, translator=f"{part}:Mine")).stages)
+    assert plans[0] == plans[1] != plans[2]
+
+
 def test_components_beyond_the_last_ones_go(tmp_path):
     parts, name = Parts(keep=2), "doubles:build_translator"
     configs = [small_config(tmp_path, translator={"name": name, "k": k}).translator for k in (2, 3, 4)]

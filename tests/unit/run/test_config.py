@@ -17,6 +17,7 @@ from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import is_config, name_of, parse_yaml, read_yaml, split_entry
 from sqa.run.config import load, load_run, run_from_mapping, to_mapping, with_limit
 from sqa.run.named import translator_from
+from sqa.run.overrides import load_with, parsed
 
 GUESSER = 'guesser: {name: "doubles:build_guesser", pages: [Spain]}\n'
 OWN = '{name: "doubles:build_translator", k: 2}'
@@ -267,6 +268,13 @@ def test_an_entry_like_another_has_its_keys_but_for_those_it_gives(tmp_path: Pat
 )
 def test_what_is_no_entry_is_said(tmp_path: Path, text: str, entry: str, message: str) -> None:
     refused(ConfigError, message, read_yaml, Path(f"{write(tmp_path, text)}{entry}"))
+
+
+def test_a_key_of_the_policy_is_found_without_its_name(tmp_path: Path) -> None:
+    text = "dataset: {name: mini-es}\ntranslator: {name: command, command: [cat], policy: {name: wait-k, k: 6}}\n"
+    config = load_with(write(tmp_path, text), parsed(["k=3"]))
+    assert to_mapping(config)["translator"]["k"] == 3
+    refused(ConfigError, "k: is given twice", parsed, ["k=3", "k=4"])
 
 
 def test_names_of_files_and_entries() -> None:

@@ -16,10 +16,11 @@ from doubles import (
     echo,
     question,
 )
+from own_layouts import played
 from refusals import refused
 from small_runs import small_config, small_run
 
-from sqa.core.errors import ConfigError, NotComputable, TraceError
+from sqa.core.errors import ConfigError, DataError, NotComputable, TraceError
 from sqa.core.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
 from sqa.core.types import Buzz, Emission, Guess, Write
 from sqa.files.store import Store
@@ -131,6 +132,27 @@ def test_more_questions_than_a_block_holds(tmp_path, monkeypatch):
     assert [parts.traces[-1], *parts.traces[1:3]] == [traces[-1], *traces[1:3]]
     for name, values in stats.items():
         np.testing.assert_array_equal(parts.stats[name], values)
+    Store(tmp_path / "b").block(parts.stages["guess"], 1).unlink()
+    again = run(small_config(tmp_path), Store(tmp_path / "b"), progress=False)
+    assert again.made == dict.fromkeys(pipeline.STAGES, 0) | {"guess": 1} and not again.seconds  # of a part of it
+
+
+CHECKS = """
+from sqa.core.errors import DataError
+
+class Mine:
+    def guess(self, texts, n):
+        return [[] for _ in texts]
+
+    def check_texts(self, texts):
+        raise DataError(f"it was shown {[len(question) for question in texts]} texts")
+"""
+
+
+def test_a_guesser_sees_all_missing_texts_first(tmp_path):
+    (tmp_path / "mine.py").write_text(CHECKS, encoding="utf-8")
+    says = r"it was shown \[10, 10\] texts"
+    refused(DataError, says, played, tmp_path, tmp_path / "runs", guesser="mine.py:Mine")
 
 
 @pytest.mark.parametrize(("part", "stage"), [("guesser", "guess"), ("buzzer", "buzz")])
