@@ -77,6 +77,14 @@ def test_a_report_without_the_heavy_packages_says_that_figures_need_one(tmp_path
     assert "`figures`: drawing needs the Python package matplotlib: pip" in written
 
 
+def test_what_needs_more_names_the_extra(tmp_path: Path) -> None:
+    config = tmp_path / "mine.yaml"
+    config.write_text("dataset: mini-es\ntranslator: {name: waitk, model: es-en, k: 3}\n", encoding="utf-8")
+    call = [sys.executable, "-c", CORE, "run", str(config), "--runs", str(tmp_path / "runs")]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2 and "pip install 'sqa[models]'" in done.stderr, done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.environ.get("SQA_PIP_DRY_RUN") != "1", reason="asks a package index: set SQA_PIP_DRY_RUN=1")
 @pytest.mark.parametrize("end", ["lowest", "newest"])

@@ -130,6 +130,22 @@ def test_figure6(folder, runs, capsys):
         assert -4 <= float(line["low"]) <= float(line["value"]) <= float(line["high"]) <= 0
 
 
+def test_figure6_on_the_guessable_questions(other, runs, capsys, monkeypatch):
+    path = other("figure6", slice(1), questions="guessable", name="known")
+    requested = load_questions("mini-es", 4)
+    monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.array([q in requested[:3] for q in questions]))
+    paper.figure6(path, runs)
+    capsys.readouterr()
+    lines = rows(runs / "known" / "figure6_mini-es.csv")
+    assert {line["n"] for line in lines} == {"3"}
+    saved = folders.read(runs / "ablation-mini-es-reference-full-bm25-limit4")
+    logs = [
+        -math.log(trace.rank[-1]) if trace.rank[-1] else -4.0
+        for trace in list(run(saved.config, Store(runs), progress=False).traces)[:3]
+    ]
+    assert (lines[-1]["k"], float(lines[-1]["value"])) == ("human", pytest.approx(np.mean(logs), abs=1e-6))
+
+
 def test_a_guesser_that_does_not_say_what_it_knows_is_refused(other, runs):
     for name, main, word in (("figure6", paper.figure6, "guessable"), ("figure7", paper.figure7, "matched")):
         refused(ConfigError, f"questions: {word}: .*all", main, other(name, slice(1, 2), questions=word), runs)
@@ -162,6 +178,22 @@ def test_a_full_input_line_stands_still_within_a_sentence():
     assert values.tolist() == [-4.0] * 6 + [-math.log(2)] * 18 + [0.0]
     silent = QuestionTrace(question, (), ())
     assert paper.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
+
+
+def test_one_guesser_with_two_buzzers_is_two_lines(folder, other, runs, capsys):
+    """Each has its own numbers, and the ablation's runs of the first keep their folder."""
+    first, _, gone = read_yaml(folder / "figure7.yaml")["contestants"]
+    silent = {"label": "Silent", "guesser": {"name": "bm25"}, "buzzer": {**BUZZER, "threshold": 1e9}}
+    path = other("figure7", contestants=[first, silent, gone])
+    before = (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes()
+    paper.figure7(path, runs)
+    capsys.readouterr()
+    assert (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes() == before
+    assert (runs / "ablation-mini-es-wait-k-3-bm25+doubles:build_buzzer-limit4" / "report.tsv").is_file()
+    lines = rows(runs / "figure7" / "figure7_mini-es.csv")
+    silent = [(line["metric"], line["value"]) for line in lines if line["contestant"] == "Silent"]
+    assert {value for metric, value in silent if metric == "ew"} == {"0.000000"}
+    assert {value for metric, value in silent if metric == "oracle-ew"} != {"0.000000"}
 
 
 def test_a_question_is_matched_if_one_guesser_can_name_its_answer(runs):

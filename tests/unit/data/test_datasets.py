@@ -1,6 +1,8 @@
 """Loading questions: the user's own files, the mini set's format, and every kind of bad input."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,15 @@ def test_mini_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert spanish.sentences == (("Es", "redonda."), ("Nómbrela.",))
     assert spanish.reference == english.reference == ("It is round.", "Name it.")
     assert english.words == ("It", "is", "round.", "Name", "it.")
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, sqa.data.datasets, sqa.core.answers, sqa.data.download\n"
+        "print([m for m in ('torch', 'pandas', 'pyarrow', 'requests', 'sentence_splitter') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.usefixtures("no_data")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.planted import found
+from experiments.planted import found, materials
 from experiments.planted.learn import SERVED, Table, fit
 from experiments.planted.materials import KINDS, WORDS, Text, Unrelated, plant, rng_for
 from experiments.planted.once import best_threshold, row, unseen
@@ -163,3 +163,12 @@ def test_counts_at_a_threshold() -> None:
 def test_every_group_of_signals_is_served_by_a_scorer() -> None:
     assert sorted(group for groups in SERVED.values() for group in groups) == sorted(GROUPS)
     assert set(SERVED) == set(SCORERS.names())
+
+
+@pytest.mark.parametrize(
+    ("how", "wrong"), [(0, "cstle"), (1, "ccastle"), (2, "casastle"), (3, "csatle"), (4, "cistle")]
+)
+def test_each_way_to_misspell(how: int, wrong: str) -> None:
+    drawn = iter([1, 2, how])
+    rng: Any = SimpleNamespace(integers=lambda *_: next(drawn))
+    assert materials._misspelt("castle", rng) == wrong

@@ -68,6 +68,14 @@ def test_points_are_the_published_ones() -> None:
     assert y == pytest.approx(expected_y, abs=1e-15)
 
 
+def test_points_by_hand() -> None:
+    # positions are cut to thousandths, not rounded; the two buzzes at .9 are one point, of the last of them
+    position, correct = np.array([0.25, 0.5699, 0.5701, 0.9, 0.9005]), np.array([True, False, True, True, True])
+    x, y = curve_fit.points(position, correct)
+    assert x.tolist() == [0.25, 0.569, 0.57, 0.9]
+    assert y.tolist() == [1.0, 0.8, 0.8, pytest.approx(0.4)]
+
+
 def test_weights_count_like_repeated_records() -> None:
     position, correct = sorted_arrays(records(60))
     weight = np.random.default_rng(1).integers(0, 4, 60)
