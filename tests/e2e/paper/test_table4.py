@@ -57,7 +57,7 @@ def prepared(folder, patch):
     translations = [translation for row, translation in pairs if row["split"] == "train-engspan"]
     write(folder / "xor-translations.jsonl", translations)
     passages = [
-        {"id": thing, "title": founder(thing), "text": f"The city of {thing} was founded in 10{i}0, numero {i}."}
+        {"id": thing, "title": founder(thing), "text": f"The city of {thing} was founded in 10{i}0, yes, numero {i}."}
         for i, thing in enumerate(THINGS)
     ]
     write(folder / "passages.jsonl", passages)

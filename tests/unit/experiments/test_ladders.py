@@ -45,6 +45,7 @@ def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, f
     assert (p_of(of, "rise")[0] <= ALPHA, p_of(of, "fall")[0] <= ALPHA) == (rises, falls)
     gaps = {row.cell[3]: row for row in differences(of)}
     assert (gaps["rise"].low > 0 or not rises) and (gaps["fall"].low > 0 or not falls)
+    assert not gaps["rise"].cell[4].startswith("k = 3 ")  # the smallest k is no rise above itself
 
 
 def test_differences_are_those_of_the_questions() -> None:

@@ -106,7 +106,11 @@ def test_the_command_judges_at_the_threshold_that_is_asked_for(monkeypatch, caps
 
 def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "FILE", tmp_path / "handmade.tsv")
-    for line, message in (("2\tLondon", "handmade.tsv:1: 'London' must be"), ("9\tLima", "no bundled question has")):
+    for line, message in (
+        ("2\tLondon", "handmade.tsv:1: 'London' must be"),
+        ("2\te", "handmade.tsv:1: 'e' must be in the sentence once"),
+        ("9\tLima", "no bundled question has"),
+    ):
         found.FILE.write_text(f"noun\tes\tmini-001\t{line}\tParis\n", encoding="utf-8")
         refused(DataError, message, found.handmade, "es")
 
