@@ -29,12 +29,8 @@ def test_end_of_sentence_is_a_source_unit_where_the_convention_says_so():
     assert plain.flat.tolist() == [3, 4, 5, 6, 6, 6] and plain.source.tolist() == [6]
     counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none")
     assert counted.flat.tolist() == [3, 4, 5, 6, 7, 7, 7] and counted.source.tolist() == [7]
-    values = {
-        "al": 3,
-        "dal": 3,
-        "al@iwslt-2020-final": 3,
-        "al@iwslt-2020-first": 4,
-    }  # the first release is one too late
+    # the first release is one too late
+    values = {"al": 3, "dal": 3, "al@iwslt-2020-final": 3, "al@iwslt-2020-first": 4}
     for name, expected in values.items():
         [metric] = build([name])
         assert metric.name == name and metric.score(metric.stats(trace)) == pytest.approx(expected)
