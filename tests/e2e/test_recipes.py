@@ -114,6 +114,7 @@ from experiments.lab.ledger import Row
 ITEM = Item("mine", "one number", "mini_es_wait6_bm25.yaml", ("k",), lambda config, runs: [Row(("6",), "ew", 0.5)],
             lambda config: {}, {"number": lambda ledger: [f"EW is {ledger.rows[0].value}."]})
 """
+FIGURE = '"""One word: it is there."""\n\n\ndef main(config_path, runs):\n    print(f"made of {config_path.name}")\n'
 RUN = """
 dataset: {name: mine, limit: 2}
 translator: {name: mytranslator}
@@ -198,6 +199,13 @@ RECIPES = (
         {"log.jsonl": '{"delays": [1, 2], "source_length": 2}\n'},
     ),
     Recipe(
+        "figure or table of the paper",
+        "sqa reproduce fig99",
+        r"made of figure99\.yaml",
+        {"experiments/paper/figure99.py": FIGURE, "configs/figure99.yaml": "seed: 0  # of nothing\n"},
+        (("sqa/cli/evidence.py", "PAPER = {", '    "fig99": ("experiments.paper.figure99:main", "figure99.yaml"),'),),
+    ),
+    Recipe(
         "number, table or picture of a page",
         "sqa results update mine",
         r"docs/mine\.md",
@@ -226,7 +234,6 @@ ELSEWHERE = {  # rows and walks without a recipe of their own, and what covers t
     "parts that a package of yours brings": "tests/unit/core/test_plugins.py",
     "perturbation": "tests/e2e/test_own_parts.py",
     "wire format": "services/tests/unit",
-    "figure or table of the paper": "tests/unit/experiments/test_reproduce.py",
     "language": "tests/unit/data/test_language_files.py",
     "command": "tests/unit/core/test_plugins.py",
     "training of a new kind": "tests/unit/training",
