@@ -27,7 +27,6 @@ from cluster_ablation import threads_as_workers
 from documented import folder as folders
 from documented.pages import PAGES, commands, complaint, program
 from documented.recipes import CANNOT, RECIPES, SLOW, WORDS, Cannot, Run, Serve, needs, recipe_of
-from refusals import refused
 
 from sqa import cli
 from sqa.core.paths import ROOT
@@ -267,4 +266,5 @@ def _place_and_options(words: Sequence[str]) -> tuple[list[str], set[str]]:
 
 def test_a_command_that_no_program_knows_fails(shell: Shell) -> None:
     for line in ("sqa run configs/mini_es_wait6_bm25.yaml --no-such-option", "sqa view runs/nobody-made-this"):
-        refused(AssertionError, "exit code 2", shell.line, line)
+        with pytest.raises(AssertionError, match="exit code 2"):
+            shell.line(line)
