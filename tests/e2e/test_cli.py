@@ -17,6 +17,7 @@ from doubles import write_questions
 from outcome import Command, Outcome
 from pyarrow import parquet
 from refusals import refused
+from small_runs import PARTS
 
 from sqa import __version__, cli
 from sqa.cli import start
@@ -43,13 +44,7 @@ class Shell:
 
     def config(self, name: str = "t", **changes: object) -> str:
         """Write NAME.yaml and give its name; a value None removes the key."""
-        base = {
-            "dataset": {"name": "questions.jsonl"},
-            "translator": {"name": "doubles:build_translator"},
-            "guesser": {"name": "doubles:build_guesser"},
-            "buzzer": {"name": "doubles:build_buzzer"},
-            "metrics": ["ew", "accuracy", "bleu", "al"],
-        }
+        base = {"dataset": {"name": "questions.jsonl"}, **PARTS, "metrics": ["ew", "accuracy", "bleu", "al"]}
         mapping = {key: value for key, value in (base | changes).items() if value is not None}
         (self.folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
         return f"{name}.yaml"

@@ -17,6 +17,7 @@ from cluster_ablation import blocks, results, threads_as_workers
 from doubles import write_questions
 from outcome import Command
 from refusals import refused
+from small_runs import PARTS
 
 import smt.training.sweep
 import sqa.data.texts
@@ -247,12 +248,7 @@ def test_one_training_has_nothing_to_spread(command: Command) -> None:
 
 # ----------------------------------------------------------------------------------------------------------- a board
 
-MODEL = {
-    "dataset": {"name": "mini-es"},  # a board gives its own questions
-    "translator": {"name": "doubles:build_translator"},
-    "guesser": {"name": "doubles:build_guesser"},
-    "buzzer": {"name": "doubles:build_buzzer"},
-}
+MODEL = {"dataset": {"name": "mini-es"}, **PARTS}  # a board gives its own questions
 
 
 @pytest.fixture
