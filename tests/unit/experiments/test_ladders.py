@@ -10,7 +10,7 @@ from refusals import refused
 
 from experiments.ladders import LATER, POOLED, Ladder, difference, differences, ladders, p_of
 from sqa.core.differences import compare
-from sqa.core.permutation import PERMUTATIONS, holm, null_of, p_value, p_values, shuffled
+from sqa.core.permutation import PERMUTATIONS, holm, null_of, p_value, p_values, permuted_sums, shuffled
 from sqa.metrics import build
 
 KS = (3, 6, 9, 12, 15, "full")
@@ -120,3 +120,10 @@ def test_p_values_of_two_conditions_are_those_of_approximate_randomisation() -> 
     null = null_of(values, lambda sums: EW.score_many(sums[:, 0]) - EW.score_many(sums[:, 1]), 4999, 0)
     gap = compare(values[:, 0], values[:, 1], EW, 4999)
     assert 2 * p_value(-np.abs([gap.diff]) * -1, null)[0] == pytest.approx(gap.p_randomization, abs=0.02)
+
+
+def test_questions_that_are_equal_under_all_conditions_count_too() -> None:
+    table = np.random.default_rng(0).random((7, 4, 3))
+    table[2] = table[2, :1]
+    [sums] = permuted_sums(table, 50, 1)
+    assert np.allclose(sums.sum(axis=1), table.sum(axis=(0, 1)))
