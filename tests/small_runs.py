@@ -11,6 +11,8 @@ from sqa.run.config import RunConfig, run_from_mapping
 from sqa.run.parts import Parts
 from sqa.run.pipeline import RunResult, run
 
+PARTS = {kind: f"doubles:build_{kind}" for kind in ("translator", "guesser", "buzzer")}  # of a run's config
+
 
 def small_config(folder: Path, n: int = 5, **changes: object) -> RunConfig:
     """The config "t" on `n` questions, with other values for some of its keys; a part that is None is left out."""
@@ -20,9 +22,7 @@ def small_config(folder: Path, n: int = 5, **changes: object) -> RunConfig:
     plain = {
         "name": "t",
         "dataset": {"name": str(questions)},
-        "translator": "doubles:build_translator",
-        "guesser": "doubles:build_guesser",
-        "buzzer": "doubles:build_buzzer",
+        **PARTS,
         "metrics": ["ew", "accuracy", "bleu", "al"],
     }
     return run_from_mapping(plain | changes)

@@ -17,12 +17,7 @@ from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 
 QUESTIONS = 3  # of a config's run
-LESS = (
-    ("xqb-es", "mini-es"),
-    ("xqb-pl", "mini-pl"),
-    ("limit: null", f"limit: {QUESTIONS}"),
-    ("resamples: 1000", "resamples: 20"),
-)
+LESS = {"xqb-es": "mini-es", "xqb-pl": "mini-pl", "limit: null": f"limit: {QUESTIONS}", "samples: 1000": "samples: 20"}
 PLAYERS, PLAYED = 5, 20  # as few as `sqa curve fit` takes
 RUN = {
     "dataset": {"name": "mini-es", "limit": QUESTIONS},
@@ -32,35 +27,18 @@ RUN = {
 }
 SMALL = {"width": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1, "lexicon_width": 0}
 SHORT = {"steps": 2, "batch_pieces": 300, "warmup": 1, "cooldown": 1, "checkpoint_every": 1, "keep": 1, "threads": 1}
-AGENT = '''
-from sqa_services.protocols.iwslt.client import DEFAULT_EOS, GET, SEND, Agent
+LINE = "Its capital is Lima ."  # of the servers' target
+AGENT = f"""
+from stand_ins.iwslt_loopback import WaitAgent
 
-
-class MyAgent(Agent):
-    """Copies what it reads, k words late."""
-
+class MyAgent(WaitAgent):
     def __init__(self, args):
-        self.k = args.k
+        super().__init__(("{LINE}",), args.k)
 
     @staticmethod
     def add_args(parser):
         parser.add_argument("--k", type=int, default=1)
-
-    def init_states(self):
-        return {"words": [], "ended": False, "sent": 0}
-
-    def update_states(self, states, new_state):
-        word = new_state["segment"]
-        states["ended"] = word == DEFAULT_EOS
-        states["words"] += [] if states["ended"] else [word]
-        return states
-
-    def policy(self, states):
-        if not states["ended"] and len(states["words"]) - states["sent"] < self.k:
-            return {"key": GET, "value": None}
-        states["sent"] += 1
-        return {"key": SEND, "value": [*states["words"], DEFAULT_EOS][states["sent"] - 1]}
-'''
+"""
 ITEM = """
 def main(config, runs):
     print(f"an item of {config.name} in {runs}")
@@ -72,7 +50,7 @@ def prepare(folder: Path) -> None:
     (folder / "configs").mkdir()
     for path in (ROOT / "configs").glob("*.yaml"):
         text = path.read_text("utf-8")
-        for usual, less in LESS:
+        for usual, less in LESS.items():
             text = text.replace(usual, less)
         (folder / "configs" / path.name).write_text(text, encoding="utf-8")
     write_small_ablation(folder / "configs", [3, 6, "full"], QUESTIONS)
@@ -109,14 +87,12 @@ def _lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
 
 def _texts(folder: Path, questions: list[Question]) -> None:
     """Sentences and their translations for servers and trainings, and a submission to VIST."""
-    pairs = [
-        (" ".join(source), target)
-        for question in questions
-        for source, target in zip(question.sentences, question.reference, strict=False)
-    ]
+    pairs: list[tuple[str, str]] = []
+    for question in questions:
+        pairs += zip(map(" ".join, question.sentences), question.reference, strict=False)
     for name, some in (("pairs", pairs), ("dev", pairs[:3])):
         (folder / f"{name}.tsv").write_text("".join(f"{x}\t{y}\n" for x, y in some), encoding="utf-8")
-    for name, line in (("src.es", "Su capital es Lima ."), ("tgt.en", "Its capital is Lima .")):
+    for name, line in (("src.es", "Su capital es Lima ."), ("tgt.en", LINE)):
         (folder / name).write_text(f"{line}\n", encoding="utf-8")
     vectors = json.loads((ROOT / "services/tests/golden/vectors/vist_evaluator.json").read_text("utf-8"))
     (folder / "F").write_text(vectors["submissions_raw"]["ascii_cafe"], encoding="utf-8")

@@ -37,27 +37,19 @@ FILES = {
     "mine.py": OWN,
 }
 A_RUN = "expected the config of a run, with dataset and translator, got"
-BUZZER = (
-    "sqa: buzzer {}: its model {} was trained on guesses of {}, not of doubles:build_guesser; it may buzz at random"
-)
+BUZZER = "sqa: buzzer {}: its model {} was trained on guesses of {}, not of doubles:build_guesser; it may buzz"
 
 # command -> exit code, line on stderr ("": none that begins with `sqa: `, but for the last)
 MISTAKES = {
     "run nam.yaml": (2, "simuleval_service, waitk, got nam"),
     "run none.yaml": (2, "simuleval_service, waitk, got number '3'"),
-    f"run {ROOT}/configs/train_buzzers.yaml:mlp-bm25": (
-        2,
-        f"{A_RUN} kind, output, data, training, network (a training",
-    ),
+    f"run {ROOT}/configs/train_buzzers.yaml:mlp-bm25": (2, f"{A_RUN} kind, output, data, training, network (a"),
     f"run {LOG}": (2, f"got JSON lines; a config names a log: `translator: {{name: recorded, file: {LOG}}}`"),
     "run one.log": (2, f"sqa: one.log: {A_RUN} index, prediction, delays, elapsed, prediction_length"),
     f"latency {STREAM}": (3, f"sqa: {STREAM}:1: a log of simulstream; `sqa simulstream-score` has its latencies"),
     "latency whisper.jsonl": (3, "sqa: whisper.jsonl:1: a log of SimulStreaming; `sqa run` scores it"),
     f"latency {EXAMPLE / 'heard.jsonl'}": (3, "heard.jsonl:1: questions, not a log"),
-    f"latency {LOG} --facts --pair pl-en": (
-        0,
-        f"sqa: {LOG}: its sources read like 'es', not 'pl'; is --pair pl-en meant?",
-    ),
+    f"latency {LOG} --facts --pair pl-en": (0, f"sqa: {LOG}: its sources read like 'es', not 'pl'; is --pair"),
     f"latency {LOG} --facts --pair es-pl": (0, f"sqa: {LOG}: its references read like 'en', not 'pl'"),
     f"latency {LOG} --facts --pair es-en": (0, ""),
     f"latency {LOG} --facts": (0, ""),

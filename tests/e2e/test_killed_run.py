@@ -13,6 +13,7 @@ from subprocess import PIPE
 
 import yaml
 from doubles import write_questions
+from small_runs import PARTS
 
 from sqa.core.paths import ROOT
 
@@ -22,12 +23,8 @@ QUESTIONS = 200  # four blocks
 def prepare(folder: Path) -> None:
     folder.mkdir()
     write_questions(folder / "questions.jsonl", QUESTIONS)
-    config = {
-        "dataset": {"name": "questions.jsonl"},
-        "translator": {"name": "doubles:build_translator", "k": 2, "delay": 0.001},
-        "guesser": {"name": "doubles:build_guesser"},
-        "buzzer": {"name": "doubles:build_buzzer"},
-    }
+    translator = {"name": "doubles:build_translator", "k": 2, "delay": 0.001}
+    config = {"dataset": {"name": "questions.jsonl"}, **PARTS, "translator": translator}
     (folder / "t.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
 

@@ -16,18 +16,7 @@ from typer.testing import CliRunner
 from sqa.cli import app
 from sqa.core.paths import ROOT
 
-HEAVY = (
-    "torch",
-    "numba",
-    "scipy",
-    "sentencepiece",
-    "matplotlib",
-    "transformers",
-    "starlette",
-    "uvicorn",
-    "pandas",
-    "pyarrow",
-)
+HEAVY = "torch numba scipy sentencepiece matplotlib transformers starlette uvicorn pandas pyarrow".split()
 UNPACKS = "zstandard"  # what the phrase-based translator needs, too
 WITHOUT = "import sys; sys.modules.update(dict.fromkeys({})); import sqa.cli; sqa.cli.main()"
 CORE = WITHOUT.format([*HEAVY, UNPACKS])
@@ -84,9 +73,8 @@ def test_a_report_without_the_heavy_packages_says_that_figures_need_one(tmp_path
     call = [sys.executable, "-c", CORE, "report", str(tmp_path / "mine")]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=300)
     written = (tmp_path / "mine" / "report" / "report.md").read_text(encoding="utf-8")
-    assert done.returncode == 0 and "`figures`: drawing needs the Python package matplotlib: pip" in written, (
-        done.stderr
-    )
+    assert done.returncode == 0, done.stderr
+    assert "`figures`: drawing needs the Python package matplotlib: pip" in written
 
 
 def test_what_needs_more_names_the_extra(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from documented.pages import blocks
-from outcome import Command
 
 from sqa.core.paths import ROOT
 
@@ -39,9 +38,7 @@ def test_the_page_shows_the_files() -> None:
 
 
 @pytest.mark.slow
-def test_every_command_of_the_page_runs_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
-) -> None:
+def test_every_command_of_the_page_runs_in_order(tmp_path, monkeypatch, command):
     """And every command that `sqa init` prints; offline, and without torch all but the training of a translator."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SQA_MIRROR", raising=False)

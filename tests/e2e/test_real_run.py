@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sqa.core.paths import ROOT
 from sqa.files.store import Store
-from sqa.run import saving
-from sqa.run.config import RunConfig, load_run, run_from_mapping, with_limit
+from sqa.run.config import RunConfig, run_from_mapping
 from sqa.run.pipeline import RunResult, run
 
 
@@ -41,26 +39,6 @@ def test_the_bundled_questions_are_answered_from_their_human_translation(tmp_pat
     assert result.stats["bleu"].shape[0] == len(result.questions)
     for trace in result.traces[:5]:
         assert np.all(np.diff(trace.fraction) >= 0) and trace.fraction[-1] == 1
-
-
-def test_the_shipped_example_runs_twice_to_the_same_bytes(tmp_path: Path) -> None:
-    config = with_limit(load_run(ROOT / "configs" / "mini_es_wait6_bm25.yaml"), 4)
-    seen = []
-    for name in ("first", "second"):
-        folder = saving.save(run(config, Store(tmp_path / name), progress=False), tmp_path / name)
-        seen.append(
-            {
-                p.relative_to(tmp_path / name): p.read_bytes()
-                for p in folder.parent.rglob("*")
-                if p.is_file() and p.name != "times.json"
-            }
-        )
-    assert seen[0] == seen[1]
-    rows = {
-        row.split("\t")[0]: row.split("\t") for row in seen[0][Path(config.name, "report.tsv")].decode().splitlines()
-    }
-    assert rows["empty-questions"][1] == "0"
-    assert 0 < float(rows["dal"][1]) < 20
 
 
 @pytest.mark.mirror

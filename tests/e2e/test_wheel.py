@@ -115,10 +115,8 @@ def test_the_services(user: User) -> None:
 def test_everything_of_ones_own(user: User) -> None:
     user.sqa("init", ".")
     user.sqa("train", "guesser", "guesser.yaml")
-    rows = {
-        row["metric"]: row["value"]
-        for row in json.loads(user.sqa("run", "own.yaml", "guesser.model=models/pages", "--json"))
-    }
+    report = json.loads(user.sqa("run", "own.yaml", "guesser.model=models/pages", "--json"))
+    rows = {row["metric"]: row["value"] for row in report}
     assert rows["accuracy"] == 1 and rows["unknown-pages"] == 0
 
 

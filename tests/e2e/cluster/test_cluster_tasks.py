@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,21 +13,19 @@ from uuid import uuid4
 
 import pytest
 import yaml
-from cluster_ablation import blocks, threads_as_workers
+from cluster_ablation import blocks, results, threads_as_workers
 from doubles import write_questions
 from outcome import Command
 from refusals import refused
+from small_runs import PARTS
 
 import smt.training.sweep
 import sqa.data.texts
 from experiments.studies import translation_table
 from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
-from sqa.core.errors import DataError
-from sqa.core.paths import ROOT
-from sqa.data.datasets import load_questions
 from sqa.files.atomic import held
-from sqa.files.store import Store, dataset_fingerprint
+from sqa.files.store import Store
 from sqa.run import overrides
 from sqa.run.blocks import Workshop
 from sqa.run.config import load
@@ -71,9 +67,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("few.yaml")
 
 
-def test_the_table_of_translators_is_the_same_on_two_workers(
-    table: Path, scheduler: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_of_translators_is_the_same_on_two_workers(table, scheduler, capsys):
     printed = []
     for folder, where in (("alone", None), ("spread", scheduler)):
         with scheduled(where, Path(folder)):
@@ -106,23 +100,10 @@ def test_workers_need_no_file_of_the_questions(table: Path, scheduler: str, monk
     assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.npz"))
 
 
-def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None:
-    store, questions = Store(tmp_path), load_questions("mini-pl", 5)
-    given = store.keep(questions)
-    assert given == dataset_fingerprint(questions) == store.keep(questions)
-    assert store.kept(given) == questions
-    [path] = tmp_path.rglob("questions.jsonl")
-    for damage in (b"", path.read_bytes().replace(b'"pl"', b'"es"'), b'{"id": 1}\n', b"[]\n", b"{"):
-        path.write_bytes(damage)
-        refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
-
-
 # ------------------------------------------------------------------------------------------------------------- runs
 
 
-def test_runs_of_one_translator_share_each_block_of_it(
-    table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_one_translator_share_each_block_of_it(table, scheduler, monkeypatch):
     """A task makes a block of all of them, so no two workers translate it at the same time."""
     made, make = [], Workshop.make
 
@@ -131,12 +112,17 @@ def test_runs_of_one_translator_share_each_block_of_it(
         return make(self, config, wanted, index, *more)
 
     monkeypatch.setattr(Workshop, "make", noted)
-    mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 1}}
+    mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 3}}
     Path("swept.yaml").write_text(yaml.safe_dump(mapping | {"metrics": ["bleu"]}), encoding="utf-8")
     axes = overrides.parsed_axes(["guesser=null,doubles:build_guesser", "seed=1,2"])
+    grid = overrides.grid(Path("swept.yaml"), axes)
     with scheduled(scheduler, Path("runs")):
-        assert len(list(run_all(overrides.grid(Path("swept.yaml"), axes), Path("runs"), progress=False))) == 4
+        there = list(run_all(grid, Path("runs"), progress=False))
     assert made in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
+    here = list(run_all(grid, Path("alone"), progress=False))
+    expected = [(run.folder.name, run.rows, run.chosen) for run in here]
+    assert [(run.folder.name, run.rows, run.chosen) for run in there] == expected
+    assert (results(Path("runs")), blocks(Path("runs"))) == (results(Path("alone")), blocks(Path("alone")))
 
 
 # ------------------------------------------------------------------------------------------------------------ calls
@@ -208,9 +194,7 @@ def losses(folder: Path) -> list[list[str]]:
     return [line.split("\t")[:4] for line in (folder / "steps.tsv").read_text().splitlines()[1:]]
 
 
-def test_trainings_on_two_workers_give_the_same_models(
-    prepared_runs: tuple[Path, Path], scheduler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trainings_on_two_workers_give_the_same_models(prepared_runs, scheduler, monkeypatch):
     """A worker's death in mid-training costs the steps since the checkpoint; what is finished is not done again."""
     alone, spread = prepared_runs
     expected = swept(alone, None)
@@ -238,9 +222,7 @@ def test_trainings_on_two_workers_give_the_same_models(
     assert swept(spread, scheduler) == expected and len(steps) == made
 
 
-def test_a_training_that_another_process_holds_is_waited_for(
-    prepared_runs: tuple[Path, Path], scheduler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_that_another_process_holds_is_waited_for(prepared_runs, scheduler, monkeypatch):
     """The others come first; its folder is let go when they are done."""
     order, kept = [], smt.training.sweep.finish
     with ExitStack() as held_first:
@@ -264,40 +246,9 @@ def test_one_training_has_nothing_to_spread(command: Command) -> None:
     assert outcome.code == 2 and "one training is one process" in outcome.err
 
 
-@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes a minute)")
-def test_a_worker_killed_in_mid_training(prepared_runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """SIGKILL after the first checkpoint: the worker in its place goes on to the same weights."""
-    from distributed import LocalCluster
-
-    alone, spread = prepared_runs
-    expected, killed = swept(alone, None), []
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
-
-    def kill(cluster: Any) -> None:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not list(spread.rglob("checkpoint-*/*")):
-            time.sleep(0.002)
-        worker = next(iter(cluster.workers.values()))
-        killed.append(worker.pid)
-        os.kill(worker.pid, signal.SIGKILL)
-
-    options = {"preload": ["tests.sweep_process"], "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(n_workers=1, **options) as cluster:
-        killer = threading.Thread(target=kill, args=(cluster,))
-        killer.start()
-        assert swept(spread, cluster.scheduler_address) == expected
-        killer.join()
-    assert killed and weights(spread) == weights(alone)
-
-
 # ----------------------------------------------------------------------------------------------------------- a board
 
-MODEL = {
-    "dataset": {"name": "mini-es"},  # a board gives its own questions
-    "translator": {"name": "doubles:build_translator"},
-    "guesser": {"name": "doubles:build_guesser"},
-    "buzzer": {"name": "doubles:build_buzzer"},
-}
+MODEL = {"dataset": {"name": "mini-es"}, **PARTS}  # a board gives its own questions
 
 
 @pytest.fixture
@@ -326,9 +277,7 @@ def results_of(board: Any) -> list[tuple[str, str, Any]]:
     return [(prefix, state, {k: v for k, v in result.items() if k != "job"}) for prefix, state, result in kept]
 
 
-def test_a_board_has_its_runs_made_by_workers(
-    boards: Callable[[str], Any], scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_board_has_its_runs_made_by_workers(boards, scheduler, tmp_path, monkeypatch):
     from sqa_services.board import worker
     from sqa_services.board.running import config as running
 
@@ -347,9 +296,7 @@ def test_a_board_has_its_runs_made_by_workers(
     assert {name: spread[name] for name in made} == made and any("block-0001" in name for name in made)
 
 
-def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(
-    boards: Callable[[str], Any], scheduler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(boards, scheduler, monkeypatch):
     """The worker of the board ends; the evaluation waits for another, and is done then."""
     from sqa.run import spread
     from sqa.run.scheduler import SchedulerGone
@@ -365,22 +312,3 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(
             worker.work(board, until_empty=True, lease_seconds=0.2)
     assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
     assert worker.work(board, until_empty=True, poll_seconds=0.05) == 2
-
-
-def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
-    """A worker of the scheduler tells the board's what a run in this process would have."""
-    from sqlalchemy import update
-
-    from sqa_services.board import worker
-    from sqa_services.board.storage import EVALUATIONS
-
-    board, errors = boards("wrong"), []
-    wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}
-    board.register_model("sqa-es", "wrong", "config", yaml.safe_dump(wrong).encode())
-    for where in (scheduler, None):
-        with scheduled(where, board.config.work):
-            worker.work(board, until_empty=True)
-        errors.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
-        with board.engine.begin() as connection:
-            connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "failed").values(state="queued"))
-    assert errors[0] == errors[1] and "nowhere" in errors[0][0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import runpy
 import shlex
 import shutil
@@ -25,7 +26,7 @@ import requests
 from cluster_ablation import threads_as_workers
 from documented import folder as folders
 from documented.pages import PAGES, commands, complaint, program
-from documented.recipes import RECIPES, Cannot, Run, Serve
+from documented.recipes import CANNOT, RECIPES, SLOW, WORDS, Cannot, Run, Serve, needs, recipe_of
 
 from sqa import cli
 from sqa.core.paths import ROOT
@@ -40,7 +41,6 @@ FINISHED = (  # before all others
     "sqa run other.yaml",
     "sqa run third.yaml",
 )
-Recipe = Run | Serve | Cannot
 
 
 def documented() -> dict[str, list[str]]:
@@ -67,11 +67,6 @@ def _is_name(words: list[str]) -> bool:
 COMMANDS = documented()
 
 
-def recipe_of(key: str) -> Recipe:
-    """What is said of a command; nothing is: it is executed as it stands."""
-    return RECIPES.get(key, Run())
-
-
 def lines_of(key: str) -> list[str]:
     """What is executed for a command."""
     recipe, asis = recipe_of(key), shlex.join(_filled(COMMANDS[key]))
@@ -81,15 +76,10 @@ def lines_of(key: str) -> list[str]:
 
 
 def _filled(words: Sequence[str]) -> list[str]:
-    """The words with something in place of RUN and CONFIG, and without [what may be left out]."""
+    """The words with something in place of what is not here, and without [what may be left out]."""
     left = {name: list(values) for name, values in PLACEHOLDERS.items()}
-    return [left[word].pop(0) if word in left else word for word in words if not word.startswith("[")]
-
-
-def lacks(recipe: Recipe) -> str:
-    """The first package or program that is not here."""
-    needs = () if isinstance(recipe, Cannot) else recipe.needs
-    return next((name for name in needs if find_spec(name) is None and shutil.which(name) is None), "")
+    words = [word for word in words if not word.startswith("[")]
+    return [left[word].pop(0) if word in left else WORDS.get(word, word) for word in words]
 
 
 # ------------------------------------------------------------------------------------------------------ executing
@@ -228,12 +218,12 @@ SLOWLY = pytest.mark.skipif("SQA_DOCS" not in os.environ, reason="SQA_DOCS is no
 
 
 @pytest.mark.parametrize(
-    "key",
-    [pytest.param(key, marks=SLOWLY) if recipe_of(key).slow else key for key in EXECUTED],  # type: ignore[union-attr]
+    "key", [pytest.param(key, marks=SLOWLY) if re.fullmatch(SLOW, key) else key for key in EXECUTED]
 )
 def test_it_is_executed(shell: Shell, key: str) -> None:
-    if missing := lacks(recipe_of(key)):
-        pytest.skip(f"{missing} is not here")
+    for name in needs(key):
+        if find_spec(name) is None and shutil.which(name) is None:
+            pytest.skip(f"{name} is not here")
     if key not in shell.done:
         shell.execute(key)
 
@@ -247,16 +237,11 @@ def test_make_would_do_it(key: str) -> None:
     assert dry.returncode == 0, dry.stderr
 
 
-def test_nothing_is_said_of_commands_that_no_page_shows() -> None:
+def test_what_is_said_is_said_of_commands_that_a_page_shows() -> None:
     assert sorted(RECIPES.keys() - COMMANDS.keys()) == []
-
-
-def test_what_cannot_be_executed_says_why() -> None:
-    for key, recipe in RECIPES.items():
-        if isinstance(recipe, Cannot):
-            assert len(recipe.why.split()) >= 3, key
-            folders = (ROOT / "tests", ROOT / "services" / "tests")
-            assert any((folder / recipe.test).exists() for folder in folders), f"{key}: {recipe.test}"
+    for cannot in CANNOT:
+        assert any(re.fullmatch(cannot.commands, key) for key in COMMANDS), cannot
+        assert any((ROOT / folder / "tests" / cannot.test).exists() for folder in ("", "services")), cannot
 
 
 @pytest.mark.parametrize("key", [key for key in EXECUTED if key in RECIPES])

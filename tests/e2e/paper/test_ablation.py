@@ -49,11 +49,10 @@ def test_ablation(config, tmp_path, capsys, monkeypatch):
 
     before = {path: Path(path).read_bytes() for path in (table, gaps, pdf, png, report)}
     main(config, tmp_path)
-    capsys.readouterr()
     assert {path: Path(path).read_bytes() for path in before} == before
 
 
-def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsys):
+def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path):
     """Each row is what its contestant gets alone."""
     quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": buzzer} for buzzer in (quick, never, {"name": "oracle"})]
@@ -66,7 +65,6 @@ def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsy
         numbers.append([row["value"] for row in table if row["metric"] == "ew"])
         if together is contestants:
             names = {row["contestant"] for row in table}
-    capsys.readouterr()
     assert numbers[0] == [ew for row in zip(*numbers[1:], strict=True) for ew in row]
     assert set(numbers[2]) == {"0.000000"} and set(numbers[3]) != {"0.000000"}
     assert len(names) == 3 and {name for name in names if "-" not in name} == {"bm25+oracle"}

@@ -104,7 +104,7 @@ def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, mon
     assert [(r.intervals, r.signatures, r.empty_sentences) for r in grid.run_cells(todo, base, runs)] == before
 
 
-def test_figure6(folder, runs, capsys):
+def test_figure6(folder, runs):
     paper.figure6(folder / "figure6.yaml", runs)
     made = sorted(path.name for path in (runs / "figure6").iterdir())
     assert made == ["differences.tsv", "figure6_mini-es.csv", "figure6_mini-es.pdf", "figure6_mini-es.png"]
@@ -130,12 +130,11 @@ def test_figure6(folder, runs, capsys):
         assert -4 <= float(line["low"]) <= float(line["value"]) <= float(line["high"]) <= 0
 
 
-def test_figure6_on_the_guessable_questions(other, runs, capsys, monkeypatch):
+def test_figure6_on_the_guessable_questions(other, runs, monkeypatch):
     path = other("figure6", slice(1), questions="guessable", name="known")
     requested = load_questions("mini-es", 4)
     monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.array([q in requested[:3] for q in questions]))
     paper.figure6(path, runs)
-    capsys.readouterr()
     lines = rows(runs / "known" / "figure6_mini-es.csv")
     assert {line["n"] for line in lines} == {"3"}
     saved = folders.read(runs / "ablation-mini-es-reference-full-bm25-limit4")
@@ -151,11 +150,10 @@ def test_a_guesser_that_does_not_say_what_it_knows_is_refused(other, runs):
         refused(ConfigError, f"questions: {word}: .*all", main, other(name, slice(1, 2), questions=word), runs)
 
 
-def test_figure10_is_of_one_language_and_of_the_matched_questions(other, runs, capsys, monkeypatch):
+def test_figure10_is_of_one_language_and_of_the_matched_questions(other, runs, monkeypatch):
     path = other("figure7", slice(1), name="figure10", questions="matched", language="es")
     monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
     paper.figure7(path, runs)
-    capsys.readouterr()
     lines = rows(runs / "figure10" / "figure10_mini-es.csv")
     saved = folders.read(runs / "ablation-mini-es-wait-k-3-bm25-limit4")
     sums = saved.stats["oracle-ew"][1:].sum(axis=0)
@@ -180,21 +178,13 @@ def test_a_full_input_line_stands_still_within_a_sentence():
     assert paper.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
 
 
-def test_contenders_that_cannot_be_had_stop_the_command_unless_optional(folder, other, tmp_path):
-    *here, gone = read_yaml(folder / "figure7.yaml")["contestants"]
-    path = other("figure7", contestants=[*here, {**gone, "optional": False}])
-    refused(ConfigError, "'nowhere' is neither a bundled model", paper.figure7, path, tmp_path / "runs")
-    refused(ConfigError, "none of them is available", paper.figure7, other("figure7", slice(2, 3)), tmp_path / "runs")
-
-
-def test_one_guesser_with_two_buzzers_is_two_lines(folder, other, runs, capsys):
+def test_one_guesser_with_two_buzzers_is_two_lines(folder, other, runs):
     """Each has its own numbers, and the ablation's runs of the first keep their folder."""
     first, _, gone = read_yaml(folder / "figure7.yaml")["contestants"]
     silent = {"label": "Silent", "guesser": {"name": "bm25"}, "buzzer": {**BUZZER, "threshold": 1e9}}
     path = other("figure7", contestants=[first, silent, gone])
     before = (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes()
     paper.figure7(path, runs)
-    capsys.readouterr()
     assert (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes() == before
     assert (runs / "ablation-mini-es-wait-k-3-bm25+doubles:build_buzzer-limit4" / "report.tsv").is_file()
     lines = rows(runs / "figure7" / "figure7_mini-es.csv")

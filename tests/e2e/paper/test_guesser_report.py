@@ -104,26 +104,6 @@ def test_table3_counts_question_sets(config, tmp_path, capsys):
         guesser_report.table3(changed(config, datasets=[], fallback=[]), tmp_path)
 
 
-def test_a_killed_report_goes_on_with_the_missing_block(config, tmp_path, capsys, monkeypatch):
-    changed(config, guessers=read_yaml(config)["guessers"][:1], limit=None)
-    requested = []
-    monkeypatch.setattr(guesser_report, "BLOCK_SIZE", 16)
-    real = guesses_at
-
-    def until_killed(guesser, words, fractions, every_word):
-        requested.append(words)
-        if len(requested) == 20:
-            raise KeyboardInterrupt
-        return real(guesser, words, fractions, every_word)
-
-    monkeypatch.setattr(guesser_report, "guesses_at", until_killed)
-    with pytest.raises(KeyboardInterrupt):
-        main(config, tmp_path)
-    main(config, tmp_path)
-    capsys.readouterr()
-    assert len(requested) == 20 + 45 - 16  # the first block of 16 was not asked again
-
-
 def test_words_at():
     words = "ab cde f".split()  # ends after 2, 6 and 8 of 8 characters
     assert words_at(words, (0.1, 0.25, 0.74, 0.75, 0.99, 1.0)).tolist() == [0, 1, 1, 2, 2, 3]

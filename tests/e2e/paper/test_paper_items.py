@@ -46,9 +46,8 @@ class Diagonal:
             both = range(min(len(source), len(target)))
             links = tuple((i, i) for i in both if (i + self.shift) % 3 and not 3 <= i <= 9)
             linked = {i for i, _ in links}
-            results.append(
-                Alignment(links, *(tuple(float(i in linked) for i in range(len(s))) for s in (source, target)))
-            )
+            trust = (tuple(float(i in linked) for i in range(len(s))) for s in (source, target))
+            results.append(Alignment(links, *trust))
         return results
 
 
@@ -189,11 +188,9 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, ca
 
 
 def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path, runs):
-    path = changed(
-        folder / "stepwise.yaml", tmp_path, ablation=str(folder / "ablation.yaml"), guesser="gru", counted=[7]
-    )
-    with pytest.raises(ConfigError, match="(?s)k: 7 is not in .*guesser: 'gru' is no contestant"):
-        stepwise.subjects(path, runs)
+    wrong = {"ablation": str(folder / "ablation.yaml"), "guesser": "gru", "counted": [7]}
+    path = changed(folder / "stepwise.yaml", tmp_path, **wrong)
+    refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is no contestant", stepwise.subjects, path, runs)
 
 
 def test_correlation(folder, runs, tmp_path, capsys):

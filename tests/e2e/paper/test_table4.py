@@ -51,17 +51,13 @@ def write(path, rows):
 def prepared(folder, patch):
     """XOR-TyDi's two files with N questions for each set and language, and passages that answer some."""
     patch.setattr(xor_tydi.download, "path_of", lambda name: folder / f"{name}.jsonl")
-    pairs = [
-        question(split, lang, i)
-        for split in ("train-engspan", "dev-engspan", "dev-full")
-        for lang in ("fi", "ru")
-        for i in range(N)
-    ]
+    sets = product(("train-engspan", "dev-engspan", "dev-full"), ("fi", "ru"), range(N))
+    pairs = [question(split, language, i) for split, language, i in sets]
     write(folder / "xor-tydi.jsonl", [row for row, _ in pairs])
     translations = [translation for row, translation in pairs if row["split"] == "train-engspan"]
     write(folder / "xor-translations.jsonl", translations)
     passages = [
-        {"id": thing, "title": founder(thing), "text": f"The city of {thing} was founded in 10{i}0, numero {i}."}
+        {"id": thing, "title": founder(thing), "text": f"The city of {thing} was founded in 10{i}0, yes, numero {i}."}
         for i, thing in enumerate(THINGS)
     ]
     write(folder / "passages.jsonl", passages)
@@ -233,7 +229,7 @@ def test_a_sample_gold_passages_and_yes_and_no_apart(data, monkeypatch):
 
 
 def test_nothing_to_measure_is_an_error(data):
-    with pytest.raises(DataError, match="(?s)no system could be measured.*fi h all: 6 of 6 questions have no"):
+    with pytest.raises(DataError, match="(?s)no system could be measured.*fi h all: 6 of 6"):
         main(configure(data, sets=["dev-engspan"], systems=[{"label": "h", "question": "human"}]), data / "runs")
     (data / "passages.jsonl").unlink()
     refused(DataError, "no such file of passages", main, configure(data), data / "runs")

@@ -33,8 +33,9 @@ def test_a_share_of_the_processors_counts(tmp_path: Path) -> None:
     quota = tmp_path / "cpu.max"
     quota.write_text("100000 100000\n")
     assert usable(quota) == 1
-    quota.write_text("max 100000\n")
-    assert usable(quota) == usable(tmp_path / "none") >= 1
+    for unlimited in ("max 100000\n", "99900000000 100000\n"):
+        quota.write_text(unlimited)
+        assert usable(quota) == usable(tmp_path / "none") >= 1
 
 
 def test_a_run_sets_them_before_numpy_is_loaded(tmp_path: Path) -> None:
@@ -48,28 +49,6 @@ def test_a_run_sets_them_before_numpy_is_loaded(tmp_path: Path) -> None:
     kept = {"PATH": "/usr/bin", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=kept, capture_output=True, text=True)
     assert done.stdout == "1\n", done.stderr
-
-
-def test_a_bar_on_a_terminal_moves_while_nothing_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Event:
-        """A clock that has struck three times."""
-
-        def __init__(self) -> None:
-            self.left = 3
-
-        def wait(self, seconds: float) -> bool:
-            self.left -= 1
-            return self.left < 0
-
-        def set(self) -> None: ...
-
-    written = io.StringIO()
-    written.isatty = lambda: True  # type: ignore[method-assign]
-    monkeypatch.setattr(progress, "Event", Event)
-    monkeypatch.setattr(sys, "stderr", written)
-    with progress.bar("translate", 3, 1, mininterval=0) as bar:
-        bar.update()
-    assert written.getvalue().count("translate") >= 4 and "2/3" in written.getvalue()
 
 
 def test_in_a_log_file_it_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,13 +143,9 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What each case said, and how it ended."""
     folder = tmp_path_factory.mktemp("extras")
     for name, part in PARTS.items():
-        (folder / f"{name}.yaml").write_text(
-            f"dataset: {{name: mini-es, limit: 1}}\n{part}\n".replace("FOLDER", str(folder))
-        )
-    cases = [
-        ("no_such_package", f"run FOLDER/done.yaml {RUNS}"),
-        *((package, command) for package, command, _ in CASES),
-    ]
+        text = f"dataset: {{name: mini-es, limit: 1}}\n{part}\n".replace("FOLDER", str(folder))
+        (folder / f"{name}.yaml").write_text(text)
+    cases = [("no_such_package", f"run FOLDER/done.yaml {RUNS}"), *(case[:2] for case in CASES)]
     (folder / "cases.json").write_text(json.dumps(cases).replace("FOLDER", str(folder)))
     variables = {**os.environ, "SQA_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     variables.pop("SQA_METEOR_JAR", None)
@@ -176,9 +172,8 @@ def test_a_missing_package_is_told_in_one_line(output: list[str], index: int) ->
 def test_only_one_place_says_how_an_extra_is_installed() -> None:
     rooms = ("sqa", "smt", "guessers", "buzzers", "experiments", "services/sqa_services")
     texts = {path: path.read_text(encoding="utf-8") for room in rooms for path in (ROOT / room).rglob("*.py")}
-    assert [path.name for path, text in texts.items() if re.search(r"(pip )?install [^\n]{0,9}\[", text)] == [
-        "packages.py"
-    ]
+    saying = [path.name for path, text in texts.items() if re.search(r"(pip )?install [^\n]{0,9}\[", text)]
+    assert saying == ["packages.py"]
 
 
 def test_every_package_is_installed_by_the_extra_it_names() -> None:

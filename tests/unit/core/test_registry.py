@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 import pytest
 from doubles import EchoConfig
+from refusals import refused
 
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
@@ -25,12 +25,10 @@ def test_every_registered_component_has_a_frozen_config(registry: Registry, name
 
 
 def test_an_unknown_name_gets_the_nearest_and_a_missing_package_is_named() -> None:
-    with pytest.raises(ConfigError, match="unknown guesser 'bm52', did you mean 'bm25'; known: bert, bm25, e5, "):
-        GUESSERS.target("bm52")
+    refused(ConfigError, "'bm52', did you mean 'bm25'; known: bert, bm25, e5, ", GUESSERS.target, "bm52")
     assert did_you_mean("zzz", ["waitk", "fixed"]) == ""
     registry = Registry("translator", {"x": "package_that_is_not_there.module:build"})
-    with pytest.raises(ConfigError, match="translator 'x' needs the Python package package_that_is_not_there,"):
-        registry.resolve("x")
+    refused(ConfigError, "translator 'x' needs the Python package package_that_is_not_there,", registry.resolve, "x")
 
 
 def test_your_own_component_is_its_own_entry() -> None:
@@ -42,9 +40,7 @@ def test_your_own_component_is_its_own_entry() -> None:
         assert list(built.translate(iter("a b c d".split()))) == ["a", "b", "c", "d"] and built.own_part.config.k == 3
 
 
-def test_a_file_beside_the_config_comes_before_one_in_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_beside_the_config_comes_before_one_in_the_current_folder(tmp_path, monkeypatch):
     config, current = tmp_path / "config", tmp_path / "current"
     for folder in (config, current):
         folder.mkdir()
@@ -69,8 +65,7 @@ def test_what_a_part_of_your_own_lacks_is_named(tmp_path, monkeypatch, capsys, s
     (tmp_path / "words.py").touch()
     monkeypatch.chdir(tmp_path)
     if expected:
-        with pytest.raises(SqaError, match=expected):
-            Parts().component(TRANSLATORS, ComponentConfig("mine.py:build", NoKeys()))
+        refused(SqaError, expected, Parts().component, TRANSLATORS, ComponentConfig("mine.py:build", NoKeys()))
     else:
         TRANSLATORS.build("mine.py:build", NoKeys())
         assert "translator 'mine.py:build' has no fingerprint()" in capsys.readouterr().err

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from doubles import echo, question
 from older_tables import as_older_versions_wrote
+from refusals import refused
 from small_runs import small_config
 
 from sqa.core import trace as tr
@@ -64,8 +65,7 @@ def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None
     [path] = tmp_path.rglob("questions.jsonl")
     for damage in (b"", path.read_bytes().replace(b'"pl"', b'"es"'), b'{"id": 1}\n', b"[]\n", b"{"):
         path.write_bytes(damage)
-        with pytest.raises(DataError, match=r"questions\.jsonl: the questions .*delete the file"):
-            store.kept(given)
+        refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
 
 
 def test_a_damaged_byte_or_a_cut_never_gives_other_rows(store: Store) -> None:
@@ -74,20 +74,15 @@ def test_a_damaged_byte_or_a_cut_never_gives_other_rows(store: Store) -> None:
     damaged = [whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in range(0, len(whole), 11)]
     for data in [*damaged, b"", whole[:100], whole[:-1]]:
         path.write_bytes(data)
-        with pytest.raises(DataError, match=f"{path}: .*delete it and run again"):
-            store.read(STAGE, 1, EMISSIONS)
+        refused(DataError, f"{path}: .*delete it and run again", store.read, STAGE, 1, EMISSIONS)
 
 
 def test_other_blocks_rows_and_columns_are_refused(store: Store) -> None:
-    with pytest.raises(DataError, match=r"block-0001\.npz: has rows of 'q', not a question of this block; delete it"):
-        read_emissions(store, STAGE, 1, [replace(Q, id="other")])
-    with pytest.raises(DataError, match="has the columns .* expected"):
-        store.read(STAGE, 1, BUZZES)
+    refused(DataError, r"has rows of 'q'.*; delete it", read_emissions, store, STAGE, 1, [replace(Q, id="other")])
+    refused(DataError, "has the columns .* expected", store.read, STAGE, 1, BUZZES)
     store.block(STAGE, 1).rename(store.block(STAGE, 0))
-    with pytest.raises(DataError, match=r"holds block 1, expected 0; delete it"):
-        store.read(STAGE, 0, EMISSIONS)
-    with pytest.raises(DataError, match="is missing"):
-        store.read(STAGE, 1, EMISSIONS)
+    refused(DataError, r"holds block 1, expected 0; delete it", store.read, STAGE, 0, EMISSIONS)
+    refused(DataError, "is missing", store.read, STAGE, 1, EMISSIONS)
 
 
 GUESSED = {"q": ((Guess("Lima", 1.0), Guess("Cusco", 0.5)), ()), "r": ((Guess("Lima", 2.0),),)}
@@ -112,15 +107,13 @@ def test_a_store_that_an_earlier_version_filled_is_found(tmp_path: Path, schema,
     assert store.has(STAGE, 1) and store.missing(STAGE, 2) == [0]
     assert rows_of(store.read(STAGE, 1, schema)) == rows
     older.write_bytes(older.read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"block-0001.parquet: truncated or damaged, .*; delete it and run again"):
-        store.read(STAGE, 1, schema)
+    refused(DataError, r"parquet: truncated or damaged.*; delete it", store.read, STAGE, 1, schema)
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ConfigError, match=r"pyarrow: pip install 'sqa\[parquet\]'"):
-        read_table(tmp_path / "x.npz", EMISSIONS, {})
+    refused(ConfigError, r"pyarrow: pip install 'sqa\[parquet\]'", read_table, tmp_path / "x.npz", EMISSIONS, {})
 
 
 # ------------------------------------------------------------------------------------------- writers and locks

@@ -59,9 +59,7 @@ def test_file_is_what_the_manifest_says(name: str) -> None:
         ("xqb-pl", 511, ("xqb-pl-2000016", "Longitude"), ("xqb-pl-2005959", "The Icebergs"), 6, 10, 6),
     ],
 )
-def test_xqb(
-    name: str, count: int, first: tuple[str, str], last: tuple[str, str], twice: int, unequal: int, most: int
-) -> None:
+def test_xqb(name, count, first, last, twice, unequal, most):
     """Source and reference differ in their number of sentences in a few questions, where translators joined or cut."""
     need(name)
     questions = datasets.load_questions(name)
@@ -106,8 +104,3 @@ def test_parallel(pair: str, part: str, count: int, corpora: int) -> None:
     need(f"mt-{pair}-{part}")
     seen = Counter(line.corpus for line in texts.load_parallel(pair, part))
     assert sum(seen.values()) == count and len(seen) == corpora
-
-
-def test_bom_of_a_parallel_file_is_not_text() -> None:
-    need("mt-es-en-xquad-sentences")
-    assert not next(texts.load_parallel("es-en", "xquad-sentences")).source.startswith("\ufeff")

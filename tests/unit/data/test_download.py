@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from refusals import refused
 
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.data import download
@@ -100,9 +100,7 @@ def test_broken_connections_are_continued(home: Home, item: download.Entry) -> N
 @pytest.mark.parametrize(
     ("size", "ranges"), [(12345, ["bytes=12345-"]), (300_000, []), (300_004, [None])], ids=["cut", "whole", "too long"]
 )
-def test_what_an_earlier_download_left_is_continued(
-    home: Home, item: download.Entry, tmp_path: Path, size: int, ranges: list[str | None]
-) -> None:
+def test_what_an_earlier_download_left_is_continued(home, item, tmp_path, size, ranges):
     part = cached(tmp_path).with_name("set.bin.part")
     part.parent.mkdir(parents=True)
     part.write_bytes((BODY + b"more")[:size])
@@ -118,21 +116,18 @@ def test_a_server_that_cannot_continue(home: Home, item: download.Entry, fault: 
 
 def test_failures_keep_what_came(home: Home, item: download.Entry, tmp_path: Path) -> None:
     home.plan = ["break", *["500"] * 10]
-    with pytest.raises(DataError, match=r"could not be downloaded in 4 tries \(HTTP 500\); run again to continue"):
-        download.fetch("set")
+    refused(DataError, r"could not be downloaded in 4 tries \(HTTP 500\); run again to continue", download.fetch, "set")
     assert cached(tmp_path).with_name("set.bin.part").stat().st_size == 98_304
     assert not cached(tmp_path).exists()
     home.plan = ["404"]  # which is not tried again
-    with pytest.raises(DataError, match="answers HTTP 404"):
-        download.fetch("set")
+    refused(DataError, "answers HTTP 404", download.fetch, "set")
     assert len(home.ranges) == 5
 
 
 @pytest.mark.parametrize("body", [BODY[::-1], BODY + b"more"])
 def test_wrong_bytes_are_thrown_away(home: Home, item: download.Entry, tmp_path: Path, body: bytes) -> None:
     home.body = body
-    with pytest.raises(ChecksumError, match="the manifest says 300000 bytes"):
-        download.fetch("set")
+    refused(ChecksumError, "the manifest says 300000 bytes", download.fetch, "set")
     assert list(cached(tmp_path).parent.iterdir()) == []
 
 
@@ -146,25 +141,14 @@ def test_wrong_bytes_are_thrown_away(home: Home, item: download.Entry, tmp_path:
         ("set", {}, {"SQA_MIRROR": "/no/such/folder"}, ConfigError, "SQA_MIRROR: /no/such/folder is not a folder"),
     ],
 )
-def test_files_that_are_not_available(
-    item: download.Entry,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    changes: Any,
-    environment: Any,
-    error: Any,
-    message: str,
-) -> None:
+def test_files_that_are_not_available(item, monkeypatch, name, changes, environment, error, message):
     monkeypatch.setattr(download, "entries", lambda: (replace(item, **changes),))
     for key, value in environment.items():
         monkeypatch.setenv(key, value)
-    with pytest.raises(error, match=message):
-        download.path_of(name)
+    refused(error, message, download.path_of, name)
 
 
-def test_mirror_goes_first_and_is_checked(
-    home: Home, item: download.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mirror_goes_first_and_is_checked(home, item, tmp_path, monkeypatch):
     mirrored = tmp_path / "mirror" / "sub" / "set.bin"
     mirrored.parent.mkdir(parents=True)
     mirrored.write_bytes(BODY)
@@ -172,14 +156,11 @@ def test_mirror_goes_first_and_is_checked(
     assert download.path_of("set") == mirrored == download.fetch("set")
     mirrored.write_bytes(BODY[:-1] + b"!")
     for get in (download.path_of, download.fetch):  # a mirror's file is never replaced
-        with pytest.raises(ChecksumError, match=r"sub/set\.bin: sha256 is"):
-            get("set")
+        refused(ChecksumError, r"sub/set\.bin: sha256 is", get, "set")
     assert home.ranges == []
 
 
-def test_fetch_replaces_a_corrupted_copy_which_path_of_and_verify_refuse(
-    home: Home, item: download.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetch_replaces_a_corrupted_copy_which_path_of_and_verify_refuse(home, item, tmp_path, monkeypatch):
     assert [status.state for status in download.verify(["set"])] == ["missing"]
     target = cached(tmp_path)
     target.parent.mkdir(parents=True)
@@ -223,5 +204,4 @@ def test_faulty_manifest(tmp_path: Path) -> None:
     path = tmp_path / "manifest.yaml"
     for text in ("files:\n- name: a\n", "files: [", "[]"):
         path.write_text(text)
-        with pytest.raises(DataError, match=r"manifest\.yaml"):
-            download.read_manifest(path)
+        refused(DataError, r"manifest\.yaml", download.read_manifest, path)

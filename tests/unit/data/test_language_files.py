@@ -51,6 +51,5 @@ def test_numbers_and_dates_are_read(of):
         assert values([name], of.code) == [({f"month-{index + 1}" if index < 12 else f"day-{index - 11}"}, 0, 0)]
     for entry in of.numbers.split():
         number, _, stems = entry.partition(":")
-        assert [{*readings} for readings, _, _ in values([stems.split(",")[0].rstrip("*")], of.code)] == [
-            {f"{float(number):.12g}"}
-        ]
+        [(readings, _, _)] = values([stems.split(",")[0].rstrip("*")], of.code)
+        assert {*readings} == {f"{float(number):.12g}"}

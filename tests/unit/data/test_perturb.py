@@ -9,6 +9,7 @@ import pytest
 from doubles import question
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from sqa.core.errors import ConfigError
 from sqa.core.types import Question
@@ -113,7 +114,5 @@ def test_reordering_takes_the_reference_along() -> None:
 
 
 def test_names_of_perturbations_are_checked() -> None:
-    with pytest.raises(ConfigError, match="did you mean 'typos'"):
-        chosen(["typo"])
-    with pytest.raises(ConfigError, match="twice"):
-        chosen(["asr", "asr"])
+    refused(ConfigError, "did you mean 'typos'", chosen, ["typo"])
+    refused(ConfigError, "twice", chosen, ["asr", "asr"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,10 @@ from experiments.items.claims import PRIMARY
 from experiments.items.delay_or_text import rescheduled
 from experiments.items.which_metric import auc
 from experiments.ladders import POOLED, Ladder
+from experiments.stored import stored
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
+from sqa.files.store import Stage, Store
 
 
 def _ladder() -> Ladder:
@@ -40,12 +44,7 @@ def test_planting_adds_what_it_says():
 
 def test_a_text_at_wait_k_s_pace_keeps_its_words():
     question = Question("q", "d", "es", (("a", "b", "c"), ("d", "e")), ("x", "y"), "P")
-    written = [
-        Emission(0, "x", 3, True),
-        Emission(0, "y", 3, True),
-        Emission(0, "z", 3, True),
-        Emission(1, "u", 2, True),
-    ]
+    written = [*(Emission(0, word, 3, True) for word in "xyz"), Emission(1, "u", 2, True)]
     again = rescheduled(QuestionTrace(question, tuple(written)), 2)
     assert [e.token for e in again.emissions] == ["x", "y", "z", "u"]
     assert [e.g for e in again.emissions] == [2, 3, 3, 2]
@@ -59,3 +58,18 @@ def test_auc_counts_pairs_and_ties_half():
     assert auc(score[1:], kept[1:]) == pytest.approx((0.5 + 1) / 2)  # more kept than lost
     assert np.isnan(auc(score, np.ones(4, dtype=bool)))
     assert auc(np.append(score, np.nan), np.append(kept, True)) == auc(score, kept)  # no score: left out
+
+
+def test_a_killed_stage_goes_on_with_the_missing_block(tmp_path):
+    asked, stage = [], Stage("made", "m:f", "f", (), "d", 2)
+
+    def make(block):
+        asked.append(block.start)
+        if asked == [0, 2]:
+            raise KeyboardInterrupt
+        yield from ((index,) for index in range(*block.indices(5)))
+
+    for ends in (pytest.raises(KeyboardInterrupt), nullcontext()):
+        with ends:
+            values = stored(Store(tmp_path), stage, list("abcde"), make, "", value="i4")
+    assert values == [(index,) for index in range(5)] and asked == [0, 2, 2, 4]

@@ -135,9 +135,7 @@ def test_numbers_that_stay_keep_their_date(book):
 
 
 def test_a_cell_measured_twice_is_refused(book):
-    book.item = book.item.__class__(
-        "toy", "", "ablation.yaml", ("k",), lambda *_: [Row(("0",), "ew", 1.0)] * 2, book._inputs
-    )
+    book.item = replace(book.item, measure=lambda *_: [Row(("0",), "ew", 1.0)] * 2)
     refused(DataError, "measured twice", main.measure, book.item, book.root)
 
 
@@ -148,10 +146,7 @@ def test_unknown_items_blocks_and_columns_are_named(book):
 
 
 def test_a_ledger_comes_back_as_it_was(tmp_path):
-    rows = (
-        Row(("xqb-es", "a b", "3"), "ew", 0.25, 0.125, None, 7, "0-1", "s: 1", "r"),
-        Row(("x", "y", "full"), "p", 0.05),
-    )
+    rows = (Row(("es", "a b", "3"), "ew", 0.25, 0.125, None, 7, "0-1", "s: 1", "r"), Row(("x", "y", "full"), "p", 0.05))
     ledger = Ledger("i", "c", "1", "2026-01-01", {"data x": "12"}, ("dataset", "translator", "k"), rows)
     ledgers.write(ledger, tmp_path / "i.tsv")
     assert ledgers.read(tmp_path / "i.tsv") == ledger

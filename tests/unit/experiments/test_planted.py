@@ -81,9 +81,7 @@ def test_handmade_errors_are_counted_by_error_and_flags_by_word(monkeypatch: pyt
     assert next(line for line in kinds if line[2] == "swapped")[3:] == ["8", "1", "n/a", "n/a", "0.125"]
 
 
-def test_planted_words_are_errors_of_their_own_and_dropped_clauses_are_sentences(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_planted_words_are_errors_of_their_own_and_dropped_clauses_are_sentences(monkeypatch):
     question = Question("q", "d", "es", (("uno", "dos"), ("tres",)), ("one two", "three four"), "Page")
     lines = [[("one", ""), ("new", "inserted"), ("other", "inserted"), ("two", "")], [("three", "")]]
     omitted = SimpleNamespace(kind="omission", sentence=1)
@@ -96,9 +94,7 @@ def test_planted_words_are_errors_of_their_own_and_dropped_clauses_are_sentences
     assert found.of_sentences([(question, lines)], errors) == [("", False, (0, 0)), ("dropped", True, (0, 1))]
 
 
-def test_the_command_judges_at_the_threshold_that_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_judges_at_the_threshold_that_is_asked_for(monkeypatch, capsys):
     def judged(traces: list[QuestionTrace], _: object, config: DiagnoseConfig, *__: object) -> list[SimpleNamespace]:
         return [SimpleNamespace(hallucinated=[config.probability < 0.5] * len(one.emissions)) for one in traces]
 
@@ -110,7 +106,11 @@ def test_the_command_judges_at_the_threshold_that_is_asked_for(
 
 def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "FILE", tmp_path / "handmade.tsv")
-    for line, message in (("2\tLondon", "handmade.tsv:1: 'London' must be"), ("9\tLima", "no bundled question has")):
+    for line, message in (
+        ("2\tLondon", "handmade.tsv:1: 'London' must be"),
+        ("2\te", "handmade.tsv:1: 'e' must be in the sentence once"),
+        ("9\tLima", "no bundled question has"),
+    ):
         found.FILE.write_text(f"noun\tes\tmini-001\t{line}\tParis\n", encoding="utf-8")
         refused(DataError, message, found.handmade, "es")
 

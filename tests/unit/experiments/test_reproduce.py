@@ -82,8 +82,7 @@ def test_the_paper_stands_beside_each_of_its_items() -> None:
     for name in evidence.PAPER:
         lines = beside(name)
         assert lines and len(lines) % 3 == 0, name
-        assert [line.split(":")[0].rpartition(", ")[2] for line in lines] == ["paper", "ours", "why different"] * (
-            len(lines) // 3
-        )
+        keys = [line.split(":")[0].rpartition(", ")[2] for line in lines]
+        assert keys == ["paper", "ours", "why different"] * (len(lines) // 3)
     assert len(beside("fig5")) == 3 * len(examples.KINDS)
     assert not set(beside("fig1")) & set(beside("fig10")) and beside("hallucination") == []

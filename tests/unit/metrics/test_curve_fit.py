@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from sqa import metrics
 from sqa.core.errors import ConfigError, DataError
@@ -21,9 +22,8 @@ from sqa.metrics.qa import CURVES, Curve, MonotoneCurve, curve_in, curve_named
 from sqa.report import curves as curve_commands
 
 VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "vectors" / "expected_wins.json").read_text())
-PUBLISHED = {"kind": "expected-wins curve", "version": 1, "method": "cubic"} | {
-    "coefficients": list(CURVES["qanta2018"].coefficients)
-}
+COEFFICIENTS = list(CURVES["qanta2018"].coefficients)
+PUBLISHED = {"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": COEFFICIENTS}
 STEPS = {**PUBLISHED, "method": "monotone", "knots": {"t": [0, 0.5, 1], "ew": [1, 0.75, 0.25]}}
 
 
@@ -128,8 +128,7 @@ def test_fit_writes_a_curve_that_is_read_back(tmp_path: Path, method: str, capsy
     inside = [a - 1e-9 <= v <= b + 1e-9 for a, v, b in zip(low, curve(GRID).tolist(), high, strict=True)]
     assert sum(inside) > 90 and high[80] - low[80] > 0.01
     assert {path.name for path in output.parent.iterdir()} == {f"{method}{end}" for end in (".json", ".png", ".pdf")}
-    with pytest.raises(ConfigError, match=r"--output: a curve file's name ends in \.json"):
-        curve_commands.main(source, tmp_path / "curve.yaml", FitConfig())
+    refused(ConfigError, r"ends in \.json", curve_commands.main, source, tmp_path / "curve.yaml", FitConfig())
 
 
 def test_fit_is_the_formula_and_the_same_every_time(tmp_path: Path) -> None:
@@ -154,8 +153,7 @@ def test_players_are_filtered_as_published(tmp_path: Path) -> None:
     kept = human_buzzes.regular_players(human_buzzes.load_buzzes(write(tmp_path / "b.jsonl", often + seldom)))
     assert kept.position.tolist() == [row["rel_pos"] for row in often[::2]] and set(kept.player) == {"often"}
     few = human_buzzes.load_buzzes(write(tmp_path / "few.jsonl", seldom))
-    with pytest.raises(DataError, match="the busiest answered 19"):
-        human_buzzes.regular_players(few)
+    refused(DataError, "the busiest answered 19", human_buzzes.regular_players, few)
 
 
 def test_first_of_game(tmp_path: Path) -> None:
@@ -168,14 +166,12 @@ def test_first_of_game(tmp_path: Path) -> None:
     first = human_buzzes.first_of_game(human_buzzes.load_buzzes(write(tmp_path / "b.jsonl", rows)))
     assert (first.position.tolist(), first.player.tolist()) == ([0.2, 0.5, 0.7], ["1", "2", "3"])
     bare = write(tmp_path / "bare.jsonl", [{key: rows[0][key] for key in ("qid", "rel_pos", "correct")}])
-    with pytest.raises(DataError, match="no column 'game'"):
-        human_buzzes.first_of_game(human_buzzes.load_buzzes(bare))
+    refused(DataError, "no column 'game'", human_buzzes.first_of_game, human_buzzes.load_buzzes(bare))
 
 
 def test_positions_beyond_the_end(tmp_path: Path) -> None:
     source = write(tmp_path / "b.jsonl", [*records(150), {**records(1)[0], "rel_pos": 1.5}])
-    with pytest.raises(DataError, match=r"b\.jsonl:151: position 1\.5 is outside 0 to 1"):
-        human_buzzes.load_buzzes(source)
+    refused(DataError, r"b\.jsonl:151: position 1\.5 is outside 0 to 1", human_buzzes.load_buzzes, source)
     assert human_buzzes.load_buzzes(source, "clip").position[-1] == 1.0
     filters = curve_fit.fit(source, FitConfig(beyond_end="clip", resamples=1)).document["filters"]
     assert (filters["beyond_end"], filters["buzzes_beyond_end"]) == ("clip", 1)
@@ -188,7 +184,6 @@ GOOD = {"qid": "q", "rel_pos": 0.5, "correct": True}
     ("rows", "message"),
     [
         ([], "no buzzes in it"),
-        ([{"qid": "q", "correct": True}], r":1: .*`rel_pos`"),
         ([GOOD, {**GOOD, "rel_pos": -0.1}], r":2: Expected `float` >= 0\.0 - at `\$\.rel_pos`"),
         ([GOOD, {**GOOD, "correct": None}], ":2: no value for correct"),
         ([{**GOOD, "correct": "maybe"}], ":1: Invalid enum value 'maybe' - at `\\$.correct`"),
@@ -234,7 +229,6 @@ def test_a_curve_in_a_file_scores_as_the_published_one(tmp_path: Path) -> None:
     ("document", "message"),
     [
         ([], "not a curve"),
-        ({**PUBLISHED, "version": 2}, "not a curve"),
         ({**PUBLISHED, "method": "line"}, r"Invalid value 'line' - at `\$\.method`"),
         ({**PUBLISHED, "coefficients": [1, 2, 3]}, r"Expected `array` of length 4, got 3 - at `\$\.coefficients`"),
         ({**PUBLISHED, "coefficients": [1e9, 0, 0, 0]}, r"Expected `float` <= 1000000\.0 - at"),
@@ -248,15 +242,15 @@ def test_a_curve_in_a_file_scores_as_the_published_one(tmp_path: Path) -> None:
 def test_damaged_curve_files(tmp_path: Path, document: Any, message: str) -> None:
     path = tmp_path / "curve.json"
     path.write_text(json.dumps(document))
-    with pytest.raises(DataError, match=message):
-        curve_in(path)
+    refused(DataError, message, curve_in, path)
     assert any(re.search(message, line) for line in metrics.problems(["accuracy", f"ew@{path}"]))
 
 
-def test_unknown_curves() -> None:
-    with pytest.raises(ConfigError, match="curve: must be one of qanta2018, xqb-interface or a curve file"):
-        curve_named("qanta2019")
+def test_unknown_curves_and_files_too_large(tmp_path: Path) -> None:
+    refused(ConfigError, "curve: must be one of qanta2018, xqb-interface or a curve file", curve_named, "qanta2019")
     assert "there is no such curve" in metrics.problems(["ew@none.json@aliases"])[0]
+    (tmp_path / "large.json").write_bytes(b" " * ((1 << 20) + 1))
+    refused(DataError, "is larger than 1048576 bytes", curve_in, tmp_path / "large.json")
 
 
 def test_show_prints_all_curves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,6 +271,5 @@ def test_real_buzzes() -> None:
     ordered = loaded.take(np.argsort(loaded.position, kind="stable"))
     coefficients = curve_fit.cubic(*curve_fit.points(ordered.position, ordered.correct))
     assert coefficients == pytest.approx([0.971302, 0.389121, -1.503904, 0.489875], abs=1e-6)
-    assert curve_fit.survival(np.array([0.5, 1.0]), ordered.position, ordered.correct) == pytest.approx(
-        [0.8594, 0.2893], abs=1e-4
-    )
+    ew = curve_fit.survival(np.array([0.5, 1.0]), ordered.position, ordered.correct)
+    assert ew == pytest.approx([0.8594, 0.2893], abs=1e-4)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from experiments.items.facts import GOLD, reading
 from sqa.core.errors import ConfigError, DataError, NotComputable
@@ -35,10 +36,7 @@ def texts_of(text: str) -> list[str]:
         ("The king may march in May, on Monday.", ["May", "Monday"]),
         ("May he march.", []),
         ("It cost 4.5 billion, or four thousand and twenty-one each.", ["4.5 billion", "four thousand and twenty one"]),
-        (
-            "In the mid-13th century John VI had a German-speaking, second wife.",
-            ["13th", "John VI", "German", "second"],
-        ),
+        ("In the mid-13th century John VI had a German-speaking, second", ["13th", "John VI", "German", "second"]),
         ("Norway is far. Wentzler said so: “Peter Genie is in”.", ["Wentzler", "Peter Genie"]),
         ("Tony Accurso, Lino Zambito (Reuters).", ["Tony Accurso", "Lino Zambito", "Reuters"]),
         ("Choirs Will Sing At Bjelovar", ["Bjelovar"]),
@@ -61,10 +59,8 @@ def test_numbers_by_value():
 def test_inflection_and_what_is_none():
     pairs = [("napoleona", "napoleon"), ("inca", "incas"), ("ecuador", "ecuadorian"), ("moskwa", "moskwy")]
     assert all(same_name(*pair) and same_name(*pair[::-1]) for pair in pairs)
-    assert not any(
-        same_name(*pair)
-        for pair in [("iran", "iraq"), ("son", "sony"), ("austria", "australia"), ("georgia", "george")]
-    )
+    others = [("iran", "iraq"), ("son", "sony"), ("austria", "australia"), ("georgia", "george")]
+    assert not any(same_name(*pair) for pair in others)
 
 
 def judged(hypothesis: str, reference: str = REFERENCE):
@@ -99,12 +95,8 @@ def test_source_words_of_facts_by_spelling_value_and_the_priors():
     words = {located.fact.text: located.source for located in judged(REFERENCE).expected}
     assert words == {"November": 1, "1830": 3, "Bolívar": 6, "London": 8, "two": 10, "United States": 15}
     unknown = judge(tuple(SOURCE.split()), tuple(REFERENCE.split()), tuple(REFERENCE.split()), "xx")
-    assert {located.fact.text for located in unknown.expected if located.source is None} == {
-        "November",
-        "London",
-        "two",
-        "United States",
-    }
+    without = {located.fact.text for located in unknown.expected if located.source is None}
+    assert without == {"November", "London", "two", "United States"}
 
 
 def trace_of(emissions: list[Emission], reference: str = REFERENCE) -> QuestionTrace:
@@ -201,14 +193,12 @@ def test_speech_has_seconds_by_the_transcript(tmp_path, capsys):
     ],
 )
 def test_what_is_wrong_with_a_log(tmp_path, changed, message):
-    with pytest.raises(DataError, match=message):
-        judged_lines(log(tmp_path, **changed), FactOptions())
+    refused(DataError, message, judged_lines, log(tmp_path, **changed), FactOptions())
 
 
 def test_a_pair_that_is_none(tmp_path):
     for pair in ("es", "es-", "klingonisch-en"):
-        with pytest.raises(ConfigError, match="--pair: expected two languages"):
-            judged_lines(log(tmp_path), FactOptions(pair))
+        refused(ConfigError, "--pair: expected two languages", judged_lines, log(tmp_path), FactOptions(pair))
 
 
 def test_of_german_numbers_alone_are_facts():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
@@ -62,8 +63,7 @@ def test_scores(name, expected):
 
 def test_without_a_name_there_is_no_score():
     [metric] = build(["names@invented"])
-    with pytest.raises(NotComputable, match="names@invented: undefined"):
-        metric.score(metric.stats(trace_of("nothing of the kind")))
+    refused(NotComputable, "names@invented: undefined", metric.score, metric.stats(trace_of("nothing of the kind")))
     with pytest.raises(NotComputable):
         metric.stats(trace_of(WRONG, ""))
     assert np.isnan(metric.score_many(np.zeros((1, 2)))[0])

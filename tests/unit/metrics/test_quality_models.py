@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 import torch
 import yaml
+from refusals import refused
 from small_runs import small_run
 from stand_ins import quality_models
 
@@ -86,9 +87,8 @@ def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: st
 
 @needs_comet
 def test_comet_says_which_model_it_was(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
-    bert_metric, xlmr_metric = (
-        comet.build(CometConfig(str(comets[name]))) for name in ("regression-bert", "regression-xlmr")
-    )
+    names = ("regression-bert", "regression-xlmr")
+    bert_metric, xlmr_metric = (comet.build(CometConfig(str(comets[name]))) for name in names)
     assert bert_metric.signature().startswith("comet|segment:question|aggregate:mean|model:regression-bert|weights:")
     assert "class:regression_metric|version:" in bert_metric.signature()
     assert bert_metric.fingerprint() != xlmr_metric.fingerprint() and bert_metric.signature() != xlmr_metric.signature()
@@ -99,8 +99,7 @@ def test_comet_says_which_model_it_was(comets: dict[str, Path], bert: Path, tmp_
     # the encoder given in the config takes the place of what hparams.yaml names
     moved = tmp_path / "moved"
     quality_models.save_comet(moved, bert, named="nobody/encoder")
-    with pytest.raises(ConfigError, match="model nobody/encoder not found: neither a folder nor"):
-        comet.build(CometConfig(str(moved)))
+    refused(ConfigError, "model nobody/encoder not found: neither a folder nor", comet.build, CometConfig(str(moved)))
     encoder = tmp_path / "encoder"
     shutil.copytree(bert, encoder)
     metric = comet.build(CometConfig(str(moved), encoder=str(encoder)))
@@ -226,11 +225,7 @@ def test_bleurt_with_sentencepiece_as_in_bleurt_20(tmp_path: Path) -> None:
 
 @needs_bleurt
 def test_folders_that_are_no_bleurt_model(bert: Path, tmp_path: Path) -> None:
-    for folder, message in (
-        (bert, "config.json says 'bert'"),
-        (tmp_path, "no config.json"),
-        ("./no", "no such folder"),
-    ):
+    for folder, message in ((bert, "says 'bert'"), (tmp_path, "no config.json"), ("./no", "no such folder")):
         assert message in problem(bleurt, BleurtConfig(str(folder)))
 
 
@@ -239,9 +234,7 @@ def test_folders_that_are_no_bleurt_model(bert: Path, tmp_path: Path) -> None:
 
 @needs_comet
 @needs_bertscore
-def test_a_run_reports_them_and_loads_no_model_the_second_time(
-    comets: dict[str, Path], bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_reports_them_and_loads_no_model_the_second_time(comets, bert, tmp_path, monkeypatch):
     def connect(*_: object) -> None:
         raise AssertionError("nothing is to be fetched")
 
@@ -264,7 +257,5 @@ def test_a_run_reports_them_and_loads_no_model_the_second_time(
 
 @pytest.mark.parametrize("config", [CometConfig, BertScoreConfig, BleurtConfig])
 def test_wrong_options(config: type) -> None:
-    with pytest.raises(ConfigError, match="model: a folder or a name.*\n.*name: must not be empty"):
-        config(model="", name="")
-    with pytest.raises(ConfigError, match="batch_size: must be >= 1, got 0"):
-        config(model="m", batch_size=0)
+    refused(ConfigError, "model: a folder or a name.*\n.*name: must not be empty", config, model="", name="")
+    refused(ConfigError, "batch_size: must be >= 1, got 0", config, model="m", batch_size=0)

@@ -64,9 +64,7 @@ def test_every_cell_is_the_pair_worked_out_by_hand(opened: list[runs.RunFolder],
     assert accuracy[0].row.p_randomization == accuracy[0].p_holm == 1.0  # the same answers
 
 
-def test_the_latex_matrix_is_row_minus_column_and_bold_where_significant(
-    opened: list[runs.RunFolder], tmp_path: Path
-) -> None:
+def test_the_latex_matrix_is_row_minus_column_and_bold_where_significant(opened, tmp_path):
     pairs, _ = comparison.compare_all(opened, ["al", "accuracy"], resamples=2000)
     comparison.write(pairs, tmp_path)
     al, accuracy = (tmp_path / "significance.tex").read_text(encoding="utf-8").split("\n\n")[:2]
@@ -85,10 +83,9 @@ def test_the_picture_colours_what_is_significant(opened: list[runs.RunFolder]) -
     pairs, _ = comparison.compare_all(opened, ["al"], resamples=2000)
     figure, axes = pyplot.subplots()
     comparison._cells(axes, pairs)
-    colours = {
-        (round(patch.get_y() + 0.5), round(patch.get_x() + 0.5)): to_hex(patch.get_facecolor())
-        for patch in axes.patches
-    }
+    colours = {}
+    for patch in axes.patches:
+        colours[round(patch.get_y() + 0.5), round(patch.get_x() + 0.5)] = to_hex(patch.get_facecolor())
     pyplot.close(figure)
     assert colours[0, 0] == "#ffffff"
     assert colours[0, 1] == colours[0, 2] == colours[1, 2] != colours[1, 0] == colours[2, 0] == colours[2, 1]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 from viewer_runs import EVIL, CopyAligner, TrustJudge, make
 
 from sqa.core.errors import ConfigError
@@ -94,8 +95,7 @@ def test_retractions_and_questions_without_words_are_kept(tmp_path: Path) -> Non
 
 def test_no_text_of_the_data_can_end_the_script(tmp_path: Path) -> None:
     assert as_script({"a": "</script><!--&\u2028\u2029"}) == (r'{"a":"\u003c/script\u003e\u003c!--\u0026\u2028\u2029"}')
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        as_script({"a": float("nan")})
+    refused(ValueError, "not JSON compliant", as_script, {"a": float("nan")})
     data = page_data([open_run(make(tmp_path, "one"))], [0, 1, 2], ViewConfig())
     page = render(data)
     assert EVIL not in page
@@ -120,9 +120,7 @@ def test_our_scripts_never_set_html() -> None:
             assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(", script), path
 
 
-def test_without_an_aligner_the_page_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_an_aligner_the_page_says_so(tmp_path, monkeypatch, capsys):
     def missing(*_: object) -> None:
         raise ConfigError("no stemmer for the language")
 
@@ -141,20 +139,13 @@ def test_without_an_aligner_the_page_says_so(
 
 
 def test_what_cannot_be_shown_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, shorter = (
-        make(tmp_path, "one"),
-        make(tmp_path, "two", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}),
-    )
-    with pytest.raises(ConfigError, match=r"not on the same questions .*, 3 and .*, 2\)"):
-        open_runs([run, shorter])
-    with pytest.raises(ConfigError, match="named twice"):
-        open_runs([run, run / ".." / "one"])
-    with pytest.raises(ConfigError, match="name at least one"):
-        open_runs([])
-    with pytest.raises(ConfigError, match="is not the folder of a finished run"):
-        main([tmp_path])
-    with pytest.raises(ConfigError, match="'q9' is not a question of .*, did you mean 'q"):
-        main([run], questions=["q9"])
+    less = {"name": str(tmp_path / "questions.jsonl"), "limit": 2}
+    run, shorter = make(tmp_path, "one"), make(tmp_path, "two", dataset=less)
+    refused(ConfigError, r"not on the same questions .*, 3 and .*, 2\)", open_runs, [run, shorter])
+    refused(ConfigError, "named twice", open_runs, [run, run / ".." / "one"])
+    refused(ConfigError, "name at least one", open_runs, [])
+    refused(ConfigError, "is not the folder of a finished run", main, [tmp_path])
+    refused(ConfigError, "'q9' is not a question of .*, did you mean 'q", main, [run], questions=["q9"])
     assert not (run / viewer.DEFAULT_OUTPUT).exists()
     with pytest.raises(ConfigError, match="must be one of .* or a curve file"):
         page_data([open_run(run)], [0], ViewConfig(curve="nobody"))

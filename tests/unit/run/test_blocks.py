@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
+from refusals import refused
 from small_runs import small_config
 
 from sqa.core.errors import ConfigError, DataError
@@ -95,8 +96,7 @@ def test_blocks_in_object_storage(tmp_path):
     assert not any(result.made.values()) and len(result.traces) == 70
     stage = result.stages["guess"]
     assert store.stage("guess", stage.key) == stage
-    with pytest.raises(DataError, match="is missing"):
-        store.read(stage, 7, GUESSES)
+    refused(DataError, "is missing", store.read, stage, 7, GUESSES)
 
 
 def test_a_worker_with_another_model_is_refused(tmp_path):
@@ -104,9 +104,17 @@ def test_a_worker_with_another_model_is_refused(tmp_path):
     generous = workshop.plan(small_config(tmp_path, answers={"matching": "aliases"})).stages
     assert workshop.plan(config).stages[:-1] == generous[:-1] and workshop.plan(config).stages[-1] != generous[-1]
     stage = replace(workshop.plan(config).stages[0], fingerprint="of another version")
-    with pytest.raises(DataError, match="t: stage translate: models, code or questions here are not those"):
-        workshop.make(config, stage, 0)
+    refused(DataError, "stage translate: models, code or questions here", workshop.make, config, stage, 0)
     assert not (tmp_path / "a").exists()
+
+
+def test_a_plan_is_made_anew_after_code_of_ones_own_was_edited(tmp_path):
+    part, workshop = tmp_path / "mine.py", Workshop(Store(tmp_path / "a"))
+    plans = []
+    for note in ("one", "one", "two"):
+        part.write_text(f"class Mine:\n    def translate(self, source): yield from source\n# {note}\n")
+        plans.append(workshop.plan(small_config(tmp_path, translator=f"{part}:Mine")).stages)
+    assert plans[0] == plans[1] != plans[2]
 
 
 def test_components_beyond_the_last_ones_go(tmp_path):
@@ -167,10 +175,8 @@ def test_schedulers():
     assert parse("tcp://10.0.0.1:8786") == ("address", "tcp://10.0.0.1:8786")
     assert parse("slurm:cluster.yaml") == ("slurm", "cluster.yaml")
     for spec in ("", "locale", "local:", "local:0", "local:x", "tcp://host", "tcp:host:1", "slurm:"):
-        with pytest.raises(ConfigError, match="--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE"):
-            parse(spec)
-    with pytest.raises(ConfigError, match=r"jobs: must be >= 1, got 0"):
-        SlurmConfig(jobs=0)
+        refused(ConfigError, "--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE", parse, spec)
+    refused(ConfigError, r"jobs: must be >= 1, got 0", SlurmConfig, jobs=0)
 
 
 def test_nothing_is_started_before_it_is_used(tmp_path):

@@ -76,7 +76,7 @@ def test_the_key_is_written_only_where_it_is_given_and_in_no_stages_key(tmp_path
     meant = {**WAITK, "other_languages": True}
     config = run_of(meant)
     assert run_from_mapping(to_mapping(config)) == config and config.translator.other_languages
-    with pytest.raises(ConfigError, match="translator.other_languages: expected true or false, got"):
+    with pytest.raises(ConfigError, match="other_languages: expected true or false"):
         run_of({**WAITK, "other_languages": "yes"})
     (tmp_path / "x.yaml").write_text("dataset: {name: mini-pl}\ntranslator: {name: waitk, model: es-en}\n")
     assert load_with(tmp_path / "x.yaml", parsed(["other_languages=true"])).translator.other_languages

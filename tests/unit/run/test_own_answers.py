@@ -149,33 +149,26 @@ def play(folder: Path, method: str) -> None:
         ("guess", '("Laser", 1.0)', "mine.py:build: guess() must return a list of guesses (page, score) for each of"),
         ("guess", '[("Laser", 1.0) for _ in texts]', "guess 1 of text 1 is str 'Laser'"),
         ("guess", "[[('Laser', math.nan)] for _ in texts]", "the score of guess 1 of text 1 is float nan"),
-        ("guess", "[[('Laser', True)] for _ in texts]", "the score of guess 1 of text 1 is bool True"),
         ("guess", "[[(7, 1.0)] for _ in texts]", "the page of guess 1 of text 1 is int 7"),
         ("guess", "[[('A', 1.0), ('A', 1.0)] for _ in texts]", "text 1: expected at most 50 guesses on distinct pages"),
-        ("guess", "[[(str(i), 1.0) for i in range(99)] for _ in texts]", "at most 50 guesses"),
         ("guess", "[[('A', 1.0)] for _ in texts[1:]]", "each of the 10 texts, got 9 of them"),
-        ("guess itself", "'x'", "mine.py:build: guess() cannot be called: 'str' object is not callable"),
         ("guess itself", "lambda self, texts: []", "mine.py:build: guess() cannot be called: "),
         ("guess_prefixes", "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "best first"),
         ("pages", "3", "mine.py:build: pages must be the titles of pages, or None, got int 3"),
         ("fingerprint", "7", "fingerprint() must return text of one line, got int 7"),
-        ("decide", "True", "decide() must return a Buzz(score, buzz) for each of the 10 steps, got bool True"),
         ("decide", "[Buzz(1.0, 'yes') for _ in h]", "that of step 1 is str 'yes'"),
         ("oracle", "'no'", "oracle must be True or False, got str 'no'"),
         ("translate", "'un texto'", "translate() must return words one after the other"),
         ("word", "Write('a', 2)", "erase is int 2"),
         ("word", "'dos palabras'", "word 1 is str 'dos palabras'"),
-        ("translate_batch", "1.5", "a list of Emission for each of the 2 questions, got float 1.5"),
         ("show", "'texto'", "show() must return a tuple of words, got str 'texto'"),
         ("start", "0", "start must be a whole number of words, 1 or more, got int 0"),
         ("name", "'  lag'", "name must be text of one line without blanks around it, got str ' lag'"),
         ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
         ("score", "None", "score() must return a finite number"),
         ("digits", "10 ** 5000", "digits must be a whole number of digits, 0 to 17, got int"),
-        ("compute", "1.0", "the formula's compute() must return a number for each of the 2 rows, got float 1.0"),
         ("convention", "True", "cut must be of type str, got bool True"),
         ("change", "replace(q, page=np.array([]))", "got `numpy.ndarray` - at `$.page`"),
-        ("change", "None", "change() must return a Question, got None"),
     ],
 )
 def test_nonsense_is_one_line(tmp_path: Path, method: str, expression: str, line: str) -> None:
@@ -205,15 +198,10 @@ def test_whatever_it_returns(tmp_path: Path, method: str) -> None:
 
 
 def test_a_metric_of_texts_that_cannot_be_had_says_where(tmp_path: Path) -> None:
-    for expression, line in {
-        "[1.0]": "mine.py:build: measure(): mine: 1 scores for 2 questions",
-        "['a', 'a']": "mine.py:build: measure(): mine: its model fails on these texts: could not convert",
-    }.items():
-        folder = tmp_path / str(len(line))
-        folder.mkdir()
-        written(folder, "scores", expression)
-        play(folder, "scores")
-        assert line in (folder / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")
+    written(tmp_path, "scores", "[1.0]")
+    play(tmp_path, "scores")
+    expected = "mine.py:build: measure(): mine: 1 scores for 2 questions"
+    assert expected in (tmp_path / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text("def build():\n    return range(3)\n", encoding="utf-8")
     play(tmp_path, "scores")
     report = (tmp_path / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")

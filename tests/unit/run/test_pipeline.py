@@ -16,14 +16,16 @@ from doubles import (
     echo,
     question,
 )
+from own_layouts import played
+from refusals import refused
 from small_runs import small_config, small_run
 
-from sqa.core.errors import ConfigError, NotComputable, TraceError
+from sqa.core.errors import ConfigError, DataError, NotComputable, TraceError
 from sqa.core.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
 from sqa.core.types import Buzz, Emission, Guess, Write
 from sqa.files.store import Store
 from sqa.run import pipeline
-from sqa.run.pipeline import Parts, run, stream
+from sqa.run.pipeline import run, stream
 
 Q = question()
 
@@ -70,8 +72,7 @@ class Batched:
 def test_the_batched_path_is_taken_and_checked():
     assert emissions_rows(pipeline.translate(Batched([list(echo(Q))]), [Q], ignore)) == {Q.id: echo(Q)}
     for answers, says in (([], "answered 0 of 1 questions"), ([[Emission(0, "a", 9, False)]], "q step 0: g must be")):
-        with pytest.raises(TraceError, match=says):
-            pipeline.translate(Batched(answers), [Q], ignore)
+        refused(TraceError, says, pipeline.translate, Batched(answers), [Q], ignore)
 
 
 class Counting(KeywordGuesser):
@@ -122,20 +123,6 @@ def test_a_refusal_is_kept_as_such_and_empty_output_is_counted(emissions, questi
     assert scores["empty-questions"].stats == (questions, 1) and scores["empty-sentences"].stats == (sentences, 2)
 
 
-def test_a_run_from_end_to_end_shares_the_stages_it_has_in_common_with_others(tmp_path):
-    parts = Parts()
-    result = small_run(tmp_path, parts=parts)
-    assert [trace.question.id for trace in result.traces] == [f"q{i}" for i in range(5)]
-    assert result.stats["accuracy"].tolist() == [[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
-    assert result.unknown_pages == 1 and result.made == dict.fromkeys(pipeline.STAGES, 1)
-    for change, made in (
-        ({}, [0, 0, 0, 0]),
-        ({"buzzer": {"name": "doubles:build_buzzer", "threshold": 9.0}}, [0, 0, 1, 1]),
-        ({"guesser": {"name": "doubles:build_guesser", "pages": ["Spain"]}}, [0, 1, 1, 1]),
-    ):
-        assert list(small_run(tmp_path, parts=parts, **change).made.values()) == made
-
-
 def test_more_questions_than_a_block_holds(tmp_path, monkeypatch):
     whole = run(small_config(tmp_path), Store(tmp_path / "a"), progress=False)
     traces, stats = list(whole.traces), whole.stats
@@ -145,6 +132,27 @@ def test_more_questions_than_a_block_holds(tmp_path, monkeypatch):
     assert [parts.traces[-1], *parts.traces[1:3]] == [traces[-1], *traces[1:3]]
     for name, values in stats.items():
         np.testing.assert_array_equal(parts.stats[name], values)
+    Store(tmp_path / "b").block(parts.stages["guess"], 1).unlink()
+    again = run(small_config(tmp_path), Store(tmp_path / "b"), progress=False)
+    assert again.made == dict.fromkeys(pipeline.STAGES, 0) | {"guess": 1} and not again.seconds  # of a part of it
+
+
+CHECKS = """
+from sqa.core.errors import DataError
+
+class Mine:
+    def guess(self, texts, n):
+        return [[] for _ in texts]
+
+    def check_texts(self, texts):
+        raise DataError(f"it was shown {[len(question) for question in texts]} texts")
+"""
+
+
+def test_a_guesser_sees_all_missing_texts_first(tmp_path):
+    (tmp_path / "mine.py").write_text(CHECKS, encoding="utf-8")
+    says = r"it was shown \[10, 10\] texts"
+    refused(DataError, says, played, tmp_path, tmp_path / "runs", guesser="mine.py:Mine")
 
 
 @pytest.mark.parametrize(("part", "stage"), [("guesser", "guess"), ("buzzer", "buzz")])

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from older_tables import as_older_versions_wrote
+from refusals import refused
 from small_runs import small_run
 
 from smt.engines.pretrained import PretrainedConfig
@@ -31,16 +32,6 @@ def saved(tmp_path, *names, **changes):
 
 def values(stats):
     return {name: rows.tolist() for name, rows in stats.items()}
-
-
-def test_the_report(tmp_path):
-    rows = {row.metric: row for row in saving.report_rows(result(tmp_path))}
-    assert list(rows) == [*METRICS, "empty-questions", "empty-sentences", "unknown-pages"]
-    accuracy = rows["accuracy"]
-    assert accuracy.value == pytest.approx(4 / 6) and accuracy.low <= accuracy.value <= accuracy.high
-    assert (rows["bleu"].unit, rows["al"].unit, rows["ew"].unit) == ("0-100", "words", "0-1")
-    assert (rows["empty-sentences"].value, rows["empty-sentences"].n) == (0, 12)
-    assert rows["unknown-pages"].cells()[:6] == ["unknown-pages", "2", "n/a", "n/a", "6", "questions"]
 
 
 def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path):
@@ -75,13 +66,6 @@ def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path, monkeypatch):
     assert models == {"some/model": "some/model at v1"}
 
 
-def test_a_refused_metric_has_no_number(tmp_path):
-    done = result(tmp_path, guesser=None, buzzer=None)
-    rows = {row.metric: row for row in saving.report_rows(done)}
-    assert rows["ew"].cells()[1:4] == ["n/a"] * 3
-    assert set(runs.read(saving.save(done, tmp_path / "runs")).stats) == {"bleu", "al"}
-
-
 def test_comparing_gives_paired_differences(tmp_path):
     a, b = (saved(tmp_path, name, k=k) for name, k in (("a", 1), ("b", 3)))
     rows, notes = paired.compare(a, b)
@@ -99,15 +83,13 @@ def test_what_cannot_be_compared_is_left_out_and_said_so(tmp_path):
     assert sorted(note.partition(":")[0] for note in notes) == ["accuracy", "al", "bleu", "dal"]
     signature = a.signatures["ew"]
     other = replace(a, signatures={"ew": f"{signature}|of:another"})
-    with pytest.raises(NotComputable, match=r"ew: left out, signatures differ \(nothing there and of:another\)"):
+    with pytest.raises(NotComputable, match=r"signatures differ \(nothing there and of:another\)"):
         paired.compare(a, other)
-    with pytest.raises(ConfigError, match="not on the same questions"):
-        paired.compare(a, saved(tmp_path, "c", n=5))
+    refused(ConfigError, "not on the same questions", paired.compare, a, saved(tmp_path, "c", n=5))
 
 
 def test_what_is_no_run_folder(tmp_path):
-    with pytest.raises(ConfigError, match=r"is not the folder of a finished run \(no config.yaml\)"):
-        runs.read(tmp_path)
+    refused(ConfigError, r"is not the folder of a finished run \(no config.yaml\)", runs.read, tmp_path)
     folder = saving.save(result(tmp_path), tmp_path / "runs")
     summary = json.loads((folder / "run.json").read_text())
     for change, says in (
@@ -117,10 +99,8 @@ def test_what_is_no_run_folder(tmp_path):
         ({"stages": {"guess": "../x"}}, "stages"),
     ):
         (folder / "run.json").write_text(json.dumps(summary | change))
-        with pytest.raises(DataError, match=rf"run.json: damaged \(.*{says}"):
-            runs.read(folder)
+        refused(DataError, rf"run.json: damaged \(.*{says}", runs.read, folder)
     (folder / "run.json").write_text(json.dumps(summary))
     stats = folder / "stats.npz"
     stats.write_bytes(stats.read_bytes()[:99])
-    with pytest.raises(DataError, match="truncated or damaged"):
-        runs.read(folder)
+    refused(DataError, "truncated or damaged", runs.read, folder)
