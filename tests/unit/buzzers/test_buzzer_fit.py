@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from refusals import refused
 
 from buzzers import calibration, learnt, train, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
@@ -108,27 +107,14 @@ def test_the_state_in_numpy_is_torchs(cell, skip):
         np.testing.assert_allclose(RECURRENT.logits(tensors, question), logits, atol=1e-5)
 
 
-def test_gates_of_no_known_cell_are_refused():
-    tensors = {
-        "output.weight": np.zeros((1, 5)),
-        "cell.weight_hh_l0": np.zeros((10, 5)),
-        "cell.bias_hh_l0": np.zeros(10),
-    }
-    refused(ValueError, "neither a GRU nor an LSTM", RECURRENT.shapes, 7, tensors)
-
-
-@pytest.mark.parametrize("objective", ["wins", "label"])
-@pytest.mark.parametrize("units", [0, 4])
+@pytest.mark.parametrize(("objective", "units"), [("wins", 4), ("label", 0)])
 def test_fitting_finds_the_feature_that_tells(objective, units):
     learnt, kept = made_up(96), made_up(32, seed=9)
-    config = FitConfig("all", objective, 0.1, batch=8, epochs=15, learning_rate=0.02, weight_decay=0.01, seed=0)
+    config = replace(CONFIG, objective=objective, batch=8, epochs=15, learning_rate=0.02, weight_decay=0.01)
     fitted = fit(config, lambda width: StepNetwork(width, units), learnt, kept)
     _, reached = wins.best_threshold(kept, fitted.logits(kept))
     _, by_chance = wins.best_threshold(kept, [np.zeros(len(one.right)) for one in kept])
-    assert reached > by_chance + 0.1
-    assert 1 <= fitted.epoch <= config.epochs
-    again = fit(config, lambda width: StepNetwork(width, units), learnt, kept)
-    assert all((again.tensors[name] == array).all() for name, array in fitted.tensors.items())
+    assert reached > by_chance + 0.1 and 1 <= fitted.epoch <= config.epochs
 
 
 @pytest.mark.parametrize("end", ["silent", "answer"])
@@ -174,17 +160,16 @@ def test_the_order_is_kept_even_where_the_shares_fall():
     assert (np.diff(actual) > 0).all()
 
 
-@pytest.mark.parametrize("n", [1, 3, 50])
-@pytest.mark.parametrize("label", [False, True])
-def test_labels_of_one_kind_give_finite_knots(n, label):
-    knots = calibration.fit(np.zeros(n), np.full(n, label))
-    assert knots.shape == (2, 1) and np.isfinite(knots).all()
-
-
-def test_bins_whose_shares_fall_are_merged():
-    knots = calibration.fit(np.array([0.0, 1.0, 4.0]), np.array([True, False, True]))
-    at, chance = np.array([0.5, 4.0]), np.array([0.5, 0.75])
-    assert knots == pytest.approx(np.stack([at, np.log(chance / (1 - chance)) - learnt.SLOPE * at]))
+@pytest.mark.parametrize(
+    ("logits", "right", "at", "chance"),
+    [
+        ([0.0, 1.0, 4.0], [True, False, True], [0.5, 4.0], [0.5, 0.75]),  # shares that fall
+        ([0.0, 0.0, 0.0], [True, True, True], [0.0], [3.5 / 4]),  # one logit, labels of one kind
+    ],
+)
+def test_bins_whose_shares_fall_are_merged(logits, right, at, chance):
+    knots, odds = calibration.fit(np.array(logits), np.array(right)), np.array(chance) / (1 - np.array(chance))
+    assert knots == pytest.approx(np.stack([np.array(at), np.log(odds) - learnt.SLOPE * np.array(at)]))
 
 
 def test_calibration_errors_by_hand():

@@ -150,13 +150,6 @@ def test_the_future_of_the_source_changes_nothing_written_before_it():
     assert early[0] and early[0] == early[1]
 
 
-def test_sentences_that_end_early_leave_the_others_as_they_are():
-    texts = [SENTENCES[0][:1], [], SENTENCES[1], SENTENCES[2][:2], SENTENCES[0]]
-    together = search_batch(writer(model_of()), texts, Schedule(2), Beam(3))
-    alone = [search_batch(writer(model_of()), [text], Schedule(2), Beam(3))[0] for text in texts]
-    assert together == alone and together[1] == [] and streamed(model_of(), [], Schedule(2), Beam(3)) == []
-
-
 # ------------------------------------------------------------------------------------------------- as translators
 
 

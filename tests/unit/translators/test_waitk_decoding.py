@@ -172,9 +172,16 @@ def test_where_every_word_is_a_piece_the_mask_is_fairseqs():
 def test_mask_shows_k_plus_j_minus_1_words():
     source_word = torch.tensor([[0, 0, 1, 2, 3, HIDDEN_WORD]])  # word 0 has two pieces; word 3 is the end; padding
     target_word = torch.tensor([[0, 1, 1, 2]])
-    shown = Schedule(1).visible(source_word, target_word)[0].sum(1).tolist()
-    assert shown == [2, 3, 3, 4]
-    assert Schedule(FULL).visible(source_word, target_word)[0].sum(1).tolist() == [5, 5, 5, 5]
+    for k, counts in ((1, [2, 3, 3, 4]), (FULL, [5, 5, 5, 5])):
+        assert Schedule(k).visible(source_word, target_word)[0].sum(1).tolist() == counts
+
+
+@pytest.mark.parametrize("k", [3, 15])
+def test_an_emission_rate_of_97_percent_reads_one_more_word_every_33(k):
+    source, target = torch.arange(301)[None], torch.arange(201)[None]
+    plain, slower = (Schedule(k, rate).visible(source, target)[0].sum(1) for rate in (1.0, 0.97))
+    extra = (slower - plain).tolist()
+    assert extra[:33] == [0] * 33 and extra[33] == 1 and extra[97] == 3 and extra[194] == 6  # 194 / 0.97 = 200
 
 
 def test_training_mask_equals_what_streaming_sees():
