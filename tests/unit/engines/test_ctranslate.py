@@ -88,16 +88,6 @@ def learn(pairs, encoder):
     return model.eval()
 
 
-def test_batched_words_are_those_of_one_text_at_a_time(exported):
-    _, folder = exported
-    system = engine(folder, batch_tokens=200)
-    texts = [" ".join(s) for s in SENTENCES]
-    together = system.words([" ", *texts, ""])
-    assert together[0] == together[-1] == ()
-    assert together[1:-1] == [system.words([text])[0] for text in texts]
-    assert engine(folder, compute_type="int8").fingerprint() != engine(folder).fingerprint() == system.fingerprint()
-
-
 def test_a_folder_of_ours_is_converted_with_small_numbers_too(tmp_path):
     save_model(random_model("bidirectional", 0), vocabulary(), tmp_path / "ours", {})
     ours, folder, other = str(tmp_path / "ours"), tmp_path / "ct", tmp_path / "other"

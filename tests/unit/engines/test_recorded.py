@@ -6,8 +6,6 @@ import json
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refused
 from stand_ins import recorded_logs
 from stand_ins.recorded_logs import log
@@ -109,23 +107,16 @@ WRONG = {  # objects of a log, or a table; what is said of it after its name
     "a line too many": ([*ROWS, row(3, "E", [1])], ":4: one sentence too many; the data set has 3"),
     "out of order": ([ROWS[1], ROWS[0], ROWS[2]], ":1: expected index 0 here, got index 1"),
     "past the source": ([row(0, "A B", [1, 5]), *ROWS[1:]], ":1: delay 5 of word 1 is past"),
-    "past the end": ([row(0, "A", [6], metric={}), *ROWS[1:]], ":1: delay 6 of word 0 is past"),
     "falling": ([ROWS[0], row(1, "D E", [2, 1])], ":2: delays[1] is 1 after 2"),
-    "negative": ([row(0, "A", [-1])], ":1: "),
-    "fractions": ([row(0, "A", [1.5])], ":1: "),
     "a delay too few": ([row(0, "A B", [1])], ":1: 2 words but 1 delays"),
     "a wrong length": ([row(0, "A B", [1, 1], prediction_length=3)], ":1: prediction_length is 3"),
     "another sentence": ([row(0, "A", [1], source="a b x d"), *ROWS[1:]], "word 2 is 'x', expected 'c'"),
-    "a longer sentence": ([row(0, "A", [1], source="a b c d e"), *ROWS[1:]], "word 4 is 'e', expected ''"),
     "another length": ([row(0, "A", [1], source_length=5), *ROWS[1:]], ":1: source_length is 5"),
     "speech": ([row(0, "A", [1000.0], source=["a.wav"])], "question one has no `word_times`"),
-    "no index": ([{"prediction": "A", "delays": [1]}], ":1: "),
     "a word after the end": ([row(0, "A </s> B", [1, 2, 3])], ":1: word 1 is </s>"),
     "no header": ("0\tA\t1\n", ":1: "),
     "the header of questions": ("question\ttoken\tdelay\none\tA\t1\n", "(unit: sentence), got 'question token delay'"),
-    "a column too few": (INDEXED + "0\tA\n", ":2: expected 3 tab-separated columns"),
     "two words": (INDEXED + "0\tA B\t1\n", ":2: a token is one word"),
-    "a word without delay": (INDEXED + "0\tA\t\n", ":2: delay must be a whole number"),
     "other digits": (INDEXED + "0\tA\t²\n", ":2: delay must be a whole number"),
     "a delay of many digits": (INDEXED + "0\tA\t" + "9" * 5000 + "\n", ":2: delay must be a whole number"),
     "a table that falls": (INDEXED + "0\tA\t2\n0\tB\t1\n", ":3: delay is 1 after 2"),
@@ -144,13 +135,6 @@ def test_a_wrong_log(tmp_path, what):
 def test_questions_that_were_not_checked_and_a_log_of_the_other_unit(tmp_path):
     refused(DataError, "not yet compared", build(log(tmp_path, ROWS)).translate_batch, DATA)
     assert "say `unit: question`" in problem(log(tmp_path, QUESTIONWIDE))
-
-
-@given(st.binary(max_size=200), st.sampled_from(["", INDEXED]))
-def test_any_bytes_give_one_line(tmp_path_factory, data, start):
-    path = tmp_path_factory.mktemp("bytes") / "log"
-    path.write_bytes(start.encode() + data)
-    problem(RecordedConfig(str(path)))
 
 
 # --------------------------------------------------------------------------------------------------------- exporting

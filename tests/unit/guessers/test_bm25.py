@@ -91,7 +91,7 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
 @given(
     docs=st.lists(st.builds(Doc, page=st.sampled_from("abcdefgh"), text=texts), min_size=1, max_size=25),
     words=st.lists(st.sampled_from([*WORDS, "unknown", "sun-moon", "ring-dust-ring"]), min_size=1, max_size=15),
-    n=st.integers(0, 9),
+    n=st.sampled_from([0, 1, 2, 5, 9, 10**9]),
     config=st.sampled_from(WEIGHTINGS),
 )
 def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n, config):
@@ -116,13 +116,6 @@ def test_the_best_pages_are_the_sorted_ones_whatever_is_tied():
             shown = listing[first[step] : last[step]]
             best = [page for page in np.lexsort((np.arange(6), -expected)) if expected[page]][:n]
             assert pages[shown].tolist() == best and scores[shown].tolist() == expected[best].tolist()
-
-
-def test_more_pages_than_there_are_and_none():
-    guesser = fit(DOCS, 1)
-    assert [len(guesses) for guesses in guesser.guess_prefixes(["peru", "of", "norway"], 10**9)] == [2, 2, 3]
-    assert guesser.guess_prefixes(["peru", "norway"], 0) == [[], []]
-    assert fit([], 1).guess_prefixes(["peru"], 5) == [[]]
 
 
 def test_only_the_incremental_path_imports_numba():
@@ -164,17 +157,6 @@ def test_an_unknown_analyzer_is_one_clear_error(tmp_path, analyzer):
     refused(DataError, re.escape(f"analyzer {analyzer!r} is none of stems, standard, english"), Index.load, tmp_path)
 
 
-def test_elasticsearch_is_lucene_times_k1_plus_1():
-    query = ["capital peru inca"]
-    lucene, elastic = (
-        fit(DOCS, None, Bm25Config(k1=2, b=0.75, similarity=name)).guess(query, 5)[0]
-        for name in ("lucene", "elasticsearch")
-    )
-    assert [guess.score for guess in elastic] == pytest.approx([3 * guess.score for guess in lucene])
-    exact = fit(DOCS, None, Bm25Config(k1=2, b=0.75)).guess(query, 5)[0]
-    assert [guess.score for guess in lucene] == pytest.approx([guess.score for guess in exact])  # no length over 40
-
-
 def test_tfidf_is_its_formula():
     """guessers/retrieval/tfidf.py, term by term, on texts whose words are their own stems."""
     config = TfidfConfig(b=0.7, pair_boost=0.5)
@@ -213,14 +195,6 @@ def test_saved_tables_come_back(tmp_path, analyzer):
     assert (loaded.titles, loaded.words, loaded.analyzer) == (index.titles, index.words, analyzer)
     for name in ("pair_keys", "starts", "pages", "counts"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(index, name))
-
-
-@pytest.mark.parametrize("size", [0, -20])
-def test_a_truncated_model_is_one_clear_error(tmp_path, size):
-    count(DOCS, 1).save(tmp_path)
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:size])
-    refused(DataError, "damaged", Bm25Guesser.load, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["page_steps", "pages_per_term", "pairs_per_word"])

@@ -17,7 +17,7 @@ from guessers.fusion.scorer import Scorer
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.core.types import Guess, guesses_per_word
+from sqa.core.types import Guess
 from sqa.data.folds import fold_of, half_of
 from sqa.data.texts import Tossup
 from sqa.run import config as configs
@@ -64,11 +64,6 @@ def test_equal_scores_are_ordered_by_title_wherever_the_list_is_cut():
     for n in range(1, 5):
         assert [guess.page for guess in fusion(one, two).guess(["x"], n)[0]] == ["b", "z", "a", "m"][:n]
     assert fusion(one, two).guess(["x"], 0) == [[]]
-
-
-def test_a_guesser_without_a_way_from_word_to_word_is_asked_for_every_prefix():
-    assert guesses_per_word(fusion(LEFT, RIGHT), ["x", "y"], 3) == fusion(LEFT, RIGHT).guess(["x", "x y"], 3)
-    assert fusion(LEFT, RIGHT).guess_prefixes([], 3) == []
 
 
 def test_it_knows_no_pages_if_a_part_cannot_say_and_shows_texts_to_the_parts_that_ask():

@@ -14,7 +14,7 @@ from refusals import refused
 
 from guessers.open_qa.passages import K1, B, Passage, PassageIndex, fingerprint, quiz_passages, read_passages
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
-from guessers.open_qa.short_answers import kind_of, title_answer, typed_answer
+from guessers.open_qa.short_answers import kind_of, typed_answer
 from guessers.retrieval.bm25 import Bm25Config
 from guessers.retrieval.counting import fit
 from sqa.core.errors import ConfigError, DataError
@@ -73,9 +73,7 @@ def test_a_file_of_passages(tmp_path):
     ("lines", "message"),
     [
         ('{"id": "1", "title": "t", "text": " "}', "record 0: expected an id of its own and a text"),
-        ('{"id": 1, "title": "t", "text": "x"}', r"record 0: Expected `str`, got `int` - at `\$.id`"),
         ('{"id": "1", "title": "t", "text": "x"}\n' * 2, "record 1: expected an id of its own"),
-        ("", "no passages"),
         ("[1]", "expected a JSON object"),
     ],
 )
@@ -100,17 +98,13 @@ def test_the_passages_without_a_file():
     ("question", "kind"),
     [
         ("When did Napoleon die?", "date"),
-        ("Since when is Corsica French?", "date"),
         ("In what year did it appear?", "date"),
         ("Which century was it?", "date"),
         ("What is the date of the battle?", "thing"),  # "date" comes after the article
         ("How many characters are there?", "number"),
-        ("How old is the Sun?", "number"),
         ("How did he die?", "thing"),
         ("Was Napoleon tall?", "yes"),
-        ("Did it rain?", "yes"),
         ("Who wrote War and Peace?", "thing"),
-        ("Kuka kirjoitti sen?", "thing"),
         ("", "thing"),
     ],
 )
@@ -118,35 +112,32 @@ def test_what_a_question_asks_for(question, kind):
     assert kind_of(question) == kind
 
 
-def test_titles():
-    assert title_answer("Who wrote War and Peace?", PASSAGES) == "Leo Tolstoy"
-    assert title_answer("Which novel did Leo Tolstoy write?", PASSAGES) == "War and Peace"  # "(novel)" is no part of it
-    assert title_answer("Leo Tolstoy?", PASSAGES[:1]) == ""
-    assert title_answer("who", []) == ""
+SENTENCES = "In 1700 it rained. The treaty was signed on March 3, 1878. In 1900 it snowed."
+ANSWERS = [  # question, answer, passages
+    ("When did War and Peace appear?", "1869", PASSAGES),
+    ("When was the emperor born?", "1869", PASSAGES),  # the best passage with a date decides, not the reader's wits
+    ("How many characters has War and Peace?", "1869", PASSAGES),  # a year is a number too
+    ("Was it long?", "yes", PASSAGES),
+    ("Who wrote War and Peace?", "Leo Tolstoy", PASSAGES),
+    ("Which novel did Leo Tolstoy write?", "War and Peace", PASSAGES),  # "(novel)" is no part of it
+    ("Leo Tolstoy?", "", PASSAGES[:1]),
+    ("who", "", []),
+    ("When was the treaty signed?", "March 3, 1878", [Passage("x", "t", SENTENCES)]),  # the sentence closest to it
+    ("When was it?", "Rome", [Passage("x", "Rome", "No date here.")]),
+]
+ANSWERS += [
+    ("When was it?", written, [Passage("x", "t", f"It was the {written}.")])
+    for written in ("15 August 1769", "August 1769", "19th century", "300 BC", "1960s")
+]
+ANSWERS += [
+    ("How many are there?", written, [Passage("x", "t", f"There are {written} of them.")])
+    for written in ("8,680", "3.5", "1.2 million", "twelve")
+]
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("When did War and Peace appear?", "1869"),
-        ("When was the emperor born?", "1869"),  # the best passage with a date decides, not the reader's wits
-        ("How many characters has War and Peace?", "1869"),  # a year is a number too
-        ("Was it long?", "yes"),
-        ("Who wrote War and Peace?", "Leo Tolstoy"),
-    ],
-)
-def test_typed_answers(question, answer):
-    assert typed_answer(question, PASSAGES) == answer
-
-
-def test_the_sentence_closest_to_the_question_and_formats():
-    text = "In 1700 it rained. The treaty was signed on March 3, 1878. In 1900 it snowed."
-    assert typed_answer("When was the treaty signed?", [Passage("x", "t", text)]) == "March 3, 1878"
-    for written in ("15 August 1769", "August 1769", "19th century", "300 BC", "1960s"):
-        assert typed_answer("When was it?", [Passage("x", "t", f"It was the {written}.")]) == written
-    for written in ("8,680", "3.5", "1.2 million", "twelve"):
-        assert typed_answer("How many are there?", [Passage("x", "t", f"There are {written} of them.")]) == written
-    assert typed_answer("When was it?", [Passage("x", "Rome", "No date here.")]) == "Rome"
+@pytest.mark.parametrize(("question", "answer", "passages"), ANSWERS)
+def test_answers_by_rule(question, answer, passages):
+    assert typed_answer(question, passages) == answer
 
 
 # ------------------------------------------------------------------------------------------------------ the reader
@@ -155,34 +146,25 @@ def test_the_sentence_closest_to_the_question_and_formats():
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 
 
-def bert(path):
-    """WordPiece of some words and single letters; windows begin with [CLS]."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small BERT with a question-answering head and random weights; windows begin with [CLS]."""
+    pytest.importorskip("transformers")
+    import torch
     from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
+    path = tmp_path_factory.mktemp("reader")
     letters = "abcdefghijklmnopqrstuvwxyz0123456789.,;:!?()'"
     words = "war peace napoleon corsica tolstoy the of in novel wrote who when".split()
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{c}" for c in letters)]
     (path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    tokenizer = BertTokenizerFast(str(path / "vocab.txt"), model_max_length=128)
-    return tokenizer, BertForQuestionAnswering(
-        BertConfig(vocab_size=len(vocabulary), max_position_embeddings=128, **SIZE)
-    )
-
-
-@pytest.fixture(scope="module", params=[bert])
-def folder(request, tmp_path_factory):
-    """A small model with a question-answering head, random weights."""
-    pytest.importorskip("transformers")
-    import torch
-
-    path = tmp_path_factory.mktemp("reader")
+    BertTokenizerFast(str(path / "vocab.txt"), model_max_length=128).save_pretrained(path)
     torch.manual_seed(3)
-    tokenizer, model = request.param(path)
+    model = BertForQuestionAnswering(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=128, **SIZE))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:
                 parameter.normal_(std=0.4)
-    tokenizer.save_pretrained(path)
     model.save_pretrained(path)
     return path
 
@@ -231,8 +213,8 @@ def test_a_long_passage_is_read_in_windows_that_do_not_depend_on_the_batch(folde
 
 
 def test_the_fingerprint_names_what_can_change_an_answer(folder):
-    same, other = Reader(config(folder)).fingerprint(), Reader(config(folder, max_answer=5)).fingerprint()
-    assert Reader(config(folder)).fingerprint() == same != other
+    same, again, other = (Reader(config(folder, max_answer=n)).fingerprint() for n in (30, 30, 5))
+    assert same == again != other
 
 
 @given(st.integers(0, 2**32), st.integers(3, 12), st.integers(1, 6))

@@ -9,7 +9,7 @@ from stand_ins.lm_models import adapter, make
 
 from smt.lm import translator
 from smt.lm.base import load_base
-from smt.lm.layout import OFFSET, Layout
+from smt.lm.layout import Layout
 from smt.lm.network import mask_of
 from smt.lm.stepper import LmWriter
 from smt.lm.translator import CausalLmConfig, build
@@ -57,18 +57,6 @@ def test_streaming_writes_what_batched_writes_with_the_same_g(writer, schedule):
             assert word.ended <= (word.g == len(sentence))
 
 
-def test_words_not_read_yet_change_nothing(writer):
-    base = "el perro grande la casa is big el".split()
-    changed = [*base[:5], "mañana", "Łódź", "1234"]
-    early = [[w for w in words if w.g <= 5] for words in decode_batch(writer, [base, changed], Schedule(2))]
-    assert early[0] == early[1]
-
-
-def test_a_source_longer_than_the_offset_is_translated(writer):
-    [words] = decode_batch(writer, [["perro"] * (OFFSET + 20)], Schedule(FULL))
-    assert all(word.g == OFFSET + 20 for word in words)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return make(tmp_path_factory.mktemp("gemma"), "gemma3_text", seed=3)
@@ -94,10 +82,7 @@ def test_a_model_is_loaded_when_there_is_something_to_translate(built, monkeypat
     for number, system in enumerate(systems, 1):
         list(system.translate(iter(["el", "perro"])))
         assert len(loaded) == number
-
-
-def test_results_stored_before_there_were_rates_are_found(built):
-    assert built(k=2, emission_rate=1.0).fingerprint() == built(k=2).fingerprint()
+    assert built(k=2, emission_rate=1.0).fingerprint() == built(k=2).fingerprint()  # results from before the rates
 
 
 def test_a_source_read_in_both_directions(built):
@@ -186,10 +171,7 @@ def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
         ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is no adapter"),
         ({"model": "{adapter}", "source_language": "es"}, "knows its languages"),
         ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
-        ({"model": "{adapter}", "bidirectional": True, "k": 3}, "so k must be full"),
         ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: reads the whole sentence first"),
-        ({"model": "{adapter}", "base": "nowhere"}, "model nowhere not found"),
-        ({"model": "{adapter}", "emission_rate": 0.4}, r"emission_rate: must be in \[0.5, 2\], got 0.4"),
         ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: for wait-k"),
         ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is no adapter"),
     ],

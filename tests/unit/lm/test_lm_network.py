@@ -102,18 +102,6 @@ def test_which_base_an_adapter_is_of(tmp_path):
     refused(DataError, "an adapter of tiny, not of the model in", load_adapter(path).put_into, other)
 
 
-def test_damaged_adapters_are_refused_in_a_line(tmp_path):
-    folder = make(tmp_path / "base", "llama")
-    path, _ = saved(folder, tmp_path / "adapter")
-    weights = path / "adapter_model.safetensors"
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[: len(whole) // 2])
-    refused(DataError, "a damaged adapter", load_adapter, path)
-    weights.write_bytes(whole)
-    (path / "pieces.safetensors").unlink()
-    refused(DataError, r"pieces\.safetensors: not found", load_adapter, path)
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -121,7 +109,6 @@ def test_damaged_adapters_are_refused_in_a_line(tmp_path):
         ({"rope_scaling": {"type": "yarn"}}, "rope_scaling .* is not computed"),
         ({"hidden_size": 64}, "do not fit its config.json"),
         ({"num_hidden_layers": 5}, "its weights lack"),
-        ({"num_attention_heads": None}, "not the configuration of a language model"),
         ({}, "pickled weights are never read"),
     ],
 )

@@ -36,11 +36,8 @@ def test_the_made_side_is_the_one_asked_for() -> None:
 
 
 def test_texts_of_odd_length_are_left_out() -> None:
-    config = replace(BACK, shortest=3, longest=4)
-    assert [pair[1] for pair in made_pairs(config, ["one two", "one two three", "a b c d", "a b c d e"])] == [
-        "one two three",
-        "a b c d",
-    ]
+    config, texts = replace(BACK, shortest=3, longest=4), ["one two", "one two three", "a b c d", "a b c d e"]
+    assert [pair[1] for pair in made_pairs(config, texts)] == texts[1:3]
 
 
 def test_a_killed_making_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

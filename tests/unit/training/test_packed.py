@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
@@ -11,7 +10,6 @@ from refusals import refused
 
 from smt.models.bundle import model_folder
 from smt.statistical import packed
-from smt.statistical.model import read_model
 from smt.statistical.packed import PackingConfig, Phrase, phrases_of, unpack, unpacked, usual_forms
 from smt.statistical.phrase_table import LEXICON, history_counts
 from smt.statistical.translator import Statistical, StatisticalConfig, build
@@ -84,12 +82,13 @@ def test_counts_that_follow_from_others():
 
 
 def test_the_decoder_writes_the_same_words(model, cache):
-    """Of the tiny language everything is kept but what is put together, so nothing is lost."""
+    """Of the tiny language everything is kept but what is put together, so nothing is lost; it is unpacked once."""
     whole, small = Statistical(model.parent / "model"), Statistical(unpacked(model))
     texts = [source for source, _, _ in list(pairs())[::7]]
     assert small.words(texts) == whole.words(texts) and len(texts) > 40
     for system in (whole, small):
         system.engine.close()
+    assert [unpacked(model)] == list((cache / "pbmt").iterdir())
 
 
 def test_counts_come_back_as_they_were(model, tmp_path):
@@ -97,28 +96,15 @@ def test_counts_come_back_as_they_were(model, tmp_path):
     shutil.copytree(model.parent / "model", whole)
     rows = "king ||| rey ||| 7.0 3.0\nqueen ||| rey ||| 2.0 2.0\n"
     (whole / "table.ttable").write_text(rows, "utf-8")
-    packed.pack(whole, small, PackingConfig())
+    (whole / "language").write_text("a 5 3\nb 5 2\na b 3 2\na c 3 3\n", "utf-8")
+    packed.pack(whole, small, PackingConfig(ngrams=3))
+    assert list(lines(small / packed.NGRAMS)) == ["a\t3", "b\t2", "a c\t3"]
     assert list(lines(small / packed.PHRASES)) == ["rey\tking\t3\t7", "\tqueen\t2\t2"]
     again.mkdir()
     unpack(small, again)
     assert (again / "table.ttable").read_text("utf-8") == rows
     words = np.fromfile(again / "table_invswm.fa_lexnd", LEXICON)
     assert sorted(np.exp(words["log_count"] - words["log_total"])) == pytest.approx([0.4, 0.6])  # 2 and 3 of 5
-
-
-def test_a_packed_folder_is_unpacked_once_and_always_the_same(model, cache, tmp_path):
-    question = Question("q", "d", "es", (("El", "rey", "viejo", "busca", "el", "barco."),), ("-",), "Page")
-    trace = build(StatisticalConfig(str(model), k=2)).translate_batch([question])[0]
-    assert [word.token for word in trace] == ["The", "old", "king", "seeks", "the", "ship."]
-    [unpacked_once] = (cache / "pbmt").iterdir()
-    unpack(model, tmp_path)
-    assert read_model(tmp_path) == read_model(unpacked_once)
-
-
-def without(folder, key):
-    config = json.loads((folder / packed.CONFIG).read_text("utf-8"))
-    del config[key]
-    (folder / packed.CONFIG).write_text(json.dumps(config), "utf-8")
 
 
 PHRASES, NGRAMS, CONFIG = packed.PHRASES, packed.NGRAMS, packed.CONFIG
@@ -129,17 +115,14 @@ DAMAGED = {  # file, its content (lines of a table, or a text), what is said
     "an n-gram without count": (NGRAMS, ["a\t1", "b c"], "language.tsv.zst:2: expected an n-gram and its"),
     "a beginning too few": (NGRAMS, ["a b\t1"], "has no count of 'a', the beginning of another n-gram"),
     "newer": (CONFIG, '{"format": 99}', "format 99, not 1"),
-    "no JSON": (CONFIG, "[", "not a packed model's configuration"),
-    "no weights": (CONFIG, None, "not a packed model's configuration .*weights"),
+    "nothing in it": (CONFIG, '{"format": 1}', "not a packed model's configuration .*language"),
 }
 
 
 @pytest.mark.parametrize(("name", "content", "message"), DAMAGED.values(), ids=DAMAGED)
 def test_damaged_folders(model, tmp_path, name, content, message):
     folder = shutil.copytree(model, tmp_path / "damaged")
-    if content is None:
-        without(folder, "weights")
-    elif isinstance(content, str):
+    if isinstance(content, str):
         (folder / name).write_text(content)
     else:
         packed.write_zst(folder / name, iter(content))

@@ -7,7 +7,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from refusals import refused
 
@@ -15,7 +14,6 @@ from smt.statistical import tokens
 from smt.statistical import train as statistical_train
 from smt.statistical.config import PbmtConfig, TuningConfig
 from smt.statistical.model import read_model
-from smt.statistical.phrase_table import PhraseCounts
 from smt.statistical.train import STAGES, choose
 from smt.statistical.translator import Statistical
 from smt.statistical.tune import START
@@ -84,33 +82,6 @@ def test_sil_machine_reads_the_folder(trained, system):
             assert list(model.translate(words).target_tokens) == system.engine.translate([words])[0]
 
 
-def test_phrase_pairs_are_those_of_thot(tmp_path):
-    """The engine's own extraction counts the same pairs where every word is linked (others it widens differently)."""
-    tt = pytest.importorskip("thot.translation")
-    rng = np.random.default_rng(0)
-    counts, lines = PhraseCounts(longest=3), []
-    for _ in range(60):
-        x, y = (list(rng.choice(list("abcde"), rng.integers(1, 6))) for _ in range(2))
-        links = rng.random((len(x), len(y))) < 0.3
-        links[~links.any(1), rng.integers(len(y))] = True
-        links[rng.integers(len(x)), ~links.any(0)] = True
-        counts.add(x, y, links)
-        positions = [" ".join(str(i + 1) for i in np.flatnonzero(column)) for column in links.T]
-        nulls = " ".join(str(i + 1) for i in np.flatnonzero(~links.any(1)))
-        groups = [f"{w} ({{ {at} }})" for w, at in zip(["NULL", *y], [nulls, *positions], strict=True)]
-        lines += ["# 1", " ".join(x), " ".join(groups)]
-    (tmp_path / "links").write_text("\n".join(lines) + "\n")
-    model, parameters = tt.PhraseModel(), tt.PhraseExtractParameters()
-    parameters.max_target_phrase_length, parameters.constrain_source_length = 3, True
-    model.build(str(tmp_path / "links"), parameters, False)
-    model.print_phrase_table(str(tmp_path / "table"))
-    theirs = {}
-    for line in (tmp_path / "table").read_text().splitlines():
-        target, source, numbers = line.split(" ||| ")
-        theirs[f"{target} ||| {source}"] = round(float(numbers.split()[1]))
-    assert dict(counts.joint) == theirs
-
-
 # ------------------------------------------------------------------------------------------------------- training
 
 
@@ -142,28 +113,20 @@ def test_what_is_finished_is_made_again_only_after_a_change(copied, monkeypatch)
     assert read_model(copied / "smt" / "tiny" / "model")["weights"] == list(START)
 
 
-def test_a_killed_training_goes_on_and_ends_the_same(copied, trained, monkeypatch):
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_killed_training_goes_on_or_starts_anew_and_ends_the_same(copied, trained, monkeypatch, fresh):
     folder = copied / "smt" / "tiny"
     for name in ("phrases", "tuning", "packing"):  # as if killed while it wrote the phrase table
         (folder / f"{name}.done.json").unlink()
     (folder / "model" / "table.ttable").write_text("half a li")
     (folder / "model" / "config.json").unlink()
-    assert stages_run(CONFIG, copied, monkeypatch) == ["phrases", "tuning", "packing"]
+    stages = [name for name, _, _ in STAGES] if fresh else ["phrases", "tuning", "packing"]
+    assert stages_run(CONFIG, copied, monkeypatch, fresh) == stages
     again, first = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
     assert again == first
-
-
-def test_fresh_starts_anew(copied, trained, monkeypatch):
-    assert stages_run(CONFIG, copied, monkeypatch, fresh=True) == [name for name, _, _ in STAGES]
-    again, first = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
-    assert again == first
-
-
-def test_tuning_is_on_record(trained):
-    rounds = json.loads((trained / "smt" / "tiny" / "weights.json").read_text())["rounds"]
-    weights = read_model(trained / "smt" / "tiny" / "model")["weights"]
+    rounds = json.loads((folder / "weights.json").read_text())["rounds"]
     assert len(rounds) == 3 and rounds[0]["weights"] == list(START)
-    assert weights == max(rounds, key=lambda row: row["bleu"])["weights"]
+    assert again["weights"] == max(rounds, key=lambda row: row["bleu"])["weights"]
 
 
 def test_best_suited_pairs_come_first():
@@ -184,9 +147,11 @@ def test_invalid_settings(tmp_path, monkeypatch):
     refused(ConfigError, "no clean pair in mad;", statistical_train.train, config, tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}'])
+@pytest.mark.parametrize("text", [None, "[]", '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}'])
 def test_a_configuration_of_something_else(tmp_path, text):
-    refused(ConfigError, "has no config.json; bundled are pbmt-es-en and pbmt-pl-en", read_model, tmp_path)
+    if text is None:
+        refused(ConfigError, "has no config.json; bundled are pbmt-es-en and pbmt-pl-en", read_model, tmp_path)
+        return
     (tmp_path / "config.json").write_text(text)
     refused(DataError, "config.json: ", read_model, tmp_path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,55 +86,38 @@ def test_a_real_causal_model_guesses(taught, tmp_path):
 
 
 def test_a_model_without_a_chat_template_goes_on_from_the_prompt(taught, tmp_path):
-    folder = copied(taught, tmp_path / "plain")
+    folder = shutil.copytree(taught, tmp_path / "plain")
     (folder / "chat_template.jinja").unlink()
     guesser = local(folder, tmp_path)
     assert len(guesser.guess(["the river Ebro"], 5)) == 1
     assert guesser.fingerprint() != local(taught, tmp_path).fingerprint()
 
 
-def copied(folder: Path, to: Path) -> Path:
-    to.mkdir()
-    for path in folder.iterdir():
-        (to / path.name).write_bytes(path.read_bytes())
-    return to
-
-
 def test_a_prompt_too_long_for_the_model(taught, tmp_path):
-    with pytest.raises(ConfigError, match="the model room for 256, so at most 2.. may be written, got 250"):
-        local(taught, tmp_path, max_tokens=250).guess(["the river Ebro"], 5)
+    guesser = local(taught, tmp_path, max_tokens=250)
+    refused(ConfigError, "room for 256, so at most 2.. may be written, got 250", guesser.guess, ["the river Ebro"], 5)
 
 
-def test_folders_that_hold_no_model(taught, tmp_path):
-    def fails(folder: Path, match: str, kind: type = DataError) -> None:
-        refused(kind, match, lambda: local(folder, tmp_path / "kept").guess(["the river Ebro"], 5))
-
-    fails(tmp_path / "none", "local.folder: no folder", ConfigError)
-    folder = copied(taught, tmp_path / "model")
-    weights = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(weights[:-1000])
-    fails(folder, "cannot be loaded as a causal language model")
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(b"x")
-    fails(folder, r"no \*.safetensors weights \(pickled weights are not read\)")
-    (folder / "config.json").write_text("{}")
-    fails(folder, "not a model's configuration")
-    (folder / "config.json").write_text("{")
-    fails(folder, "config.json: cannot be read")
-    (folder / "config.json").unlink()
-    fails(folder, "no config.json")
-
-
-def test_a_broken_chat_template(taught, tmp_path):
-    folder = copied(taught, tmp_path / "model")
-    (folder / "chat_template.jinja").write_text("{{ raise_exception('no users here') }}")
-    with pytest.raises(DataError, match="its chat template cannot be used: no users here"):
-        local(folder, tmp_path).guess(["the river Ebro"], 5)
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.safetensors", b"cut", "cannot be loaded as a causal language model"),
+        ("config.json", b"{", "config.json: cannot be read"),
+        (
+            "chat_template.jinja",
+            b"{{ raise_exception('no users here') }}",
+            "template cannot be used: no users here",
+        ),
+    ],
+)
+def test_folders_that_hold_no_model(taught, tmp_path, name, content, message):
+    folder = shutil.copytree(taught, tmp_path / "model")
+    (folder / name).write_bytes(content)
+    refused(DataError, message, lambda: local(folder, tmp_path / "kept").guess(["the river Ebro"], 5))
+    refused(ConfigError, "local.folder: no folder", lambda: local(tmp_path / "none", tmp_path).guess(["x"], 5))
 
 
 def test_no_gpu(taught, monkeypatch):
-    import torch
-
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError, match="local.device: no GPU is available"):
-        build(LlmConfig(local=LocalConfig(folder=taught, device="cuda"))).fingerprint()
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    guesser = build(LlmConfig(local=LocalConfig(folder=taught, device="cuda")))
+    refused(ConfigError, "local.device: no GPU is available", guesser.fingerprint)
