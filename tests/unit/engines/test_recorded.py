@@ -1,4 +1,4 @@
-"""Logs of other systems as translators: what they mean, and the ways in which they can be wrong."""
+"""Existing text as a translator: logs of other systems, what they mean and can be wrong; text shown at a pace."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from refusals import refused
 from stand_ins import recorded_logs
 from stand_ins.recorded_logs import log
 
+from smt.engines import fixed
+from smt.engines.fixed import FixedConfig
 from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError, NotComputable
@@ -168,3 +170,41 @@ def test_references_of_exported_sentences_and_retractions(tmp_path):
     assert references == ["One two.", "Three.", "Four.", "One two three", "four."]
     revised = trace(SECOND, (0, "E", 2, False), (0, "F", 2, False, 1))
     refused(NotComputable, "two retracts words", write_instances, [revised], tmp_path)
+
+
+EVEN = Question("even", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two.", "Three."), "Page")
+UNEVEN = Question("uneven", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two three.",), "Page")
+
+
+def shown(config, *questions):
+    translator = fixed.build(config)
+    translator.check(questions)
+    return [[(e.sentence, e.token, e.g, e.ended) for e in es] for es in translator.translate_batch(questions)]
+
+
+DIAGONAL = FixedConfig(reveal="diagonal")
+SOURCE = FixedConfig(text="source", reveal="diagonal")  # no translation: each source word as it is read
+SHOWN = [
+    (FixedConfig(), EVEN, [(0, "One", 4, True), (0, "two.", 4, True), (1, "Three.", 2, True)]),
+    (DIAGONAL, EVEN, [(0, "One", 2, False), (0, "two.", 4, False), (1, "Three.", 2, False)]),
+    (FixedConfig(), UNEVEN, [(0, "One", 4, True), (0, "two", 4, True), (1, "three.", 2, True)]),
+    (DIAGONAL, UNEVEN, [(0, "One", 2, False), (0, "two", 4, False), (1, "three.", 2, False)]),
+    (SOURCE, UNEVEN, [(int(n > 3), word, n % 4 + 1, False) for n, word in enumerate("abcdef")]),
+]
+
+
+@pytest.mark.parametrize(("config", "question", "expected"), SHOWN)
+def test_when_words_appear(config, question, expected):
+    assert shown(config, question) == [expected]
+
+
+def test_files(tmp_path):
+    path = tmp_path / "out.txt"
+    config = FixedConfig(str(path))
+    refused(DataError, "no such file", fixed.build, config)
+    path.write_text("x y\n\nz\nw\n", encoding="utf-8")
+    assert [[token for _, token, *_ in row] for row in shown(config, EVEN, UNEVEN)] == [["x", "y"], ["z", "w"]]
+    path.write_text("x\ny\nz\n", encoding="utf-8")
+    refused(DataError, "3 lines, expected 4", shown, config, EVEN, UNEVEN)
+    path.write_bytes("señal\n".encode("latin-1"))
+    refused(DataError, "not UTF-8", fixed.build, config)

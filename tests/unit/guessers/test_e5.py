@@ -122,13 +122,11 @@ def test_the_real_encoder_reads_spanish_and_polish():
     texts = {
         "Photosynthesis": "Photosynthesis. Name this process by which plants turn sunlight into sugar.",
         "Gabriel García Márquez": "Gabriel García Márquez. Name this author of One Hundred Years of Solitude.",
-        "Copper": "Copper. Name this reddish metal with symbol Cu.",
     }
     actual = E5Guesser(E5Config(every=1), E5Encoder(), texts)
     asked = {
         "Este proceso permite a las plantas obtener energía de la luz del sol": "Photosynthesis",
         "Ten kolumbijski pisarz napisał Sto lat samotności": "Gabriel García Márquez",
-        "Este metal rojizo conduce bien la electricidad": "Copper",
     }
     for text, page in asked.items():
         assert actual.guess([text], 3)[0][0].page == page

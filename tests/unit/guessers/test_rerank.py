@@ -324,12 +324,12 @@ def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, 
 
 def test_a_damaged_folder_is_refused_by_name(learnt, tmp_path):
     learnt.save(tmp_path)
-    config = tmp_path / "config.json"
-    config.write_text(config.read_text("utf-8").replace('"bm25"', "7"), "utf-8")
+    tensors, about = read_tensors(tmp_path, "rerank", VERSION)
+    write_tensors(tmp_path, tensors, about | {"retrieval": 7})
     refused(DataError, "retrieval: expected the name of a bm25 model", RerankGuesser.load, tmp_path)
     fit([doc for doc in DOCS if doc.page], 1).save(tmp_path / "counts")
-    config.write_text(config.read_text("utf-8").replace(": 7", f': "{tmp_path / "counts"}"'), "utf-8")
+    write_tensors(tmp_path, tensors, about | {"retrieval": str(tmp_path / "counts")})
     assert RerankGuesser.load(tmp_path).pages == learnt.pages
-    tensors, about = read_tensors(tmp_path, "rerank", VERSION)
-    write_tensors(tmp_path, {name: array for name, array in tensors.items() if name != "hidden.bias"}, about)
+    tensors.pop("hidden.bias")
+    write_tensors(tmp_path, tensors, about | {"retrieval": str(tmp_path / "counts")})
     refused(DataError, "not a rerank model", RerankGuesser.load, tmp_path)

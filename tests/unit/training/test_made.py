@@ -1,4 +1,4 @@
-"""Made pairs: the sides, the cache that a killed making goes on from, and what is refused."""
+"""Made pairs: the sides, the cache that a killed making goes on from, and is refused; names in rough Polish."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from smt.training import made
+from smt.training import lexical, made
 from smt.training.config import SmtConfig
 from smt.training.made import MadeConfig, made_pairs, translated
 from smt.training.prepare import _texts
@@ -80,3 +80,19 @@ def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -
     assert entry.translator == {"name": "causal-lm", "model": "runs/smt/lm-en-pl/model", "k": "full"}
     file.write_text(file.read_text().replace("k: full", "kk: full"))
     refused(ConfigError, "translator.kk: unknown", load, file, SmtConfig)
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "declined"),
+    [
+        ("Kant", "gen", {"Kant", "Kanta"}),
+        ("Kant", "loc", {"Kant", "Kantie"}),
+        ("Lima", "acc", {"Lima", "Limę"}),
+        ("Kant", "nom", {"Kant"}),
+        ("Goethe", "gen", {"Goethe"}),  # ends in a vowel
+        ("Lee", "gen", {"Lee"}),
+    ],
+)
+def test_a_foreign_name_is_declined_now_and_then(name: str, case: str, declined: set[str]) -> None:
+    writer = lexical._Writer({}, 0)
+    assert {writer.decline(name, case) for _ in range(40)} == declined

@@ -9,21 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 import yaml
 from refusals import refused
 from safetensors.numpy import load_file, save_file
 
-import smt.training.train
 from smt.models.bundle import load_model, save_model
 from smt.train import main as train_main
-from smt.training.config import SmtConfig, TrainConfig
+from smt.training.config import TrainConfig
 from smt.training.prepare import main as clean
 from smt.training.sweep import main as sweep_main
 from smt.training.train import train
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.run.config import load, to_mapping
+from sqa.run.config import to_mapping
 from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config
@@ -81,15 +79,6 @@ def test_a_second_training_is_refused_by_the_name_of_the_first_and_a_killed_one_
 # ------------------------------------------------------------------------------------------------------- numbers
 
 
-@pytest.mark.parametrize(("key", "number"), [("learning_rate", ".nan"), ("weight_decay", "1.0e400")])
-def test_numbers_that_are_not_finite_are_refused_in_a_config(tmp_path, key, number):
-    text = yaml.safe_dump(to_mapping(config()))
-    path = tmp_path / "c.yaml"
-    kept = "\n".join(line for line in text.splitlines() if not line.startswith(f"  {key}:"))
-    path.write_text(kept.replace("train:", f"train:\n  {key}: {number}"), encoding="utf-8")
-    refused(ConfigError, rf"train\.{key}: expected a finite number, got number", load, path, SmtConfig)
-
-
 @pytest.mark.parametrize(
     ("key", "wrong"),
     [
@@ -102,31 +91,6 @@ def test_numbers_that_are_not_finite_are_refused_in_a_config(tmp_path, key, numb
 )
 def test_settings_that_no_training_can_use_are_refused(key, wrong):
     refused(ConfigError, rf"{key}: must be", TrainConfig, **wrong)
-
-
-def test_a_loss_that_is_not_finite_ends_the_training_and_damages_no_checkpoint(runs, monkeypatch):
-    kept = smt.training.train.losses
-
-    def third_is_none(*arguments, **options):
-        entropy, guided, n = kept(*arguments, **options)
-        calls.append(n)
-        return (entropy * float("nan") if len(calls) > 3 else entropy), guided, n
-
-    calls: list[int] = []
-    monkeypatch.setattr(smt.training.train, "losses", third_is_none)
-    with pytest.raises(NotComputable, match=r"tiny: step 4: the loss is nan, training stops") as raised:
-        train(config(8), runs)
-    assert raised.value.exit_code != 0
-    [checkpoint] = Checkpoints(runs / "smt" / "tiny").complete()
-    assert checkpoint.name == "checkpoint-0000003"
-    weights = load_file(checkpoint / "model.safetensors")
-    assert all(np.isfinite(array).all() for array in weights.values())
-
-
-def test_a_gradient_without_bounds_ends_the_training_before_it_is_used(runs, monkeypatch):
-    kept = torch.nn.utils.clip_grad_norm_
-    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *a, **k: kept(*a, **k) * float("inf"))
-    refused(NotComputable, "step 1, its gradient: the loss is inf", train, config(), runs)
 
 
 def test_a_translator_with_numbers_that_are_not_finite_is_refused(tmp_path):
