@@ -25,7 +25,7 @@ from sqa.core.packages import need
 from sqa.files.hub import find_model
 from sqa.files.model_files import check_weights
 
-VERSION = 1  # raise when translating changes its output
+VERSION = 2  # raise when translating changes its output
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Pretrained:
         if config.max_new_tokens >= self.limit:
             raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)
-        self.generation = self._generation()
+        self.model.generation_config = self._generation()  # one given to `generate` has no say where it is a default
         self._files = files_fingerprint(self.folder)
 
     def _generation(self) -> Any:
@@ -109,7 +109,7 @@ class Pretrained:
         pieces = torch.tensor([row + [pad] * (width - len(row)) for row in rows], device=self.device)  # (B, S)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=self.device)
         with torch.inference_mode():
-            written = self.model.generate(input_ids=pieces, attention_mask=mask, generation_config=self.generation)
+            written = self.model.generate(input_ids=pieces, attention_mask=mask)
         return written[:, 1:].tolist()  # (B, T), start token first
 
     def fingerprint(self) -> str:
