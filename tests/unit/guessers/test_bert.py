@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 from safetensors.torch import load_file, save_file
+from stand_ins.clues import CLUES, tossups
 
 import guessers.bert.train
 from guessers.bert import encoder as bert_encoder
@@ -22,27 +23,12 @@ from guessers.bert.guesser import BertConfig, build
 from guessers.bert.train import CHECKPOINT, BertTraining, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.data.texts import Tossup
 from sqa.run import config as configs
 
 pytest.importorskip("transformers", reason="needs transformers: pip install 'sqa[pretrained]'")
 
-CLUES = {
-    page: text.splitlines()
-    for page, text in {
-        "Lima": """Pizarro founded this city near the Pacific Ocean, where llamas and gold came by ship.
-It is the capital of Peru and has a metro line and many museums of Inca art.""",
-        "Oslo": """Vikings sailed from its long cold fjord towards the coasts of Denmark and England.
-It is the capital of Norway and loves skiing, and its opera stands at the water.""",
-        "Cairo": """Napoleon marched here across the hot sand dunes with scholars, guns and many horses.
-It is the capital of Egypt and lies along the Nile not far from great pyramids.""",
-    }.items()
-}
-TOSSUPS = [
-    Tossup(f"{page}-{i}", " ".join(clues if i % 2 else clues[::-1]), page, "Geography", page, "made up", None)
-    for page, clues in CLUES.items()
-    for i in range(8)
-]
+
+TOSSUPS = tossups(8)
 TEXTS = [tossup.text for tossup in TOSSUPS[::5]]
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 import yaml
 from refusals import refused
+from stand_ins.clues import CLUES, tossups
 
 import guessers.gru.train
 import guessers.train
@@ -21,19 +22,9 @@ from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
 from guessers.gru.train import GruTraining, set_start, start_from_svd, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.data.texts import Tossup
 from sqa.run import config as configs
 
-CLUES = {
-    "Lima": ["Pizarro founded this city near the Pacific.", "It is the capital of Peru and has a metro."],
-    "Oslo": ["Vikings sailed from its fjord towards Denmark.", "It is the capital of Norway and loves skiing."],
-    "Cairo": ["Napoleon marched here across sand dunes.", "It is the capital of Egypt and lies along the Nile."],
-}
-TOSSUPS = [
-    Tossup(f"{page}-{i}", " ".join(clues if i % 2 else clues[::-1]), page, "Geography", page, "made up", None)
-    for page, clues in CLUES.items()
-    for i in range(6)
-]
+TOSSUPS = tossups(6)
 
 
 @pytest.fixture(scope="module")

@@ -72,6 +72,12 @@ def test_streaming_equals_batched_in_every_precision(precision):
     assert error < 1e-5 if precision == "float32" else 1e-5 < error < 0.03
 
 
+@pytest.mark.parametrize(("rate", "before"), [(1.0, [3, 4, 5, 6]), (0.7, [3, 4, 5, 7]), (1.4, [3, 3, 4, 5])])
+def test_source_pieces_before_each_target_piece(rate, before):
+    assert Schedule(3, rate, "piece").pieces_before(torch.arange(4)).tolist() == before
+    assert Schedule(3, rate).pieces_before(torch.arange(4)).tolist() == [1] * 4  # where words count
+
+
 def test_reads_between_words_add_up_to_the_schedule():
     words = torch.arange(1, 60)
     for rate in (0.6, 0.97, 1.0, 1.4):
@@ -85,41 +91,6 @@ def test_g_is_never_ahead_of_the_schedule(k, rate):
         for j, (_, g, ended) in enumerate(written, start=1):
             assert min(k + math.floor((j - 1) / rate), len(sentence)) <= g <= len(sentence)
             assert not ended or g == len(sentence)
-
-
-def plain_pieces(model, sentence, k, rate):
-    """Greedy decoding by the piece: one forward pass per piece, without caches or batches, for a causal encoder."""
-    ids, index = vocabulary().words(sentence)
-    source, word, ours = torch.tensor([[*ids, EOS]]), [*index, len(sentence)], writer(model)
-    written, target, seen, open_word, past, read = [], [], [], [], Past.none(1), 0
-    while True:
-        asked = min(k + math.floor(len(target) / rate), len(word))
-        while sum(w < read for w in word) < asked:
-            read += 1
-        now = sum(w < read for w in word)
-        mask = torch.arange(len(word)) < torch.tensor([*seen, now])[:, None]
-        x, alignment, _ = model(source, torch.tensor([[BOS, *target]]), mask[None])
-        scores = ours.logits(x[:, -1], alignment[:, -1], ours.lexicon(source))
-        scores = ours.rules.forbid(scores, torch.tensor([bool(open_word)]), past)
-        piece = EOS if len(target) >= piece_limit(now) else int(scores.argmax())
-        if open_word and (piece == EOS or vocabulary().starts_word[piece]):
-            if token := vocabulary().decode_word(open_word):
-                written.append((token, min(read, len(sentence)), read > len(sentence)))
-            open_word = []
-        if piece == EOS and read > len(sentence):
-            return written
-        if piece == EOS:
-            read += 1
-            continue
-        target, seen, open_word = [*target, piece], [*seen, now], [*open_word, piece]
-        past = past.then(torch.tensor([piece]))
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize(("k", "rate"), [(1, 1.0), (4, 1.4), (7, 0.7), (FULL, 1.0)])
-def test_pieces_are_chosen_as_one_forward_pass_each_chooses_them(k, rate):
-    plain = [plain_pieces(model_of(), text, k, rate) for text in SHORT[:2]]
-    assert any(plain) and searched(model_of(), SHORT[:2], Schedule(k, rate, "piece")) == plain
 
 
 class Plain:
