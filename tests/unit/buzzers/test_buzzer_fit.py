@@ -31,6 +31,7 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
         right = np.arange(n) >= rng.integers(0, n + 2)
         rows = rng.normal(size=(n, WIDTHS["all"])).astype(np.float32)
         rows[:, 0] += 3 * right
+        rows[:, 1] = 5.0  # says nothing
         guessed = np.arange(n) > 0
         actual.append(GuessHistory(rows, np.zeros((n, 3)), right & guessed, guessed, np.arange(1, n + 1) / n))
     return actual
@@ -115,6 +116,7 @@ def test_fitting_finds_the_feature_that_tells(objective, units):
     _, reached = wins.best_threshold(kept, fitted.logits(kept))
     _, by_chance = wins.best_threshold(kept, [np.zeros(len(one.right)) for one in kept])
     assert reached > by_chance + 0.1 and 1 <= fitted.epoch <= config.epochs
+    assert (fitted.tensors["mean"][1], fitted.tensors["deviation"][1]) == (5.0, 1.0)
 
 
 @pytest.mark.parametrize("end", ["silent", "answer"])

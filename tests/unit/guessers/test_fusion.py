@@ -11,6 +11,7 @@ import pytest
 from refusals import refused
 
 import guessers.fusion.train as training
+from guessers.fusion import fitting
 from guessers.fusion.candidates import BESIDE, DEPTH, OF_PAGE, OF_STEP, candidates, width
 from guessers.fusion.guesser import FusionConfig, FusionGuesser, build
 from guessers.fusion.scorer import Scorer
@@ -156,6 +157,20 @@ def test_chances_of_a_step_and_none_of_them_add_up_to_one(scorer):
     hidden = {**scorer.tensors, "output.weight": 0 * scorer.tensors["output.weight"]}
     equal = Scorer(hidden, width(2)).chances(actual.rows, actual.step)
     assert equal == pytest.approx(1 / 4)  # three pages and none of them
+
+
+def test_one_text_in_eight_chooses_the_epoch_and_teaches_nothing(config, monkeypatch):
+    seen: list[set[int]] = []
+    joined, read = fitting.joined, training.lessons_of([Sure("left"), Sure("right")], lessons(20), 1, 0)
+    number = {id(lesson): i for i, lesson in enumerate(read)}
+
+    def noted(some, scale):
+        seen.append({number[id(lesson)] for lesson in some})
+        return joined(some, scale)
+
+    monkeypatch.setattr(fitting, "joined", noted)
+    training.fitted(replace(config, epochs=1, batch=99), read)
+    assert seen == [set(range(20)) - {0, 8, 16}, {0, 8, 16}]
 
 
 def test_a_training_writes_the_weights_twice_under_both_names(config, monkeypatch, tmp_path):

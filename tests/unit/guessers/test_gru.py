@@ -109,6 +109,12 @@ def test_what_is_drawn_for_a_tossup_does_not_depend_on_the_others(config, materi
     assert len(set(map(tuple, drawn))) > 2
 
 
+def test_a_word_that_was_seen_once_is_unknown():
+    [tossup] = tossups(1)[:1]
+    made = Material.of([dataclasses.replace(tossup, text="gold gold llama")], [], 500)
+    assert made.words == ("gold",) and made.train[0].ids.tolist() == [1, 1, 0]
+
+
 def test_a_sentence_example_is_a_sentence(published, material):
     chosen = dataclasses.replace(published, word_dropout=0.0)
     example = material.train[0]

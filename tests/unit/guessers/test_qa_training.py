@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -196,6 +196,14 @@ def test_translations_are_learnt_from_and_an_unanswered_question_is_answered(gue
     assert all(tossup.text == texts[tossup.id] for tossup in made)
 
 
+def test_what_is_kept_back_is_not_learnt_from(guesser, tmp_path):
+    data = buzzers.train.load_config(buzzer_config(tmp_path, guesser, "threshold", "")).data
+    learnt, kept, tuning, dev = buzzers.train.material(data)
+    n = sum(fold_of(tossup.id) == "buzzer" for tossup in world())
+    assert len(kept) == 2 * len(range(0, n, buzzers.train.KEPT_BACK)) and len(learnt) == 2 * n - len(kept)
+    assert tuning == kept and set(dev) == {"dev", "dev corrupted"}
+
+
 def test_the_threshold_is_tuned_over_all_signals(guesser, tmp_path):
     config = buzzer_config(tmp_path, guesser, "threshold", "")
     buzzer = ThresholdBuzzer.load(buzzers.train.main(config))
@@ -207,6 +215,8 @@ def test_what_was_played_is_not_played_again(guesser, tmp_path, monkeypatch):
     first = histories_of(model, tossups, "made", tmp_path)
     monkeypatch.setattr(Bm25Guesser, "guess_prefixes", None)
     second = histories_of(model, tossups, "made", tmp_path)
+    other_page = [replace(tossups[0], page="Page 99"), *tossups[1:]]
+    refused(TypeError, "not callable", histories_of, model, other_page, "made", tmp_path)
     for one, other in zip(first, second, strict=True):
         for name in ("rows", "signals", "right", "guessed", "fraction"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

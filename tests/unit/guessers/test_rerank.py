@@ -131,6 +131,15 @@ def test_scores_are_those_of_retrieval():
         assert actual["bm25"] == pytest.approx(by_page[1].get(page, 0.0))
 
 
+def test_what_hits_most_and_what_is_named_count_once():
+    which = known()
+    rare, common, both, again = (
+        evidence(text, "Anna Author", which) for text in ("Oleg", "Ivan", "Oleg x Ivan", "Anna x Anna")
+    )
+    assert both["most"] == rare["most"] > common["most"] > 0
+    assert again["title"] == evidence("Anna", "Anna Author", which)["title"] > 0
+
+
 def test_the_last_words_count_alone():
     which = known()
     early = "Norway " + "x " * 30
