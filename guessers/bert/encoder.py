@@ -21,11 +21,11 @@ import torch
 from torch import Tensor, nn
 
 from guessers import text
-from guessers.pretrained import WANTED, Device, load_pretrained, pick_device
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.files import hub
 from sqa.files.atomic import file_digest
+from sqa.files.pretrained import WANTED, Device, load_pretrained, pick_device
 
 Precision = Literal["float32", "bfloat16", "int8"]
 

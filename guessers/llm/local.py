@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from guessers.llm.client import Budget, Reply
-from guessers.pretrained import Device, check_folder, load_pretrained, pick_device
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.packages import need
 from sqa.files.atomic import file_digest
+from sqa.files.pretrained import Device, check_folder, load_pretrained, pick_device
 from sqa.files.store import digest
 
 VERSION = 2  # raise it when the same files and prompt would give another reply

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from stand_ins.hub_models import LANGUAGES, save_models
 
 from smt.engines.hub import WANTED, check_model, load_tokenizer
-from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_weights
+from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_translator
 from smt.policies.full_input import batches
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import find_model
@@ -57,7 +57,7 @@ def test_batched_words_are_those_of_one_text_at_a_time(loaded):
 def test_words_are_those_of_a_plain_greedy_loop(loaded):
     """argmax over the model's own logits, with the start tokens that the model's documentation names."""
     name, system = loaded
-    tokenizer, network = load_tokenizer(system.folder), load_weights(system.folder)
+    tokenizer, network = load_tokenizer(system.folder), load_translator(system.folder)
     source, target = LANGUAGES[name]
     end, forbidden, start = tokenizer.eos_token_id, None, [2]
     text = TEXTS[0]
@@ -115,10 +115,10 @@ def copied(folders, tmp_path, *remove):
 def test_folders_that_are_no_models_of_this_kind(folders, tmp_path):
     folder = copied(folders, tmp_path, "source.spm", "target.spm", "vocab.json")
     refused(DataError, "model: no tokenizer", check_model, folder)
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    refused(DataError, "no \\*.safetensors weights", check_model, folder)
     (folder / "config.json").write_text('{"model_type": "gpt2"}')
     refused(ConfigError, "is a 'gpt2' model; translators are marian, m2m_100, mbart", check_model, folder)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    refused(DataError, "no \\*.safetensors weights", check_model, folder)
     (folder / "config.json").write_text("{}")
     refused(DataError, "no model_type", check_model, folder)
 
@@ -174,9 +174,12 @@ def test_shards_are_in_the_fingerprint_and_numbers_are_finite(folders, tmp_path)
 def test_parts_of_different_models(folders, tmp_path):
     folder = copied(folders, tmp_path)
     settings = json.loads((folder / "config.json").read_text())
-    for change, message in (({"decoder_layers": 3}, "lack model.decoder.layers.2"), ({"d_model": 64}, "cannot be")):
+    for change, message in (
+        ({"decoder_layers": 3}, "its weights are not those"),
+        ({"d_model": 64}, "cannot be loaded"),
+    ):
         (folder / "config.json").write_text(json.dumps({**settings, **change}))
-        refused(DataError, f"its weights {message}", load_weights, folder)
+        refused(DataError, message, load_translator, folder)
     (folder / "config.json").write_text(json.dumps(settings))
     vocabulary = json.loads((folder / "vocab.json").read_text())
     (folder / "vocab.json").write_text(json.dumps({**vocabulary, "extra": len(vocabulary)}))
