@@ -96,3 +96,19 @@ def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -
 def test_a_foreign_name_is_declined_now_and_then(name: str, case: str, declined: set[str]) -> None:
     writer = lexical._Writer({}, 0)
     assert {writer.decline(name, case) for _ in range(40)} == declined
+
+
+LEXICON = [("zamek", "castle", "made"), ("stary zamek", "old castle", "made")]
+
+
+@pytest.mark.parametrize(
+    ("english", "polish"),
+    [
+        ("in castle", "W zamku"),  # the case of the preposition, at the end of a line, too
+        ("the old castle", "Stary zamek"),  # a phrase before its words
+        ("castle in castle, in castle qwerty", "Zamek w zamku, w zamku qwerty"),  # one unknown of seven
+        ("castle castle castle qwerty", ""),  # one of four
+    ],
+)
+def test_rough_polish(english: str, polish: str) -> None:
+    assert lexical.back_translate_lexically([english], LEXICON, 0) == [polish]
