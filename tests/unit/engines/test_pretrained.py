@@ -19,7 +19,6 @@ from stand_ins.hub_models import LANGUAGES, save_models
 
 from smt.engines.hub import WANTED, check_model, load_tokenizer
 from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_translator
-from smt.policies.full_input import batches
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import find_model
 from sqa.metrics.quality.comet import CometConfig
@@ -202,12 +201,3 @@ def test_nothing_is_fetched_unless_asked_and_a_run_names_the_commit(tmp_path, mo
     configs = (PretrainedConfig("some/model"), PretrainedConfig("some/model", revision=commit), comet)
     assert [hub_models((config,)) for config in configs] == [{"some/model": commit}] * 3
     assert hub_models((PretrainedConfig("no/such"), PretrainedConfig(str(tmp_path)))) == {}
-
-
-def test_batches_hold_every_row_once_within_the_budget():
-    lengths = [3, 50, 1, 7, 7, 2, 9]
-    groups = list(batches(lengths, 20))
-    assert sorted(i for group in groups for i in group) == list(range(7))
-    assert groups[0] == [1]  # longer than the budget, so alone
-    assert all(len(group) * max(lengths[i] for i in group) <= 20 for group in groups[1:])
-    assert list(batches([], 20)) == []

@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refused
 from safetensors.torch import load_file, save_file
 from stand_ins.clues import CLUES, tossups
 
 import guessers.bert.train
 from guessers.bert import encoder as bert_encoder
-from guessers.bert.encoder import buckets, load_encoder, rarity
+from guessers.bert.encoder import load_encoder, rarity
 from guessers.bert.guesser import BertConfig, build
 from guessers.bert.train import CHECKPOINT, BertTraining, train
 from sqa.core.errors import ConfigError, DataError
@@ -89,13 +87,6 @@ def assert_same(got, expected, tolerance=1e-5):
 
 
 # --- passages --------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(1, 90), max_size=60), st.integers(1, 300))
-def test_buckets_hold_every_row_once_and_no_more_than_asked(lengths, tokens):
-    groups = list(buckets(lengths, tokens))
-    assert sorted(place for group in groups for place in group) == list(range(len(lengths)))
-    assert all(len(group) == 1 or len(group) * max(lengths[i] for i in group) <= tokens for group in groups)
 
 
 def test_a_rare_piece_weighs_more_and_a_mark_nothing():
