@@ -234,5 +234,8 @@ def test_dictionaries_that_do_not_fit_are_refused(text: str, message: str, tmp_p
 )
 def test_another_kind_of_file_is_refused(content: object, message: str, tmp_path: Path) -> None:
     files = write(tmp_path, theirs("post"))
-    files[0].write_bytes(content) if isinstance(content, bytes) else torch.save(content, files[0])
+    if isinstance(content, bytes):
+        files[0].write_bytes(content)
+    else:
+        torch.save(content, files[0])
     refused(DataError, message, convert, *files, tmp_path / "ours")

@@ -204,15 +204,13 @@ def test_a_model_whose_parts_do_not_fit_is_one_line(trained, tmp_path, change, m
     refused(DataError, message, build, BertConfig(model=str(folder)))
 
 
-@pytest.mark.parametrize("width", [16, 8])
-def test_another_encoder_is_refused(trained, tmp_path, width):
-    other = make_encoder(tmp_path / "other", width, seed=1)
+def test_another_encoder_is_refused(trained, tmp_path):
+    other = make_encoder(tmp_path / "other", width=8)
     refused(DataError, "was trained on the encoder .*tiny' with sha256", build, BertConfig(str(trained), str(other)))
     named = {"name": str(other), "sha256": bert_encoder.weights_digest(other)}
     folder = rewritten(trained, tmp_path / "changed", lambda t, c: c["encoder"].update(named))
-    if width == 8:
-        message = "the head reads vectors of 16 numbers, the encoder writes 8"
-        refused(DataError, message, build, BertConfig(str(folder)))
+    message = "the head reads vectors of 16 numbers, the encoder writes 8"
+    refused(DataError, message, build, BertConfig(str(folder)))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +224,9 @@ def test_another_encoder_is_refused(trained, tmp_path, width):
 )
 def test_a_corrupted_encoder_is_one_line(tmp_path, encoder_folder, name, content, message):
     folder = shutil.copytree(encoder_folder, tmp_path / "corrupted")
-    (folder / name).rename(folder / "pytorch_model.bin") if content is None else (folder / name).write_bytes(content)
+    (folder / name).rename(folder / "pytorch_model.bin")
+    if content is not None:
+        (folder / name).write_bytes(content)
     refused(DataError, message, load_encoder, folder)
 
 

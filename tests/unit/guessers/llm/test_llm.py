@@ -135,7 +135,8 @@ def test_a_killed_run_asks_no_finished_request_again(tmp_path):
     ten = threading.Event()
 
     def behaviour(prompt: str, number: int) -> Answer:
-        ten.set() if number == 10 else None
+        if number == 10:
+            ten.set()
         return Answer(normal(prompt, number).body, wait=0.05)
 
     with ChatServer(behaviour) as server:
@@ -162,7 +163,8 @@ def test_the_kept_replies_are_bounded_and_a_runs_own_stay(tmp_path):
     cache = Cache(tmp_path / "kept", limit=200_000)
     reply = Reply("x" * 10_000, None, None)
     for i in range(40):
-        cache.make_room() if i < 19 else None
+        if i < 19:
+            cache.make_room()
         cache.put(str(i), "s", "p", reply)
     refused(ConfigError, "cache_mb: .* is full of replies that this run uses", cache.make_room)
     later = Cache(tmp_path / "kept", limit=200_000)

@@ -134,7 +134,8 @@ def test_nobody_listens(guesser_of):
 @pytest.mark.parametrize("key", [None, "two words", "line\nbreak", "clé"])
 def test_what_cannot_be_a_key_is_neither_sent_nor_shown(guesser_of, monkeypatch, key):
     monkeypatch.delenv("SOME_KEY", raising=False)
-    monkeypatch.setenv("SOME_KEY", key) if key else None
+    if key:
+        monkeypatch.setenv("SOME_KEY", key)
     message = "does not hold a key" if key else "the environment variable SOME_KEY is not set"
     with ChatServer() as server:
         guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
