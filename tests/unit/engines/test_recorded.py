@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 from refusals import refused
@@ -35,63 +37,33 @@ RELEASE_1_0 = [
     row(2, "</s>", [4], metric={}, source="g h i", source_length=3, prediction_length=1),
 ]
 QUESTIONWIDE = [row(0, "A B C D E", [0, 4, 5, 6, 6]), row(1, "F", [3])]
-LOGS = {  # unit, rows, (sentence, word, g, ended)
-    "release 1.1: the end comes with the last word": (
+INDEXED, NAMED = "index\ttoken\tdelay\n", "question\ttoken\tdelay\n"
+MEANINGS = {  # unit, objects of a log or a table, what was written when
+    "release 1.1: the end comes with the last word": ("sentence", ROWS, "0:A@1 0:B@4+ 0:C@4+ 1:D@1 | "),
+    "release 1.0: the end is read like a word": ("sentence", RELEASE_1_0, "0:A@1 0:B@4 0:C@4+ 1:D@2 | "),
+    "questions, cut at sentence ends": ("question", QUESTIONWIDE, "0:A@0 0:B@4 1:C@1 1:D@2+ 1:E@2+ | 0:F@3+"),
+    "a table": ("sentence", INDEXED + "0\tA\t1\n0\tB\t5\n1\t\t\n2\tC\t3\r\n", "0:A@1 0:B@4+ | 0:C@3"),
+    "a table of questions and sentences": (
         "sentence",
-        ROWS,
-        [[(0, "A", 1, False), (0, "B", 4, True), (0, "C", 4, True), (1, "D", 1, False)], []],
+        "question\tsentence\ttoken\tdelay\none\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n",
+        "0:A@1 1:B@2 | 0:C@0",
     ),
-    "release 1.0: the end is read like a word, and written": (
-        "sentence",
-        RELEASE_1_0,
-        [[(0, "A", 1, False), (0, "B", 4, False), (0, "C", 4, True), (1, "D", 2, False)], []],
-    ),
-    "questions, cut at sentence ends": (
-        "question",
-        QUESTIONWIDE,
-        [
-            [(0, "A", 0, False), (0, "B", 4, False), (1, "C", 1, False), (1, "D", 2, True), (1, "E", 2, True)],
-            [(0, "F", 3, True)],
-        ],
-    ),
+    "a table of questions": ("question", NAMED + "one\tA\t1\none\tB\t5\none\tC\t7\ntwo\t\t\n", "0:A@1 1:B@1 1:C@2+ | "),
 }
 
 
-@pytest.mark.parametrize("kind", LOGS)
-def test_logs(tmp_path, kind):
-    unit, rows, expected = LOGS[kind]
-    assert emissions(RecordedConfig(log(tmp_path, rows).file, unit=unit)) == expected
-
-
-def tsv(tmp_path, text, unit="sentence"):
-    path = tmp_path / "out.tsv"
-    path.write_text(text, encoding="utf-8")
+def recorded(tmp_path, content, unit="sentence"):
+    """The config of a log of these objects, or of a table."""
+    path = Path(log(tmp_path, [] if isinstance(content, str) else content).file)
+    if isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
     return RecordedConfig(str(path), unit=unit)
 
 
-TABLES = {  # unit, text, emissions
-    "by index": (
-        "sentence",
-        "index\ttoken\tdelay\n0\tA\t1\n0\tB\t5\n1\t\t\n2\tC\t3\r\n",
-        [[(0, "A", 1, False), (0, "B", 4, True)], [(0, "C", 3, False)]],
-    ),
-    "by question and sentence": (
-        "sentence",
-        "question\tsentence\ttoken\tdelay\none\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n",
-        [[(0, "A", 1, False), (1, "B", 2, False)], [(0, "C", 0, False)]],
-    ),
-    "by question": (
-        "question",
-        "question\ttoken\tdelay\none\tA\t1\none\tB\t5\none\tC\t7\ntwo\t\t\n",
-        [[(0, "A", 1, False), (1, "B", 1, False), (1, "C", 2, True)], []],
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", TABLES)
-def test_tables(tmp_path, kind):
-    unit, text, expected = TABLES[kind]
-    assert emissions(tsv(tmp_path, text, unit)) == expected
+@pytest.mark.parametrize("kind", MEANINGS)
+def test_what_logs_and_tables_mean(tmp_path, kind):
+    unit, content, expected = MEANINGS[kind]
+    assert emissions(recorded(tmp_path, content, unit)) == expected
 
 
 def test_fingerprints_tell_words_delays_units_and_releases_apart(tmp_path):
@@ -103,7 +75,6 @@ def test_fingerprints_tell_words_delays_units_and_releases_apart(tmp_path):
     assert build(log(tmp_path, [{**r, "elapsed": [0]} for r in ROWS])).fingerprint() in prints
 
 
-INDEXED = "index\ttoken\tdelay\n"
 WRONG = {  # objects of a log, or a table; what is said of it after its name
     "two lines too few": (ROWS[:1], ":1: ends after 1 of 3 sentences, one sentence 1 is missing"),
     "a line too many": ([*ROWS, row(3, "E", [1])], ":4: one sentence too many; the data set has 3"),
@@ -131,7 +102,7 @@ WRONG = {  # objects of a log, or a table; what is said of it after its name
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_log(tmp_path, what):
     content, expected = WRONG[what]
-    assert expected in problem(tsv(tmp_path, content) if isinstance(content, str) else log(tmp_path, content))
+    assert expected in problem(recorded(tmp_path, content))
 
 
 def test_questions_that_were_not_checked_and_a_log_of_the_other_unit(tmp_path):
@@ -155,9 +126,8 @@ TRACES = [
 @pytest.mark.parametrize("unit", ["sentence", "question"])
 def test_an_exported_run_reads_back(tmp_path, unit):
     path = write_instances(TRACES, tmp_path, unit)
-    last_of_first = (0, "B", 4, unit == "sentence")
-    expected = [[(0, "A", 1, False), last_of_first, (1, "C", 1, False), (1, "D", 2, True)], [(0, "E", 2, False)]]
-    assert emissions(RecordedConfig(str(path), unit=unit)) == expected
+    ended = "+" if unit == "sentence" else ""
+    assert emissions(RecordedConfig(str(path), unit=unit)) == f"0:A@1 0:B@4{ended} 1:C@1 1:D@2+ | 0:E@2"
     first = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
     assert first["prediction_length"] == len(first["delays"]) == len(first["elapsed"])
     assert (tmp_path / "config.yaml").read_text() == "source_type: text\ntarget_type: text\n"
@@ -172,30 +142,24 @@ def test_references_of_exported_sentences_and_retractions(tmp_path):
     refused(NotComputable, "two retracts words", write_instances, [revised], tmp_path)
 
 
-EVEN = Question("even", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two.", "Three."), "Page")
-UNEVEN = Question("uneven", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two three.",), "Page")
-
-
-def shown(config, *questions):
-    translator = fixed.build(config)
-    translator.check(questions)
-    return [[(e.sentence, e.token, e.g, e.ended) for e in es] for es in translator.translate_batch(questions)]
-
-
+UNEVEN = replace(FIRST, id="uneven", reference=("One two three.",))
 DIAGONAL = FixedConfig(reveal="diagonal")
 SOURCE = FixedConfig(text="source", reveal="diagonal")  # no translation: each source word as it is read
-SHOWN = [
-    (FixedConfig(), EVEN, [(0, "One", 4, True), (0, "two.", 4, True), (1, "Three.", 2, True)]),
-    (DIAGONAL, EVEN, [(0, "One", 2, False), (0, "two.", 4, False), (1, "Three.", 2, False)]),
-    (FixedConfig(), UNEVEN, [(0, "One", 4, True), (0, "two", 4, True), (1, "three.", 2, True)]),
-    (DIAGONAL, UNEVEN, [(0, "One", 2, False), (0, "two", 4, False), (1, "three.", 2, False)]),
-    (SOURCE, UNEVEN, [(int(n > 3), word, n % 4 + 1, False) for n, word in enumerate("abcdef")]),
-]
+shown = partial(recorded_logs.emissions, build=fixed.build)
 
 
-@pytest.mark.parametrize(("config", "question", "expected"), SHOWN)
+@pytest.mark.parametrize(
+    ("config", "question", "expected"),
+    [
+        (FixedConfig(), FIRST, "0:One@4+ 0:two.@4+ 1:Three.@2+"),
+        (DIAGONAL, FIRST, "0:One@2 0:two.@4 1:Three.@2"),
+        (FixedConfig(), UNEVEN, "0:One@4+ 0:two@4+ 1:three.@2+"),
+        (DIAGONAL, UNEVEN, "0:One@2 0:two@4 1:three.@2"),
+        (SOURCE, UNEVEN, "0:a@1 0:b@2 0:c@3 0:d@4 1:e@1 1:f@2"),
+    ],
+)
 def test_when_words_appear(config, question, expected):
-    assert shown(config, question) == [expected]
+    assert shown(config, [question]) == expected
 
 
 def test_files(tmp_path):
@@ -203,8 +167,8 @@ def test_files(tmp_path):
     config = FixedConfig(str(path))
     refused(DataError, "no such file", fixed.build, config)
     path.write_text("x y\n\nz\nw\n", encoding="utf-8")
-    assert [[token for _, token, *_ in row] for row in shown(config, EVEN, UNEVEN)] == [["x", "y"], ["z", "w"]]
+    assert shown(config, [FIRST, UNEVEN]) == "0:x@4+ 0:y@4+ | 0:z@4+ 1:w@2+"
     path.write_text("x\ny\nz\n", encoding="utf-8")
-    refused(DataError, "3 lines, expected 4", shown, config, EVEN, UNEVEN)
+    refused(DataError, "3 lines, expected 4", shown, config, [FIRST, UNEVEN])
     path.write_bytes("señal\n".encode("latin-1"))
     refused(DataError, "not UTF-8", fixed.build, config)
