@@ -126,15 +126,6 @@ def test_no_server_is_one_clear_error_that_names_the_embedded_guesser(twin, serv
     assert EMBEDDED in capsys.readouterr().err
 
 
-def test_the_server_goes_away_between_two_questions(twin):
-    with running() as server:
-        index(twin, server)
-        guesser = elastic.build(options(twin, server, retries=0))
-        assert guesser.guess(["the Machu Picchu of Pizarro"], 1)[0]
-    with pytest.raises(DataError, match=f"no Elasticsearch server answers.*{EMBEDDED}"):
-        guesser.guess(["Peru"], 1)
-
-
 def meta(server):
     return server.indices["sqa-pages"]["mappings"]["_meta"]
 

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.phrase_table import (
-    PhraseCounts,
-    ngrams,
-    only_ngrams_of,
-    spans,
-    write_ngrams,
-)
+from smt.statistical.phrase_table import PhraseCounts, ngrams, only_ngrams_of, spans, write_ngrams
 from smt.statistical.tune import Candidates, bleu, search, statistics
 
 # --------------------------------------------------------------------------------------------------------- tokens
