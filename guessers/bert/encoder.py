@@ -11,7 +11,7 @@ Encoders are safetensors only, and no code that comes with a model is run.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -21,11 +21,12 @@ import torch
 from torch import Tensor, nn
 
 from guessers import text
-from guessers.pretrained import WANTED, Device, load_pretrained, pick_device
+from sqa.core.compute import buckets
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.files import hub
 from sqa.files.atomic import file_digest
+from sqa.files.pretrained import WANTED, Device, load_pretrained, pick_device
 
 Precision = Literal["float32", "bfloat16", "int8"]
 
@@ -36,18 +37,6 @@ LEAST, MOST = 12, 64  # words of a passage: it ends with a sentence after the fi
 def spans(words: Sequence[str]) -> list[tuple[int, int]]:
     """Begin and end of each passage."""
     return text.spans(words, LEAST, MOST)
-
-
-def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Places of rows of similar length, longest first, at most `tokens` with padding to a group (one row at least)."""
-    group: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if group and (len(group) + 1) * lengths[group[0]] > tokens:
-            yield group
-            group = []
-        group.append(index)
-    if group:
-        yield group
 
 
 def find_encoder(model: str, revision: str | None = None, download: bool = False) -> Path:

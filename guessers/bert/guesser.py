@@ -29,10 +29,10 @@ from torch import Tensor, nn
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import Encoder, Precision, spans
-from guessers.pretrained import Device
 from sqa.core.errors import Count, DataError, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
+from sqa.files.pretrained import Device
 from sqa.files.records import converted
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change

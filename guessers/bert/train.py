@@ -24,8 +24,8 @@ from guessers.bert.encoder import Encoder, Precision, find_encoder, load_encoder
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import identity_of
-from guessers.pretrained import Device
 from sqa.core.errors import BelowOne, Bound, Count, NotNegative, checked
+from sqa.files.pretrained import Device
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer
 

@@ -24,7 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from guessers.bert.encoder import buckets, find_encoder, load_encoder, weights_digest
+from guessers.bert.encoder import find_encoder, load_encoder, weights_digest
+from sqa.core.compute import buckets
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import available, load_questions
 from sqa.files.store import digest

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from guessers.llm.client import Budget, Reply
-from guessers.pretrained import Device, check_folder, load_pretrained, pick_device
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.packages import need
 from sqa.files.atomic import file_digest
+from sqa.files.pretrained import Device, check_folder, load_pretrained, pick_device
 from sqa.files.store import digest
 
-VERSION = 1  # raise it when the same files and prompt would give another reply
+VERSION = 2  # raise it when the same files and prompt would give another reply
 DECISIVE = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # files that decide a reply
 
 
@@ -70,10 +70,13 @@ class LocalChat:
         tokenizer, model = load_pretrained(
             self.folder, "AutoModelForCausalLM", "a causal language model", self.config.dtype
         )
+        model.generation_config = self._generation(model)  # one given to `generate` has no say where it is a default
         return tokenizer, model.to(self._device)
 
     def complete(self, prompt: str, halt: threading.Event) -> Reply:
         """The likeliest reply, at most `max_tokens` pieces.  One at a time; `halt` is for models that wait."""
+        import torch
+
         with self._lock:
             self.budget.spend()
             tokenizer, model = self._loaded
@@ -85,7 +88,9 @@ class LocalChat:
                     f"local.max_tokens: the prompt has {length} pieces and the model room for {limit}, "
                     f"so at most {max(limit - length, 0)} may be written, got {self.max_tokens}"
                 )
-            written = self._generate(tokenizer, model, pieces)[0, length:]  # (T,)
+            with torch.inference_mode():
+                read = {key: pieces[key] for key in ("input_ids", "attention_mask")}
+                written = model.generate(**read)[0, length:]  # (T,)
         return Reply(tokenizer.decode(written, skip_special_tokens=True), length, len(written))
 
     def _pieces(self, tokenizer: Any, prompt: str) -> Any:
@@ -101,10 +106,8 @@ class LocalChat:
         except (TemplateError, ValueError) as error:
             raise DataError(f"{self.folder}: its chat template cannot be used: {str(error)[:200]}") from error
 
-    def _generate(self, tokenizer: Any, model: Any, pieces: Any) -> Any:
-        """(1, L + T) pieces, by the model's own settings of search but for sampling."""
-        import torch
-
+    def _generation(self, model: Any) -> Any:
+        """The model's own settings of search, but for sampling."""
         generation = copy.deepcopy(model.generation_config)
         generation.update(
             do_sample=False,
@@ -120,7 +123,4 @@ class LocalChat:
         if generation.pad_token_id is None:
             ends = generation.eos_token_id
             generation.pad_token_id = ends[0] if isinstance(ends, list) else ends
-        with torch.inference_mode():
-            return model.generate(
-                input_ids=pieces["input_ids"], attention_mask=pieces["attention_mask"], generation_config=generation
-            )
+        return generation

@@ -25,11 +25,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from guessers.open_qa.passages import Passage
-from guessers.pretrained import WANTED, Device, load_pretrained, pick_device
 from sqa.core.errors import Bound, ConfigError, Count, DataError, checked
 from sqa.core.packages import need
 from sqa.files.atomic import file_digest
 from sqa.files.hub import find_model
+from sqa.files.pretrained import WANTED, Device, load_pretrained, pick_device
 
 VERSION = 1  # raise when answers change
 

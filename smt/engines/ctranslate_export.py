@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from smt.engines.ctranslate import LANGUAGES, piece_names
 from smt.engines.hub import WANTED, check_model, load_tokenizer
-from smt.engines.pretrained import check_vocabulary, load_weights
+from smt.engines.pretrained import check_vocabulary, load_translator
 from smt.models.bundle import load_model, model_folder
 from smt.models.transformer import Attention, FeedForward, Transformer
 from smt.models.vocab import BOS, EOS, UNK, Vocabulary
@@ -90,7 +90,7 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
     need("transformers", f"the model {source.name}")
     from ctranslate2.converters import transformers as loaders
 
-    model_type, model, tokenizer = check_model(source), load_weights(source), load_tokenizer(source)
+    model_type, model, tokenizer = check_model(source), load_translator(source), load_tokenizer(source)
     check_vocabulary(source, model, tokenizer)
     if model_type == "mbart":  # the hub's config.json may leave it out
         model.config.normalize_before = model.config.normalize_embedding = True

@@ -15,8 +15,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.registry import did_you_mean
 from sqa.data.languages import Pair, certain_pair, code_of
-from sqa.files.hub import check_shards, files_digest
-from sqa.files.records import parse_json
+from sqa.files.hub import files_digest
+from sqa.files.pretrained import check_folder
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
 WANTED = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")  # fetched from a hub
@@ -27,19 +27,9 @@ LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART,
 
 def check_model(folder: Path) -> str:
     """The model_type of a folder that can be loaded safely; DataError or ConfigError for any other."""
-    try:
-        config = parse_json((folder / "config.json").read_bytes())
-        model_type = str(config["model_type"])
-    except FileNotFoundError as error:
-        raise DataError(f"{folder}: no config.json; give a folder that model.save_pretrained wrote") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)") from error
+    model_type = check_folder(folder)
     if model_type not in MODEL_TYPES:
         raise ConfigError(f"model: {folder} is a {model_type!r} model; translators are {', '.join(MODEL_TYPES)}")
-    if not any(folder.glob("*.safetensors")):
-        hint = "pickled weights are not read; on the hub refs/pr/N often has others"
-        raise DataError(f"{folder}: no *.safetensors weights ({hint})")
-    check_shards(folder)
     check_tokenizer(folder)
     return model_type
 

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
 from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
@@ -23,9 +23,9 @@ from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.packages import need
 from sqa.files.hub import find_model
-from sqa.files.model_files import check_weights
+from sqa.files.pretrained import Device, load_weights, pick_device
 
-VERSION = 1  # raise when translating changes its output
+VERSION = 2  # raise when translating changes its output
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class PretrainedConfig:
     beams: Count = 1  # hypotheses kept; 1 = greedy
     batch_tokens: Count = 4096  # source pieces in a batch, padding included
     max_new_tokens: Count = 256  # pieces written per text at most
-    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
+    device: Device = "auto"  # auto = a GPU if there is one
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
@@ -58,14 +58,14 @@ class Pretrained:
     def __init__(self, config: PretrainedConfig) -> None:
         self.config, self.device = config, pick_device(config.device)
         self.folder = find_model(config.model, config.revision, config.download, WANTED)
-        self.model = load_weights(self.folder).to(self.device)
+        self.model = load_translator(self.folder).to(self.device)
         self.codec = TextCodec(load_tokenizer(self.folder), config.source_language, config.target_language)
         self.languages = self.codec.languages
         self.limit = int(self.model.config.max_position_embeddings)  # pieces, of source and target
         if config.max_new_tokens >= self.limit:
             raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)
-        self.generation = self._generation()
+        self.model.generation_config = self._generation()  # one given to `generate` has no say where it is a default
         self._files = files_fingerprint(self.folder)
 
     def _generation(self) -> Any:
@@ -109,7 +109,7 @@ class Pretrained:
         pieces = torch.tensor([row + [pad] * (width - len(row)) for row in rows], device=self.device)  # (B, S)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=self.device)
         with torch.inference_mode():
-            written = self.model.generate(input_ids=pieces, attention_mask=mask, generation_config=self.generation)
+            written = self.model.generate(input_ids=pieces, attention_mask=mask)
         return written[:, 1:].tolist()  # (B, T), start token first
 
     def fingerprint(self) -> str:
@@ -121,45 +121,10 @@ class Pretrained:
         return hashlib.sha256(f"{VERSION} {transformers.__version__} {search} {self._files}".encode()).hexdigest()
 
 
-def pick_device(device: str) -> str:
-    """ "cpu" or "cuda"; ConfigError for a GPU that this machine does not have."""
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device: this machine has no GPU, got cuda; take auto or cpu")
-    return device
-
-
-def load_weights(folder: Path) -> Any:
+def load_translator(folder: Path) -> Any:
     """The model of a folder in float32 and eval mode, from safetensors only."""
-    import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModelForSeq2SeqLM
-    from transformers.utils import logging
-
     check_model(folder)
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would list every weight that is missing; one line does
-    try:
-        model, loading = AutoModelForSeq2SeqLM.from_pretrained(
-            folder,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            output_loading_info=True,
-        )
-    except (ValueError, OSError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise DataError(f"{folder}: its weights cannot be loaded: {reason}") from error
-    finally:
-        logging.set_verbosity(verbosity)
-    if missing := sorted(loading["missing_keys"]):
-        raise DataError(f"{folder}: its weights lack {missing[0]}; not those of its config.json")
-    check_weights(folder, model.named_parameters())
-    return model.eval()
+    return load_weights(folder, "AutoModelForSeq2SeqLM", "a translation model")
 
 
 def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:

@@ -6,8 +6,10 @@ of `smt.policies.prefixes` make such a system simultaneous (or leave it full inp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
+
+from sqa.core.compute import buckets
 
 Row = TypeVar("Row", bound=Sequence[object])
 
@@ -32,19 +34,7 @@ def in_batches(
     words: list[tuple[str, ...]] = [()] * len(texts)
     filled = [i for i, text in enumerate(texts) if text.strip()]
     rows = encode([texts[i] for i in filled])
-    for group in batches([len(row) for row in rows], tokens):
+    for group in buckets([len(row) for row in rows], tokens):
         for i, translation in zip(group, translate([rows[i] for i in group]), strict=True):
             words[filled[i]] = translation
     return words
-
-
-def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Indices in groups of similar length, longest first, each padding to at most `tokens` (or one row alone)."""
-    group: list[int] = []
-    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if group and (len(group) + 1) * lengths[group[0]] > tokens:
-            yield group
-            group = []
-        group.append(i)
-    if group:
-        yield group

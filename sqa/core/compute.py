@@ -1,4 +1,4 @@
-"""How numbers are computed: threads of the libraries below, and loops as machine code.
+"""How numbers are computed: threads of the libraries below, rows read together, and loops as machine code.
 
 Networks of a few million weights are slower on many threads than on one, and on a busy machine many times slower,
 because a thread that waits for a processor holds up all others.  So small models take one thread, large ones all
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,18 @@ def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.env
     if (torch := sys.modules.get("torch")) is not None:
         torch.set_num_threads(number)
     return number
+
+
+def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Indices of rows of similar length, longest first, at most `tokens` with padding to a group (or one row alone)."""
+    group: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        if group and (len(group) + 1) * lengths[group[0]] > tokens:
+            yield group
+            group = []
+        group.append(i)
+    if group:
+        yield group
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

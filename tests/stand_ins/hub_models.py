@@ -52,6 +52,7 @@ def scale(model: Any) -> None:
             if parameter.ndim == 2 and "positions" not in name:
                 parameter.normal_(std=0.2 if "embed" in name or "shared" in name else 0.6)
         model.get_input_embeddings().weight[model.config.pad_token_id] = 0.0  # as in all trained models
+    model.generation_config.update(num_beams=3, do_sample=True)  # settings of its own, as many have
 
 
 def _sentencepiece(path: Path) -> list[str]:

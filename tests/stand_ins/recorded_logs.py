@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,19 @@ def log(folder: Path, rows: Sequence[Any]) -> RecordedConfig:
     return RecordedConfig(str(path))
 
 
-def emissions(config: RecordedConfig, questions: Sequence[Question]) -> list[list[tuple]]:
-    """(sentence, word, g, ended) of every question, and how many words are taken back where any are."""
+def emissions(config: Any, questions: Sequence[Question], build: Callable[[Any], Any] = build) -> str:
+    """Every word as SENTENCE:WORD@g, with a + once the source has ended and ~n where n words are taken back; questions
+    between bars.
+    """
     translator = build(config)
     translator.check(questions)
     batch = translator.translate_batch(questions)
     for question, written in zip(questions, batch, strict=True):
         check_emissions(question, written)
-    return [[(e.sentence, e.token, e.g, e.ended, *([e.erase] if e.erase else [])) for e in row] for row in batch]
+    return " | ".join(
+        " ".join(f"{e.sentence}:{e.token}@{e.g}{'+' * e.ended}{f'~{e.erase}' * bool(e.erase)}" for e in written)
+        for written in batch
+    )
 
 
 def problem(config: RecordedConfig, questions: Sequence[Question]) -> str:

@@ -16,11 +16,9 @@ from refusals import refused
 from experiments.studies import head_to_head as h2h
 from experiments.studies import overlap
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess
 from sqa.data import datasets, human_buzzes
-from sqa.run.config import load
 
 NEVER = np.inf
 
@@ -169,21 +167,19 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "opponents:first" in capsys.readouterr().out
 
 
-def test_the_shipped_config_loads() -> None:
-    shipped = load(ROOT / "configs" / "head_to_head.yaml", h2h.HeadToHeadConfig)
-    labels = [contestant.label for contestant in shipped.contestants]
-    assert labels == ["bm25", "gru", "rerank", "bm25-translated", "fusion"]
+BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
+    (ConfigError, "first_word: must be 0 or 1, got 2", {"first_word": 2, "resamples": 0}),
+    (ConfigError, "contestants: at least one", {"contestants": []}),
+    (ConfigError, "oponents", {"oponents": "all"}),
+    (ConfigError, "'ews'", {"metrics": ["ews"]}),
+]
 
 
-def test_bad_configs(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="first_word: must be 0 or 1, got 2"):
-        h2h.main(config(tmp_path, first_word=2, resamples=0), tmp_path / "runs")
-    with pytest.raises(ConfigError, match="contestants: at least one is needed"):
-        h2h.main(config(tmp_path, contestants=[]), tmp_path / "runs")
-    refused(ConfigError, "oponents", h2h.main, config(tmp_path, oponents="all"), tmp_path / "runs")
-    refused(ConfigError, "'ews'", h2h.main, config(tmp_path, metrics=["ews"]), tmp_path / "runs")
-    with pytest.raises(DataError, match="no question has a recorded buzz"):
-        h2h.main(config(tmp_path, buzzes=buzz_file(tmp_path / "other.jsonl", ("x", 1, 2, True))), tmp_path / "runs")
+@pytest.mark.parametrize(("kind", "message", "changes"), BAD)
+def test_bad_configs(kind: type[Exception], message: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    refused(kind, message, h2h.main, config(tmp_path, **changes), tmp_path / "runs")
+    elsewhere = config(tmp_path, buzzes=buzz_file(tmp_path / "other.jsonl", ("x", 1, 2, True)))
+    refused(DataError, "no question has a recorded buzz", h2h.main, elsewhere, tmp_path / "runs")
 
 
 @pytest.mark.mirror

@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqa.core import compute, progress
-from sqa.core.compute import VARIABLES, set_for, usable
+from sqa.core.compute import VARIABLES, buckets, set_for, usable
 from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS
 
@@ -59,3 +61,12 @@ def test_in_a_log_file_it_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch
             bar.update()
     lines = written.getvalue().splitlines()
     assert 1 <= len(lines) <= 2 and lines[-1].startswith("ablation: 1000/1000 run")
+
+
+@given(st.lists(st.integers(1, 90), max_size=60), st.integers(1, 300))
+def test_buckets_hold_every_row_once_and_as_many_as_asked(lengths: list[int], tokens: int) -> None:
+    groups = list(buckets(lengths, tokens))
+    assert sorted(i for group in groups for i in group) == list(range(len(lengths)))
+    longest = [max(lengths[i] for i in group) for group in groups]
+    for group, most in zip(groups, longest, strict=True):
+        assert len(group) == max(1, tokens // most) or (group is groups[-1] and len(group) * most <= tokens)

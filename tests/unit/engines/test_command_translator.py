@@ -48,7 +48,6 @@ def test_a_separator_makes_a_program_forget(blank_lines):
 @pytest.mark.parametrize(
     ("message", "options"),
     [
-        ("separator", {"separator": "a\nb"}),
         ("separator", {"separator": "a  b"}),
         ("blank_lines: must be >= 0", {"blank_lines": -1}),
         ("command: a program is needed", {"command": ()}),

@@ -71,31 +71,18 @@ def test_words_of_a_trained_model_are_those_of_our_decoder(encoder, tmp_path):
 def learn(pairs, encoder):
     """A small model after 120 steps on the same few pairs."""
     torch.manual_seed(0)
-    config = ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=0)
-    model, words = Transformer(config), vocabulary()
+    model, words = Transformer(ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=0)), vocabulary()
     source = pad([np.array([*words.words(s)[0], EOS]) for s, _ in pairs], PAD)
     target = [words.words(t)[0] for _, t in pairs]
     given, wanted = pad([np.array([BOS, *t]) for t in target], PAD), pad([np.array([*t, EOS]) for t in target], PAD)
     visible = (source != PAD)[:, None, :].expand(-1, given.shape[1], -1)
     optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
     for _ in range(120):
-        x, _, _ = model(source, given, visible)
-        scores = model.logits(x.flatten(0, 1), None)
-        loss = torch.nn.functional.cross_entropy(scores, wanted.flatten(), ignore_index=PAD)
+        scores = model.logits(model(source, given, visible)[0].flatten(0, 1), None)
         optimiser.zero_grad()
-        loss.backward()
+        torch.nn.functional.cross_entropy(scores, wanted.flatten(), ignore_index=PAD).backward()
         optimiser.step()
     return model.eval()
-
-
-def test_batched_words_are_those_of_one_text_at_a_time(exported):
-    _, folder = exported
-    system = engine(folder, batch_tokens=200)
-    texts = [" ".join(s) for s in SENTENCES]
-    together = system.words([" ", *texts, ""])
-    assert together[0] == together[-1] == ()
-    assert together[1:-1] == [system.words([text])[0] for text in texts]
-    assert engine(folder, compute_type="int8").fingerprint() != engine(folder).fingerprint() == system.fingerprint()
 
 
 def test_a_folder_of_ours_is_converted_with_small_numbers_too(tmp_path):

@@ -52,20 +52,23 @@ def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any
     assert equal == set(NAMES) - {"laal"}  # a run's takes the question's words
 
 
-def test_the_table_says_whose_references_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = tmp_path / "x.log"
-    log.write_text('{"delays": [1, 2], "source_length": 2, "reference": "a b c"}\n')
+@pytest.mark.parametrize(
+    ("options", "sources"),
+    [
+        ({}, {"AL": "log", "LAAL": "log", "AP": "log", "DAL": "none", "StartOffset": "none", "RTF": "none"}),
+        ({"use_reference": False}, {"AL": "none", "LAAL": "none"}),
+        ({"references": "ref"}, {"LAAL": "file"}),
+        ({"convention": "iwslt-2020-first"}, {"AL": "none"}),
+        ({"convention": "simuleval-1.0"}, {"AL": "none"}),  # of texts: the end counts in place of a reference
+        ({"convention": "simuleval-1.0", "source": "speech"}, {"AL": "log"}),
+    ],
+)
+def test_the_table_says_whose_references_they_are(
+    options: dict[str, Any], sources: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.log").write_text('{"delays": [1, 2], "source_length": 2, "reference": "a b c"}\n')
     (tmp_path / "ref").write_text("a b\n")
-
-    def said(**options: Any) -> dict[str, str]:
-        main(str(log), LogOptions(**options), as_json=False)
-        header, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-        assert header[-1] == "reference"
-        return {row[0]: row[-1] for row in rows}
-
-    names = ("AL", "LAAL", "AP", "DAL", "ATD", "StartOffset", "EndOffset", "NumChunks", "RTF")
-    assert [said()[name] for name in names] == ["log"] * 3 + ["none"] * 6
-    assert set(said(use_reference=False).values()) == {"none"} and said(references=tmp_path / "ref")["LAAL"] == "file"
-    assert said(convention="iwslt-2020-first")["AL"] == "none"
-    assert said(convention="simuleval-1.0")["AL"] == "none"  # of texts: the end counts in place of a reference
-    assert said(convention="simuleval-1.0", source="speech")["AL"] == "log"
+    options = {key: tmp_path / "ref" if key == "references" else value for key, value in options.items()}
+    main(str(tmp_path / "x.log"), LogOptions(**options), as_json=False)
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert rows[0][-1] == "reference" and sources.items() <= {row[0]: row[-1] for row in rows}.items()

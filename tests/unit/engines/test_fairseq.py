@@ -16,10 +16,8 @@ from torch import Tensor, nn
 from smt.engines.fairseq import convert, read_dictionary
 from smt.engines.fairseq_checkpoint import read
 from smt.models.bundle import load_model
-from smt.models.decode import decode_batch, decode_stream
-from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS
-from smt.policies.waitk import FULL, Schedule
+from smt.policies.waitk import FULL
 from sqa.core.errors import ConfigError, DataError
 
 WIDTH, HEADS, INNER, LAYERS = 16, 4, 24, 2
@@ -159,18 +157,6 @@ def test_the_converted_model_gives_the_same_logits(variant: str, tmp_path: Path)
     torch.testing.assert_close(got[:, [2, 0, 3, 1, *range(4, vocabulary.size)]], expected, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("variant", ["post", "pre", "monotonic"])
-def test_streaming_and_batched_decoding_agree(variant: str, tmp_path: Path) -> None:
-    convert(*write(tmp_path, theirs(variant)), tmp_path / "ours")
-    model, vocabulary, _ = load_model(tmp_path / "ours")
-    k = 2 if variant == "monotonic" else FULL
-    sentences = [["▁s1", "▁s7", "▁s4"], ["▁s11"], ["▁s8", "nowhere", "▁s2", "▁s5", "▁s1"]]
-    writer, schedule = TransformerWriter(model, vocabulary), Schedule(k)
-    batched = [[word.token for word in row] for row in decode_batch(writer, sentences, schedule)]
-    assert batched == [list(decode_stream(writer, iter(words), schedule)) for words in sentences]
-    assert any(batched)
-
-
 def test_half_precision_and_nested_configuration_are_read(tmp_path: Path) -> None:
     reference = theirs("post")
     halves = {name: value.half() for name, value in reference.weights().items()}
@@ -207,12 +193,9 @@ BAD = {  # options, weights, what is said
     "no wait-k": ({"arch": "transformer_monotonic", "simul_type": "infinite_lookback"}, {}, "only waitk is supported"),
     "unscaled": ({"no_scale_embedding": True}, {}, "no_scale_embedding = True"),
     "heads": ({"encoder_decoder_attention_heads": 2}, {}, "same number"),
-    "activation": ({"activation_fn": "swish"}, {}, "activation swish"),
     "more weights": ({}, {"decoder.layernorm_embedding.weight": torch.ones(WIDTH)}, "unsupported weights: decoder"),
-    "other widths": ({}, {"decoder.layers.0.encoder_attn.k_proj.weight": torch.ones(WIDTH, 8)}, "different widths"),
     "no weights": ({}, {"encoder.layers.1.fc1.weight": None}, "without encoder.layers.1.fc1.weight"),
     "no output": ({}, {"decoder.output_projection.weight": None}, "no output layer"),
-    "no decoder": ({}, {"decoder.embed_tokens.weight": None}, "no decoder.embed_tokens.weight"),
 }
 
 
@@ -241,11 +224,18 @@ def test_dictionaries_that_do_not_fit_are_refused(text: str, message: str, tmp_p
     assert read_dictionary(files[1]) == ("<pad>", "<unk>", "<s>", "</s>", "a", "<unk>")
 
 
-def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no pickle", "not a readable checkpoint"),
+        ({"model": [1]}, "no weights under 'model'"),
+        ({"model": {"a": torch.ones(1)}}, "neither 'args' nor 'cfg'"),
+    ],
+)
+def test_another_kind_of_file_is_refused(content: object, message: str, tmp_path: Path) -> None:
     files = write(tmp_path, theirs("post"))
-    files[0].write_bytes(b"no pickle")
-    refused(DataError, "not a readable checkpoint", convert, *files, tmp_path / "ours")
-    torch.save({"model": [1]}, files[0])
-    refused(DataError, "no weights under 'model'", convert, *files, tmp_path / "ours")
-    torch.save({"model": theirs("post").weights()}, files[0])
-    refused(DataError, "neither 'args' nor 'cfg'", convert, *files, tmp_path / "ours")
+    if isinstance(content, bytes):
+        files[0].write_bytes(content)
+    else:
+        torch.save(content, files[0])
+    refused(DataError, message, convert, *files, tmp_path / "ours")

@@ -18,8 +18,7 @@ from safetensors.torch import load_file, save_file
 from stand_ins.hub_models import LANGUAGES, save_models
 
 from smt.engines.hub import WANTED, check_model, load_tokenizer
-from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_weights
-from smt.policies.full_input import batches
+from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_translator
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import find_model
 from sqa.metrics.quality.comet import CometConfig
@@ -57,7 +56,7 @@ def test_batched_words_are_those_of_one_text_at_a_time(loaded):
 def test_words_are_those_of_a_plain_greedy_loop(loaded):
     """argmax over the model's own logits, with the start tokens that the model's documentation names."""
     name, system = loaded
-    tokenizer, network = load_tokenizer(system.folder), load_weights(system.folder)
+    tokenizer, network = load_tokenizer(system.folder), load_translator(system.folder)
     source, target = LANGUAGES[name]
     end, forbidden, start = tokenizer.eos_token_id, None, [2]
     text = TEXTS[0]
@@ -115,10 +114,10 @@ def copied(folders, tmp_path, *remove):
 def test_folders_that_are_no_models_of_this_kind(folders, tmp_path):
     folder = copied(folders, tmp_path, "source.spm", "target.spm", "vocab.json")
     refused(DataError, "model: no tokenizer", check_model, folder)
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    refused(DataError, "no \\*.safetensors weights", check_model, folder)
     (folder / "config.json").write_text('{"model_type": "gpt2"}')
     refused(ConfigError, "is a 'gpt2' model; translators are marian, m2m_100, mbart", check_model, folder)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    refused(DataError, "no \\*.safetensors weights", check_model, folder)
     (folder / "config.json").write_text("{}")
     refused(DataError, "no model_type", check_model, folder)
 
@@ -159,30 +158,27 @@ def test_pickles_by_any_name_are_refused_unread(folders, tmp_path, name, message
     assert not (tmp_path / "ran").exists()
 
 
-def test_index_and_shards_are_in_the_fingerprint_and_numbers_are_finite(folders, tmp_path):
+def test_shards_are_in_the_fingerprint_and_numbers_are_finite(folders, tmp_path):
     folder, weights = sharded(folders, tmp_path, "part.safetensors")
-    prints = set()
 
-    def keep(changed):
-        save_file(changed, folder / "part.safetensors", {"format": "pt"})
-        prints.add(Pretrained(config({"marian": folder}, "marian")).fingerprint())
+    def fingerprint(change=lambda tensor: tensor):
+        name = next(key for key in weights if key.endswith("fc1.weight"))
+        save_file({**weights, name: change(weights[name])}, folder / "part.safetensors", {"format": "pt"})
+        return Pretrained(config({"marian": folder}, "marian")).fingerprint()
 
-    keep(weights)
-    index = folder / "model.safetensors.index.json"
-    index.write_text(index.read_text() + "\n")
-    keep(weights)
-    name = next(key for key in weights if key.endswith("fc1.weight"))
-    keep({**weights, name: weights[name] + 1})
-    assert len(prints) == 3
-    refused(DataError, "holds numbers that are not finite", keep, {**weights, name: weights[name] * float("nan")})
+    assert fingerprint() != fingerprint(lambda tensor: tensor + 1)
+    refused(DataError, "holds numbers that are not finite", fingerprint, lambda tensor: tensor * float("nan"))
 
 
 def test_parts_of_different_models(folders, tmp_path):
     folder = copied(folders, tmp_path)
     settings = json.loads((folder / "config.json").read_text())
-    for change, message in (({"decoder_layers": 3}, "lack model.decoder.layers.2"), ({"d_model": 64}, "cannot be")):
+    for change, message in (
+        ({"decoder_layers": 3}, "its weights are not those"),
+        ({"d_model": 64}, "cannot be loaded"),
+    ):
         (folder / "config.json").write_text(json.dumps({**settings, **change}))
-        refused(DataError, f"its weights {message}", load_weights, folder)
+        refused(DataError, message, load_translator, folder)
     (folder / "config.json").write_text(json.dumps(settings))
     vocabulary = json.loads((folder / "vocab.json").read_text())
     (folder / "vocab.json").write_text(json.dumps({**vocabulary, "extra": len(vocabulary)}))
@@ -205,12 +201,3 @@ def test_nothing_is_fetched_unless_asked_and_a_run_names_the_commit(tmp_path, mo
     configs = (PretrainedConfig("some/model"), PretrainedConfig("some/model", revision=commit), comet)
     assert [hub_models((config,)) for config in configs] == [{"some/model": commit}] * 3
     assert hub_models((PretrainedConfig("no/such"), PretrainedConfig(str(tmp_path)))) == {}
-
-
-def test_batches_hold_every_row_once_within_the_budget():
-    lengths = [3, 50, 1, 7, 7, 2, 9]
-    groups = list(batches(lengths, 20))
-    assert sorted(i for group in groups for i in group) == list(range(7))
-    assert groups[0] == [1]  # longer than the budget, so alone
-    assert all(len(group) * max(lengths[i] for i in group) <= 20 for group in groups[1:])
-    assert list(batches([], 20)) == []

@@ -55,23 +55,13 @@ SIMULEVAL = [speech("one", "A b", [1000.0, 4100]), speech("a/two", "E", [500.0])
 TWICE = [wav(7, "two.wav"), out(7, 2.0, ["E"]), wav(7, "one.wav"), out(7, 0.5, [])]  # an id may come again
 LATER = Question("three", "test", "es", (("g",),), ("G.",), "Page", (3.5,), "one.wav")  # heard where ONE is
 MEANINGS = {
-    "simulstream": (DATA, STREAM, [[(0, "A", 1, False), (1, "b", 2, True), (1, "c", 2, True)], [(0, "E", 2, True)]]),
-    "SimulStreaming": ([TWO], WHISPER, [[(0, "E", 1, False)]]),
-    "OmniSTEval": (  # the second segment begins 3 s after the first, so "c" is written at 3.2 s
-        DATA,
-        SEGMENTS,
-        [[(0, "A", 1, False), (0, "b", 2, False), (1, "c", 1, False)], [(0, "E", 1, False)]],
-    ),
-    "SimulEval": (DATA, SIMULEVAL, [[(0, "A", 1, False), (1, "b", 2, True)], [(0, "E", 1, False)]]),
-    "in another order": (DATA, TWICE, [[], [(0, "E", 2, True)]]),
-    "two questions of one recording": (
-        [ONE, LATER],
-        STREAM[:4],
-        [
-            [(0, "A", 1, False), (1, "b", 2, True), (1, "c", 2, True)],
-            [(0, "A", 0, False), (0, "b", 1, True), (0, "c", 1, True)],
-        ],
-    ),
+    "simulstream": (DATA, STREAM, "0:A@1 1:b@2+ 1:c@2+ | 0:E@2+"),
+    "SimulStreaming": ([TWO], WHISPER, "0:E@1"),
+    # the second segment begins 3 s after the first, so "c" is written at 3.2 s
+    "OmniSTEval": (DATA, SEGMENTS, "0:A@1 0:b@2 1:c@1 | 0:E@1"),
+    "SimulEval": (DATA, SIMULEVAL, "0:A@1 1:b@2+ | 0:E@1"),
+    "in another order": (DATA, TWICE, " | 0:E@2+"),
+    "two questions of one recording": ([ONE, LATER], STREAM[:4], "0:A@1 1:b@2+ 1:c@2+ | 0:A@0 0:b@1+ 0:c@1+"),
 }
 
 
@@ -94,8 +84,8 @@ def test_tokens_are_joined_and_words_written_when_whole(kind: str, size: int, tm
     tokens, words = PIECES[kind]
     chunks = [tokens[i : i + size] for i in range(0, len(tokens), size)]
     rows = [wav(1, "two.wav"), *(out(1, i * 0.25, chunk) for i, chunk in enumerate(chunks))]
-    [written] = emissions(log(tmp_path, rows), [TWO])
-    assert [token for _, token, *_ in written] == words
+    written = emissions(log(tmp_path, rows), [TWO])
+    assert [word.split(":")[1].split("@")[0] for word in written.split()] == words
 
 
 def test_times_and_words_are_in_the_fingerprint(tmp_path: Path) -> None:
@@ -108,26 +98,17 @@ WRONG = {
     "truncated": ([*STREAM[:3], '{"id": 7, "total_au'], ":4: not JSON"),
     "another program's line": ([*STREAM, WHISPER[0]], ":7: expected simulstream's"),
     "huge": ([*STREAM[:2], out(7, 1e8, [])], ":3: "),
-    "negative": ([*STREAM[:2], out(7, -1, [])], ":3: "),
-    "truth": ([*STREAM[:2], out(7, True, [])], ":3: "),
     "time goes back": ([*STREAM[:4], out(7, 3.9, [])], ":5: total_audio_processed is 3.9 after 4"),
-    "a text of tokens": ([*STREAM[:2], out(7, 1, "A")], ":3: "),
-    "numbers for tokens": ([*STREAM[:2], out(7, 1, [], (3,))], ":3: "),
-    "more deleted than there is": ([*STREAM[:3], out(7, 2, [], ("A", "b"))], ":4: deleted_tokens ['A', 'b'] are not"),
     "something else deleted": ([*STREAM[:3], out(7, 2, [], ("B",))], ":4: deleted_tokens ['B'] are not"),
     "no metadata": ([out(7, 1, ["A"])], ":1: id 7 has no line with"),
-    "an id that is a list": ([wav([7], "one.wav")], ":1: "),
-    "no wav": ([{"id": 7, "metadata": {"wav": "one.wav"}}], ":1: "),
     "twice": ([*STREAM, wav(9, "one.wav")], ":7: the recording 'one' appears twice"),
     "cut off after metadata": ([*STREAM[:5]], ":5: the recording 'two' has no other line"),
     "one recording too few": (STREAM[:4], ": the recording 'two' of question two is missing; the log has 'one'"),
-    "one too many": ([*STREAM, wav(9, "three.wav"), out(9, 1, [])], ":7: the recording 'three' belongs to no question"),
     "words of another sentence taken back": (
         [*STREAM[:3], out(7, 4, ["c"], ("A",)), *STREAM[4:]],
         ":4: retracts 1 words, some of them written before sentence 1 of question one began",
     ),
     "SimulStreaming's of one recording": (WHISPER, ":1: the log of one recording, but the data set has 2"),
-    "segments out of order": ([SEGMENTS[1]], ":1: index 1 where 0 is due"),
     "recordings out of order": ([SEGMENTS[0], segment(1, 2, "E", [1])], ":2: docid 2 where 1 is due"),
     "too many recordings": ([*SEGMENTS, segment(3, 2, "X", [1])], ":4: docid 2, but the data set has"),
     "a segment without times": ([segment(0, 0, "A b", None)], ":1: 2 words but 0 emission_cu"),
@@ -135,14 +116,12 @@ WRONG = {
     "segments that fall": ([segment(0, 0, "A b", [9, 8])], ":1: emission_cu[1] is 8 after 9"),
     "a first segment without words": ([segment(0, 0, "", None), segment(1, 0, "A", [1])], ":2: the first segment"),
     "SimulEval's twice": ([SIMULEVAL[0], SIMULEVAL[0]], ":2: the recording 'one' appears twice"),
-    "SimulEval's of letters": ([speech("one", "A", ["5"])], ":1: "),
     "text after speech": ([SIMULEVAL[0], {"prediction": "A", "delays": [1], "source": "a b"}], ":2: "),
 }
 WRONG_WHISPER = {
     "time goes back": ([WHISPER[1], WHISPER[0]], ":2: emission_time is 0.9 after 2"),
     "no time": ([*WHISPER, {"text": "x"}], ":3: "),
     "a misspelt key": ([*WHISPER, {"emission_time": 3, "Text": "x"}], ":3: unknown key 'Text'"),
-    "no text": ([{"emission_time": 3, "text": None}], ":1: "),
     "another status": ([{"emission_time": 3, "text": "x", "status": "DONE"}], ":1: "),
 }
 
@@ -228,7 +207,6 @@ def test_a_source_with_times_is_not_cut_and_times_are_in_the_store_keys(tmp_path
         ({"word_times": [1, 3, 2]}, r"word_times\[2\]: expected seconds, 3"),
         ({"word_times": [-1, 3, 2]}, r"word_times\[0\]: expected seconds, 0"),
         ({"word_times": [1, True, 2]}, r"word_times\[1\]: expected seconds, 1"),
-        ({"word_times": [1, 2, 3], "recording": 5}, "recording: expected the name of a file, got 5"),
         ({"recording": "a.wav"}, "word_times: expected 3 seconds, one for each word, got None"),
     ],
 )

@@ -4,44 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refused
 from safetensors.torch import load_file, save_file
+from stand_ins.clues import CLUES, tossups
 
 import guessers.bert.train
 from guessers.bert import encoder as bert_encoder
-from guessers.bert.encoder import buckets, load_encoder, rarity
-from guessers.bert.guesser import BertConfig, BertGuesser, build
+from guessers.bert.encoder import load_encoder, rarity
+from guessers.bert.guesser import BertConfig, build
 from guessers.bert.train import CHECKPOINT, BertTraining, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.data.texts import Tossup
 from sqa.run import config as configs
 
 pytest.importorskip("transformers", reason="needs transformers: pip install 'sqa[pretrained]'")
 
-CLUES = {
-    page: text.splitlines()
-    for page, text in {
-        "Lima": """Pizarro founded this city near the Pacific Ocean, where llamas and gold came by ship.
-It is the capital of Peru and has a metro line and many museums of Inca art.""",
-        "Oslo": """Vikings sailed from its long cold fjord towards the coasts of Denmark and England.
-It is the capital of Norway and loves skiing, and its opera stands at the water.""",
-        "Cairo": """Napoleon marched here across the hot sand dunes with scholars, guns and many horses.
-It is the capital of Egypt and lies along the Nile not far from great pyramids.""",
-    }.items()
-}
-TOSSUPS = [
-    Tossup(f"{page}-{i}", " ".join(clues if i % 2 else clues[::-1]), page, "Geography", page, "made up", None)
-    for page, clues in CLUES.items()
-    for i in range(8)
-]
+
+TOSSUPS = tossups(8)
 TEXTS = [tossup.text for tossup in TOSSUPS[::5]]
 
 
@@ -102,13 +87,6 @@ def assert_same(got, expected, tolerance=1e-5):
 
 
 # --- passages --------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(1, 90), max_size=60), st.integers(1, 300))
-def test_buckets_hold_every_row_once_and_no_more_than_asked(lengths, tokens):
-    groups = list(buckets(lengths, tokens))
-    assert sorted(place for group in groups for place in group) == list(range(len(lengths)))
-    assert all(len(group) == 1 or len(group) * max(lengths[i] for i in group) <= tokens for group in groups)
 
 
 def test_a_rare_piece_weighs_more_and_a_mark_nothing():
@@ -176,15 +154,9 @@ def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, tmp_path
     assert resumed.guess(TEXTS, 3) == whole.guess(TEXTS, 3)
 
 
-def test_a_saved_model_gives_the_same_guesses_and_holds_nothing_of_the_encoder(config, tmp_path):
-    guesser = train(config, TOSSUPS, TOSSUPS[::3])
-    guesser.save(tmp_path / "saved")
-    loaded = BertGuesser.load(tmp_path / "saved")
-    assert_same(loaded.guess(TEXTS, 3), guesser.guess(TEXTS, 3), tolerance=5e-3)
-    kept = load_file(tmp_path / "saved" / "model.safetensors")
-    assert {name for name in kept if "layer" in name or "embeddings" in name} == set()
-    loaded.save(tmp_path / "again")
-    assert_same(BertGuesser.load(tmp_path / "again").guess(TEXTS, 3), loaded.guess(TEXTS, 3), tolerance=1e-5)
+def test_a_saved_model_holds_nothing_of_the_encoder(trained):
+    kept = load_file(trained / "model.safetensors")
+    assert not [name for name in kept if "layer" in name or "embeddings" in name]
 
 
 @pytest.mark.parametrize(
@@ -221,12 +193,9 @@ def rewritten(folder: Path, to: Path, change) -> Path:
     ("change", "message"),
     [
         (lambda t, c: t.pop("pages.weight"), "not a BERT guesser of this version"),
-        (lambda t, c: t.pop("titles"), "not a BERT guesser of this version"),
         (lambda t, c: c["shape"].update(width=8), "not a BERT guesser of this version"),
         (lambda t, c: c["shape"].update(pages=2), "3 titles for 2 pages"),
         (lambda t, c: c.update(encoder="tiny"), "encoder of the model"),
-        (lambda t, c: c["encoder"].update(sha256={}), "encoder of the model"),
-        (lambda t, c: c.update(version=99), "expected a model of kind 'bert'"),
         (lambda t, c: t.update(weights=t["weights"][:-1].clone()), "the head has weights for"),
     ],
 )
@@ -236,43 +205,28 @@ def test_a_model_whose_parts_do_not_fit_is_one_line(trained, tmp_path, change, m
 
 
 def test_another_encoder_is_refused(trained, tmp_path):
-    other = make_encoder(tmp_path / "other", seed=1)
-    with pytest.raises(DataError, match="was trained on the encoder .*tiny' with sha256"):
-        build(BertConfig(model=str(trained), encoder=str(other)))
-
-
-def test_a_head_for_another_width_is_refused(trained, tmp_path):
     other = make_encoder(tmp_path / "other", width=8)
-    digest = bert_encoder.weights_digest(other)
-    change = {"name": str(other), "sha256": digest}
-    folder = rewritten(trained, tmp_path / "changed", lambda t, c: c["encoder"].update(change))
-    with pytest.raises(DataError, match="the head reads vectors of 16 numbers, the encoder writes 8"):
-        build(BertConfig(model=str(folder)))
-
-
-def lose_a_layer(folder: Path) -> None:
-    tensors = load_file(folder / "model.safetensors")
-    kept = {name: tensor for name, tensor in tensors.items() if "layer.1" not in name}
-    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def pickle_only(folder: Path) -> None:
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    refused(DataError, "was trained on the encoder .*tiny' with sha256", build, BertConfig(str(trained), str(other)))
+    named = {"name": str(other), "sha256": bert_encoder.weights_digest(other)}
+    folder = rewritten(trained, tmp_path / "changed", lambda t, c: c["encoder"].update(named))
+    message = "the head reads vectors of 16 numbers, the encoder writes 8"
+    refused(DataError, message, build, BertConfig(str(folder)))
 
 
 @pytest.mark.parametrize(
-    ("corrupt", "message"),
+    ("name", "content", "message"),
     [
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"cut"), "cannot be loaded as an encoder"),
-        (lose_a_layer, "not those of its config.json"),
-        (pickle_only, "no \\*.safetensors weights \\(pickled weights are not read\\)"),
-        (lambda folder: (folder / "config.json").unlink(), "no config.json"),
-        (lambda folder: (folder / "config.json").write_text("[]"), "not a model's configuration"),
+        ("model.safetensors", b"cut", "cannot be loaded as an encoder"),
+        ("model.safetensors", None, r"no \*.safetensors weights \(pickled"),
+        ("config.json", None, "no config.json"),
+        ("config.json", b"[]", "not a model's configuration"),
     ],
 )
-def test_a_corrupted_encoder_is_one_line(tmp_path, corrupt, message):
-    folder = make_encoder(tmp_path / "corrupted")
-    corrupt(folder)
+def test_a_corrupted_encoder_is_one_line(tmp_path, encoder_folder, name, content, message):
+    folder = shutil.copytree(encoder_folder, tmp_path / "corrupted")
+    (folder / name).rename(folder / "pytorch_model.bin")
+    if content is not None:
+        (folder / name).write_bytes(content)
     refused(DataError, message, load_encoder, folder)
 
 

@@ -113,10 +113,8 @@ def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
 
 
 def test_what_decides_a_guess_decides_the_fingerprint():
-    others = [guesser(), E5Guesser(E5Config(every=2), Bags("b"), TEXTS)]
-    others.append(E5Guesser(E5Config(every=2), Bags(), TEXTS | {"Ebro": "a river"}))
-    assert len({other.fingerprint() for other in others}) == len(others)
-    assert guesser().fingerprint() == guesser().fingerprint()
+    other = E5Guesser(E5Config(every=2), Bags("b"), TEXTS), E5Guesser(E5Config(every=2), Bags(), TEXTS | {"Ebro": "a"})
+    assert len({each.fingerprint() for each in (guesser(), guesser(), *other)}) == 3
 
 
 @needs_package
@@ -124,13 +122,11 @@ def test_the_real_encoder_reads_spanish_and_polish():
     texts = {
         "Photosynthesis": "Photosynthesis. Name this process by which plants turn sunlight into sugar.",
         "Gabriel García Márquez": "Gabriel García Márquez. Name this author of One Hundred Years of Solitude.",
-        "Copper": "Copper. Name this reddish metal with symbol Cu.",
     }
     actual = E5Guesser(E5Config(every=1), E5Encoder(), texts)
     asked = {
         "Este proceso permite a las plantas obtener energía de la luz del sol": "Photosynthesis",
         "Ten kolumbijski pisarz napisał Sto lat samotności": "Gabriel García Márquez",
-        "Este metal rojizo conduce bien la electricidad": "Copper",
     }
     for text, page in asked.items():
         assert actual.guess([text], 3)[0][0].page == page

@@ -75,19 +75,14 @@ def test_guesses_are_lucenes_and_the_embedded_twins(server, twin, capsys, analyz
         assert [guess.score for guess in actual] == pytest.approx(scores, abs=1e-5, rel=1.2e-7)
 
 
-def test_prefixes_are_sent_together(server, twin):
+def test_prefixes_are_sent_together_and_texts_without_words_are_not(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, batch=7))
     assert guesses_per_word(guesser, PREFIXES[-1].split(), 5) == guesser.guess(PREFIXES, 5)
     assert server.requests.count("POST /sqa-pages/_msearch") == 8  # 24 prefixes, 7 at a time, twice
-
-
-def test_texts_without_words_are_not_asked(server, twin):
-    index(twin, server)
-    guesser = elastic.build(options(twin, server))
     assert guesser.guess(["", "  ", "qzxqzxv"], 5) == [[], [], []]
     assert guesser.guess(["Peru"], 0) == [[]] and guesser.guess([], 5) == []
-    assert server.requests.count("POST /sqa-pages/_msearch") == 1
+    assert server.requests.count("POST /sqa-pages/_msearch") == 9
 
 
 def test_indexing_again_replaces_and_a_strangers_index_stays(server, twin, capsys):
@@ -131,64 +126,45 @@ def test_no_server_is_one_clear_error_that_names_the_embedded_guesser(twin, serv
     assert EMBEDDED in capsys.readouterr().err
 
 
-def test_the_server_goes_away_between_two_questions(twin):
-    with running() as server:
-        index(twin, server)
-        guesser = elastic.build(options(twin, server, retries=0))
-        assert guesser.guess(["the Machu Picchu of Pizarro"], 1)[0]
-    with pytest.raises(DataError, match=f"no Elasticsearch server answers.*{EMBEDDED}"):
-        guesser.guess(["Peru"], 1)
+def meta(server):
+    return server.indices["sqa-pages"]["mappings"]["_meta"]
 
 
-def test_a_missing_index_says_how_it_is_made(server, twin):
+def analysed_by_blanks(server):
+    server.indices["sqa-pages"]["mappings"]["properties"]["text"]["analyzer"] = "whitespace"
+
+
+SPOILT = {  # what happens to the server after the index was made, what is asked of it, what is said
+    "version": (lambda server: meta(server).update(sqa=0), {}, "was made with sqa 0, not 1; make it again"),
+    "texts": (lambda server: meta(server).update(model="0" * 64), {}, "was made with model '000"),
+    "unfinished": (lambda server: meta(server).pop("pages"), {}, "was never finished"),
+    "conflict": (analysed_by_blanks, {}, "the mapping of text was changed"),
+    "fewer": (
+        lambda server: server.indices["sqa-pages"]["visible"].popitem(),
+        {},
+        f"has {len(DOCUMENTS) - 1} pages of {len(DOCUMENTS)}",
+    ),
+    "stranger": (lambda server: meta(server).clear(), {}, "was not made by this program"),
+    "k1": (lambda server: None, {"k1": 1.2}, "was made with k1 2.0, not 1.2; make it again"),
+    "b": (lambda server: None, {"b": 0.5}, "was made with b 0.75, not 0.5; make it again"),
+    "missing": (
+        lambda server: None,
+        {"index": "other"},
+        "has no index 'other'; make it with `python -m guessers.elastic",
+    ),
+    "credentials": (lambda server: server.fail.append(["/", 401, 10]), {}, "rejects the credentials (401); give user"),
+    "older": (lambda server: vars(server).update(version="7.17.29"), {}, "is Elasticsearch 7.17.29; the Python client"),
+    "newer": (lambda server: vars(server).update(version="10.0.0"), {}, "is Elasticsearch 10.0.0; the Python client"),
+    "OpenSearch": (lambda server: vars(server).update(product="OpenSearch"), {}, "is no Elasticsearch server"),
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_what_is_not_the_wanted_index_or_server_is_refused(server, twin, what):
     index(twin, server)
-    message = failing(twin, server, index="other")
-    assert "has no index 'other'; make it with `python -m guessers.elastic.index" in message and EMBEDDED in message
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"k1": 1.2}, "was made with k1 2.0, not 1.2; make it again"),
-        ({"b": 0.5}, "was made with b 0.75, not 0.5; make it again"),
-    ],
-)
-def test_an_index_with_other_settings_is_refused(server, twin, change, message):
-    index(twin, server)
-    assert message in failing(twin, server, **change)
-
-
-def corrupt(server, what):
-    mappings = server.indices["sqa-pages"]["mappings"]
-    if what == "version":
-        mappings["_meta"]["sqa"] = 0
-    elif what == "texts":
-        mappings["_meta"]["model"] = "0" * 64
-    elif what == "unfinished":
-        del mappings["_meta"]["pages"]
-    elif what == "conflict":
-        mappings["properties"]["text"]["analyzer"] = "whitespace"
-    elif what == "fewer":
-        server.indices["sqa-pages"]["visible"].popitem()
-    else:
-        del mappings["_meta"]
-
-
-@pytest.mark.parametrize(
-    ("what", "message"),
-    [
-        ("version", "was made with sqa 0, not 1; make it again"),
-        ("texts", "was made with model '000"),
-        ("unfinished", "was never finished"),
-        ("conflict", "the mapping of text was changed"),
-        ("fewer", f"has {len(DOCUMENTS) - 1} pages of {len(DOCUMENTS)}"),
-        ("stranger", "was not made by this program"),
-    ],
-)
-def test_an_index_that_is_not_the_wanted_one_is_refused(server, twin, what, message):
-    index(twin, server)
-    corrupt(server, what)
-    actual = failing(twin, server)
+    spoil, options, message = SPOILT[what]
+    spoil(server)
+    actual = failing(twin, server, **options)
     assert message in actual and EMBEDDED in actual
 
 
@@ -204,25 +180,6 @@ def test_a_request_that_is_refused_says_why(server, twin, capsys):
     server.fail = [["/sqa-pages", 400, 10]]
     assert index(twin, server) == 3
     assert "refuses the request (400 illegal_argument_exception: mapper [page]" in capsys.readouterr().err
-
-
-def test_wrong_credentials_are_said(server, twin):
-    index(twin, server)
-    server.fail = [["/", 401, 10]]
-    assert "rejects the credentials (401); give user and password in ELASTICSEARCH_URL" in failing(twin, server)
-
-
-@pytest.mark.parametrize("version", ["7.17.29", "10.0.0"])
-def test_another_major_version_is_refused(server, twin, version):
-    index(twin, server)
-    server.version = version
-    assert f"is Elasticsearch {version}; the Python client is" in failing(twin, server)
-
-
-def test_another_product_is_refused(server, twin):
-    index(twin, server)
-    server.product = "OpenSearch"
-    assert "is no Elasticsearch server" in failing(twin, server)
 
 
 def test_a_twin_with_pairs_cannot_be_indexed(server, tmp_path, capsys):

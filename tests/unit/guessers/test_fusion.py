@@ -11,13 +11,14 @@ import pytest
 from refusals import refused
 
 import guessers.fusion.train as training
+from guessers.fusion import fitting
 from guessers.fusion.candidates import BESIDE, DEPTH, OF_PAGE, OF_STEP, candidates, width
 from guessers.fusion.guesser import FusionConfig, FusionGuesser, build
 from guessers.fusion.scorer import Scorer
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.core.types import Guess, guesses_per_word
+from sqa.core.types import Guess
 from sqa.data.folds import fold_of, half_of
 from sqa.data.texts import Tossup
 from sqa.run import config as configs
@@ -64,11 +65,6 @@ def test_equal_scores_are_ordered_by_title_wherever_the_list_is_cut():
     for n in range(1, 5):
         assert [guess.page for guess in fusion(one, two).guess(["x"], n)[0]] == ["b", "z", "a", "m"][:n]
     assert fusion(one, two).guess(["x"], 0) == [[]]
-
-
-def test_a_guesser_without_a_way_from_word_to_word_is_asked_for_every_prefix():
-    assert guesses_per_word(fusion(LEFT, RIGHT), ["x", "y"], 3) == fusion(LEFT, RIGHT).guess(["x", "x y"], 3)
-    assert fusion(LEFT, RIGHT).guess_prefixes([], 3) == []
 
 
 def test_it_knows_no_pages_if_a_part_cannot_say_and_shows_texts_to_the_parts_that_ask():
@@ -161,6 +157,20 @@ def test_chances_of_a_step_and_none_of_them_add_up_to_one(scorer):
     hidden = {**scorer.tensors, "output.weight": 0 * scorer.tensors["output.weight"]}
     equal = Scorer(hidden, width(2)).chances(actual.rows, actual.step)
     assert equal == pytest.approx(1 / 4)  # three pages and none of them
+
+
+def test_one_text_in_eight_chooses_the_epoch_and_teaches_nothing(config, monkeypatch):
+    seen: list[set[int]] = []
+    joined, read = fitting.joined, training.lessons_of([Sure("left"), Sure("right")], lessons(20), 1, 0)
+    number = {id(lesson): i for i, lesson in enumerate(read)}
+
+    def noted(some, scale):
+        seen.append({number[id(lesson)] for lesson in some})
+        return joined(some, scale)
+
+    monkeypatch.setattr(fitting, "joined", noted)
+    training.fitted(replace(config, epochs=1, batch=99), read)
+    assert seen == [set(range(20)) - {0, 8, 16}, {0, 8, 16}]
 
 
 def test_a_training_writes_the_weights_twice_under_both_names(config, monkeypatch, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 import torch
 import yaml
 from refusals import refused
+from stand_ins.clues import CLUES, tossups
 
 import guessers.gru.train
 import guessers.train
@@ -18,22 +19,12 @@ from guessers.gru import vectors
 from guessers.gru.examples import Material, batches, draw
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
-from guessers.gru.train import CHECKPOINT, GruTraining, set_start, start_from_svd, train
+from guessers.gru.train import GruTraining, set_start, start_from_svd, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.data.texts import Tossup
 from sqa.run import config as configs
 
-CLUES = {
-    "Lima": ["Pizarro founded this city near the Pacific.", "It is the capital of Peru and has a metro."],
-    "Oslo": ["Vikings sailed from its fjord towards Denmark.", "It is the capital of Norway and loves skiing."],
-    "Cairo": ["Napoleon marched here across sand dunes.", "It is the capital of Egypt and lies along the Nile."],
-}
-TOSSUPS = [
-    Tossup(f"{page}-{i}", " ".join(clues if i % 2 else clues[::-1]), page, "Geography", page, "made up", None)
-    for page, clues in CLUES.items()
-    for i in range(6)
-]
+TOSSUPS = tossups(6)
 
 
 @pytest.fixture(scope="module")
@@ -75,19 +66,6 @@ def published(config) -> GruTraining:
     return dataclasses.replace(config, direction="bidirectional", bottleneck=None, examples="sentence")
 
 
-def network(features_of: int = 8) -> PrefixGru:
-    torch.manual_seed(0)
-    return PrefixGru(Shape(20, 5, 4, features_of, 4, 0.5)).eval()
-
-
-def test_features_of_a_prefix_do_not_see_the_rest():
-    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
-    with torch.inference_mode():
-        whole = network().features(ids)
-        for end in range(1, 9):
-            torch.testing.assert_close(network().features(ids[:, :end]), whole[:, :end], rtol=0, atol=1e-6)
-
-
 def test_both_networks_learn_the_clues(learnt, published, material):
     both = train(dataclasses.replace(published, start="random", embedding=8, epochs=40, stop_after=40), material)
     for guesser in (learnt, both):
@@ -120,8 +98,6 @@ def test_prefixes_get_the_guesses_of_texts(config, published, material, directio
     for left, right in zip(incremental, plain, strict=True):
         assert [g.page for g in left] == [g.page for g in right]
         assert [g.score for g in left] == pytest.approx([g.score for g in right], abs=1e-12)
-    assert guesser.guess(["", "   ", "xyzzy plugh", "of the", "!?"], 3) == [[]] * 5
-    assert guesser.guess_prefixes([], 3) == [] and guesser.guess_prefixes(["xyzzy", "the"], 3) == [[], []]
 
 
 def test_what_is_drawn_for_a_tossup_does_not_depend_on_the_others(config, material):
@@ -131,6 +107,12 @@ def test_what_is_drawn_for_a_tossup_does_not_depend_on_the_others(config, materi
         assert alone.points == again.points and np.array_equal(alone.ids, again.ids)
     drawn = [draw(material.train[4], None, chosen, epoch)[0].ids.tolist() for epoch in range(12)]
     assert len(set(map(tuple, drawn))) > 2
+
+
+def test_a_word_that_was_seen_once_is_unknown():
+    [tossup] = tossups(1)[:1]
+    made = Material.of([dataclasses.replace(tossup, text="gold gold llama")], [], 500)
+    assert made.words == ("gold",) and made.train[0].ids.tolist() == [1, 1, 0]
 
 
 def test_a_sentence_example_is_a_sentence(published, material):
@@ -170,15 +152,12 @@ def test_a_training_without_material_is_an_error(config, material):
         train(config, dataclasses.replace(material, train=material.train[:1]))
 
 
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, published, material, direction, tmp_path):
-    chosen = config if direction == "forward" else published
-    whole = train(chosen, material)
-    cut = dataclasses.replace(chosen, work=tmp_path / "cut")
+def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, material, tmp_path):
+    whole = train(config, material)
+    cut = dataclasses.replace(config, work=tmp_path / "cut")
     train(dataclasses.replace(cut, epochs=2), material)
-    resumed = train(cut, material)
     texts = ["Pizarro marched towards the fjord"]
-    assert resumed.guess(texts, 3) == whole.guess(texts, 3)
+    assert train(cut, material).guess(texts, 3) == whole.guess(texts, 3)
 
 
 def test_the_command_reads_the_noisy_texts(config, monkeypatch, tmp_path):
@@ -202,18 +181,10 @@ def test_a_checkpoint_of_another_config_is_refused(config, material):
         train(dataclasses.replace(config, hidden=9), material)
 
 
-def test_a_damaged_checkpoint_is_one_clear_error(config, material):
-    config.work.mkdir(parents=True)
-    (config.work / CHECKPOINT).write_bytes(b"PK\x03\x04 cut")
-    refused(DataError, "damaged", train, config, material)
-
-
-def test_saving_keeps_the_scores_to_a_thousandth_and_temperature_flattens_them_without_reordering(learnt, saved):
-    loaded, flat = GruGuesser.load(saved), GruGuesser.load(saved, temperature=5.0).guess(["Pizarro Peru"], 3)[0]
-    sharp = loaded.guess(["Pizarro Peru"], 3)[0]
-    for before, after in zip(learnt.guess(["Pizarro Peru"], 3)[0], sharp, strict=True):
-        assert after.score == pytest.approx(before.score, abs=5e-3)
-    assert loaded.pages == learnt.pages == set(CLUES)
+def test_saving_keeps_the_scores_and_temperature_flattens_them_without_reordering(learnt, saved):
+    before = learnt.guess(["Pizarro Peru"], 3)[0]
+    sharp, flat = (GruGuesser.load(saved, temperature=t).guess(["Pizarro Peru"], 3)[0] for t in (1.0, 5.0))
+    assert [guess.score for guess in sharp] == pytest.approx([guess.score for guess in before], abs=5e-3)
     assert [guess.page for guess in flat] == [guess.page for guess in sharp] and flat[0].score < sharp[0].score
 
 
@@ -235,18 +206,15 @@ def test_the_svd_start_already_knows_pages_by_their_words(material):
     [
         ("units", "letters"),
         ("shape", {}),
-        ("shape", "direction: sideways"),
-        ("shape", "direction: bidirectional"),
-        ("shape", "hidden: 9"),
+        ("shape", {"direction": "sideways"}),
+        ("shape", {"direction": "bidirectional"}),
+        ("shape", {"hidden": 9}),
     ],
 )
 def test_a_config_that_does_not_fit_its_weights_is_an_error(saved, key, value):
-    path = saved / "config.json"
-    config = json.loads(path.read_text())
-    if isinstance(value, str) and ": " in value:
-        name, _, text = value.partition(": ")
-        value = config["shape"] | {name: int(text) if text.isdecimal() else text}
-    path.write_text(json.dumps(config | {key: value}))
+    config = json.loads((saved / "config.json").read_text())
+    value = config["shape"] | value if key == "shape" and value else value
+    (saved / "config.json").write_text(json.dumps(config | {key: value}))
     refused(DataError, "not a GRU guesser of this version", GruGuesser.load, saved)
 
 
@@ -261,16 +229,17 @@ def write_vectors(path: Path, rows: dict[str, list[float]] = ROWS, header: str =
     return path
 
 
-@pytest.mark.parametrize(("name", "header"), [("v.txt", ""), ("v.vec", "5 2\n")])
-def test_vectors_are_found_by_word_and_the_rest_is_their_mean(tmp_path, name, header):
-    path = write_vectors(tmp_path / name, header=header)
-    table, actual = vectors.table(path, ["peru", "norway", "llama"], 2, stems=False)
-    assert actual == 2 and table.tolist() == [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]
-
-
-def test_a_stem_gets_the_mean_of_its_words(tmp_path):
-    table, actual = vectors.table(write_vectors(tmp_path / "v.txt"), ["vike", "peru"], 2, stems=True)
-    assert actual == 2 and table[1:].tolist() == [[3, 1], [1, 0]]
+@pytest.mark.parametrize(
+    ("header", "words", "stems", "rows"),
+    [
+        ("", ["peru", "norway", "llama"], False, [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]),  # the rest: the mean
+        ("5 2\n", ["peru", "norway", "llama"], False, [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]),
+        ("", ["vike", "peru"], True, [[2, 1], [3, 1], [1, 0]]),  # a stem: the mean of its words
+    ],
+)
+def test_vectors_are_found_by_word_or_stem(tmp_path, header, words, stems, rows):
+    table, known = vectors.table(write_vectors(tmp_path / "v.txt", header=header), words, 2, stems=stems)
+    assert known == 2 and table[1:].tolist() == rows[1:] and (stems or table[0].tolist() == rows[0])
 
 
 def test_a_training_starts_from_the_vectors(config, material, tmp_path):
@@ -286,7 +255,6 @@ def test_a_training_starts_from_the_vectors(config, material, tmp_path):
     ("text", "message"),
     [
         ("peru 1 0\nnorway 1\n", r"v.txt:2: expected a word and 2 numbers, got 'norway 1'"),
-        ("peru 1 0\nnorway one two\n", r"v.txt:2: expected a word and 2 numbers"),
         ("peru 1 0\nnorway 1 nan\n", r"v.txt:2: expected a word and 2 numbers"),
         ("zebra 1 0\n", "none of the 1 words"),
         ("peru 1 0 2\n", "its vectors have 3 numbers, the config says embedding: 2"),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guessers import text
+from guessers.retrieval import lucene
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,7 @@ def test_tokens(word, expected):
 
 def test_stems_join_forms_of_a_word():
     assert text.stems("nations") == text.stems("nation's") == ("nation",)
+    assert [lucene.stem(word) for word in ("us", "possibly", "nations")] == ["us", "possibl", "nation"]
 
 
 @given(st.text(max_size=20))

@@ -60,7 +60,6 @@ def test_a_guesser_of_pages_is_not_asked(tmp_path: Path) -> None:
         ("Who directs the Prado?", "The Prado is directed by Elena Roca.", "Elena Roca"),
         ("When did it open?", "It opened in 1928 .", "1928"),
         ("How many people work there?", "Today four hundred people work there.", "four"),
-        ("Is the museum closed on Mondays?", "The museum is", ""),
         ("Is the museum closed on Mondays?", "The museum is closed on Mondays.", "yes"),
         ("Who directs it?", "", ""),
     ],

@@ -111,7 +111,7 @@ def test_the_text_of_a_tossup_does_not_depend_on_the_others(tmp_path):
 def test_more_tossups_to_choose_from_move_none():
     few, many = noise.choose(TOSSUPS[:50], 50, 0), noise.choose(TOSSUPS, 100, 0)
     assert [t for t in many if t in few] == [t for t in few if t in many]
-    assert noise.choose(TOSSUPS, 100, 1) != many and noise.choose(TOSSUPS[::-1], 100, 0) == many
+    assert noise.choose(TOSSUPS[::-1], 100, 0) == many
 
 
 @pytest.mark.parametrize("what", ["translators", "seed", "tossups", "fewer"])
@@ -129,10 +129,8 @@ def test_a_file_made_otherwise_is_refused(tmp_path, what):
     ("text", "message"),
     [
         ("{\n", "noisy.jsonl:1: not JSON"),
-        ('{"id": 3, "sentences": []}\n', r"record 1: Expected `str`, got `int` - at `\$\.id`"),
-        ('{"id": "a", "sentences": "Oslo"}\n', r"record 1: Expected `array`, got `str` - at `\$\.sentences`"),
         ('{"id": "a", "sentences": [1]}\n', r"record 1: Expected `str`, got `int` - at `\$\.sentences\[0\]`"),
-        ('{"id": "a", "sentences": []}\n{"id": "a", "sentences": []}\n', "record 2: the tossup 'a' occurs twice"),
+        ('{"id": "a", "sentences": []}\n' * 2, "record 2: the tossup 'a' occurs twice"),
     ],
 )
 def test_bad_files_of_texts_are_named(tmp_path, text, message):

@@ -1,22 +1,28 @@
-"""Passages, short answers by rule, and an extractive reader on a tiny model of a real architecture."""
+"""Passages, short answers by rule, an extractive reader and a language model as one, both tiny ones made here."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
+from stand_ins.lm_models import make
 
+from guessers.open_qa.lm_reader import LONGEST, SOLVED, LmReader, LmReaderConfig, evidence, prompt
 from guessers.open_qa.passages import K1, B, Passage, PassageIndex, fingerprint, quiz_passages, read_passages
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
-from guessers.open_qa.short_answers import kind_of, title_answer, typed_answer
+from guessers.open_qa.short_answers import kind_of, typed_answer
 from guessers.retrieval.bm25 import Bm25Config
 from guessers.retrieval.counting import fit
+from smt.lm.base import load_base
+from smt.lm.network import mask_of
 from sqa.core.errors import ConfigError, DataError
 
 PASSAGES = [
@@ -73,9 +79,7 @@ def test_a_file_of_passages(tmp_path):
     ("lines", "message"),
     [
         ('{"id": "1", "title": "t", "text": " "}', "record 0: expected an id of its own and a text"),
-        ('{"id": 1, "title": "t", "text": "x"}', r"record 0: Expected `str`, got `int` - at `\$.id`"),
         ('{"id": "1", "title": "t", "text": "x"}\n' * 2, "record 1: expected an id of its own"),
-        ("", "no passages"),
         ("[1]", "expected a JSON object"),
     ],
 )
@@ -100,17 +104,13 @@ def test_the_passages_without_a_file():
     ("question", "kind"),
     [
         ("When did Napoleon die?", "date"),
-        ("Since when is Corsica French?", "date"),
         ("In what year did it appear?", "date"),
         ("Which century was it?", "date"),
         ("What is the date of the battle?", "thing"),  # "date" comes after the article
         ("How many characters are there?", "number"),
-        ("How old is the Sun?", "number"),
         ("How did he die?", "thing"),
         ("Was Napoleon tall?", "yes"),
-        ("Did it rain?", "yes"),
         ("Who wrote War and Peace?", "thing"),
-        ("Kuka kirjoitti sen?", "thing"),
         ("", "thing"),
     ],
 )
@@ -118,35 +118,32 @@ def test_what_a_question_asks_for(question, kind):
     assert kind_of(question) == kind
 
 
-def test_titles():
-    assert title_answer("Who wrote War and Peace?", PASSAGES) == "Leo Tolstoy"
-    assert title_answer("Which novel did Leo Tolstoy write?", PASSAGES) == "War and Peace"  # "(novel)" is no part of it
-    assert title_answer("Leo Tolstoy?", PASSAGES[:1]) == ""
-    assert title_answer("who", []) == ""
+SENTENCES = "In 1700 it rained. The treaty was signed on March 3, 1878. In 1900 it snowed."
+ANSWERS = [  # question, answer, passages
+    ("When did War and Peace appear?", "1869", PASSAGES),
+    ("When was the emperor born?", "1869", PASSAGES),  # the best passage with a date decides, not the reader's wits
+    ("How many characters has War and Peace?", "1869", PASSAGES),  # a year is a number too
+    ("Was it long?", "yes", PASSAGES),
+    ("Who wrote War and Peace?", "Leo Tolstoy", PASSAGES),
+    ("Which novel did Leo Tolstoy write?", "War and Peace", PASSAGES),  # "(novel)" is no part of it
+    ("Leo Tolstoy?", "", PASSAGES[:1]),
+    ("who", "", []),
+    ("When was the treaty signed?", "March 3, 1878", [Passage("x", "t", SENTENCES)]),  # the sentence closest to it
+    ("When was it?", "Rome", [Passage("x", "Rome", "No date here.")]),
+]
+ANSWERS += [
+    ("When was it?", written, [Passage("x", "t", f"It was the {written}.")])
+    for written in ("15 August 1769", "August 1769", "19th century", "300 BC", "1960s")
+]
+ANSWERS += [
+    ("How many are there?", written, [Passage("x", "t", f"There are {written} of them.")])
+    for written in ("8,680", "3.5", "1.2 million", "twelve")
+]
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("When did War and Peace appear?", "1869"),
-        ("When was the emperor born?", "1869"),  # the best passage with a date decides, not the reader's wits
-        ("How many characters has War and Peace?", "1869"),  # a year is a number too
-        ("Was it long?", "yes"),
-        ("Who wrote War and Peace?", "Leo Tolstoy"),
-    ],
-)
-def test_typed_answers(question, answer):
-    assert typed_answer(question, PASSAGES) == answer
-
-
-def test_the_sentence_closest_to_the_question_and_formats():
-    text = "In 1700 it rained. The treaty was signed on March 3, 1878. In 1900 it snowed."
-    assert typed_answer("When was the treaty signed?", [Passage("x", "t", text)]) == "March 3, 1878"
-    for written in ("15 August 1769", "August 1769", "19th century", "300 BC", "1960s"):
-        assert typed_answer("When was it?", [Passage("x", "t", f"It was the {written}.")]) == written
-    for written in ("8,680", "3.5", "1.2 million", "twelve"):
-        assert typed_answer("How many are there?", [Passage("x", "t", f"There are {written} of them.")]) == written
-    assert typed_answer("When was it?", [Passage("x", "Rome", "No date here.")]) == "Rome"
+@pytest.mark.parametrize(("question", "answer", "passages"), ANSWERS)
+def test_answers_by_rule(question, answer, passages):
+    assert typed_answer(question, passages) == answer
 
 
 # ------------------------------------------------------------------------------------------------------ the reader
@@ -155,34 +152,25 @@ def test_the_sentence_closest_to_the_question_and_formats():
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 
 
-def bert(path):
-    """WordPiece of some words and single letters; windows begin with [CLS]."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small BERT with a question-answering head and random weights; windows begin with [CLS]."""
+    pytest.importorskip("transformers")
+    import torch
     from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
+    path = tmp_path_factory.mktemp("reader")
     letters = "abcdefghijklmnopqrstuvwxyz0123456789.,;:!?()'"
     words = "war peace napoleon corsica tolstoy the of in novel wrote who when".split()
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{c}" for c in letters)]
     (path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    tokenizer = BertTokenizerFast(str(path / "vocab.txt"), model_max_length=128)
-    return tokenizer, BertForQuestionAnswering(
-        BertConfig(vocab_size=len(vocabulary), max_position_embeddings=128, **SIZE)
-    )
-
-
-@pytest.fixture(scope="module", params=[bert])
-def folder(request, tmp_path_factory):
-    """A small model with a question-answering head, random weights."""
-    pytest.importorskip("transformers")
-    import torch
-
-    path = tmp_path_factory.mktemp("reader")
+    BertTokenizerFast(str(path / "vocab.txt"), model_max_length=128).save_pretrained(path)
     torch.manual_seed(3)
-    tokenizer, model = request.param(path)
+    model = BertForQuestionAnswering(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=128, **SIZE))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:
                 parameter.normal_(std=0.4)
-    tokenizer.save_pretrained(path)
     model.save_pretrained(path)
     return path
 
@@ -231,8 +219,8 @@ def test_a_long_passage_is_read_in_windows_that_do_not_depend_on_the_batch(folde
 
 
 def test_the_fingerprint_names_what_can_change_an_answer(folder):
-    same, other = Reader(config(folder)).fingerprint(), Reader(config(folder, max_answer=5)).fingerprint()
-    assert Reader(config(folder)).fingerprint() == same != other
+    same, again, other = (Reader(config(folder, max_answer=n)).fingerprint() for n in (30, 30, 5))
+    assert same == again != other
 
 
 @given(st.integers(0, 2**32), st.integers(3, 12), st.integers(1, 6))
@@ -260,3 +248,68 @@ def test_what_is_no_reader(folder, tmp_path):
     weights = tmp_path / "cut" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     refused(DataError, "cannot be loaded as a trained reader", Reader, config(tmp_path / "cut"))
+
+
+SHOWN = [
+    Passage("1", "Old_Rome", "It lies on a river. Romulus founded the city of Rome. Its roads were long!"),
+    Passage("2", "Lima", "word " * 200),
+    Passage("3", "Oslo", "Cold."),
+]
+
+
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("base"), "llama", seed=6)
+
+
+def test_the_sentence_that_shares_most_with_the_question_is_shown():
+    lines = evidence("Who founded the city of Rome?", SHOWN)
+    assert lines[0] == "Old Rome: Romulus founded the city of Rome."
+    assert lines[1].split() == ["Lima:", *["word"] * LONGEST]
+    assert evidence("Nothing alike", SHOWN)[0] == "Old Rome: It lies on a river."
+
+
+def likeliest(folder, text, most):
+    """The line after a prompt by a forward pass over all of it for every piece, no memory."""
+    base = load_base(folder, torch.float32)
+    tokens = base.tokens
+    pieces = [tokens.bos, *tokens.text(SOLVED), *tokens.text(text)]
+    written = []
+    while len(written) < most:
+        n = len(pieces)
+        own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), torch.float32)
+        with torch.inference_mode():
+            states, _ = base.network(torch.tensor([pieces]), torch.arange(n)[None], own)
+        piece = int((states[0, -1] @ base.network.output_rows().T).argmax())
+        if [piece] == tokens.text("\n"):
+            break
+        written.append(piece)
+        pieces.append(piece)
+    return tokens.decode(written).partition("\n")[0].strip()
+
+
+def test_an_answer_is_the_likeliest_line_whatever_is_asked_along(language_model):
+    reader = LmReader(LmReaderConfig(base=str(language_model), passages=2, max_tokens=4, precision="float32"))
+    questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
+    passages = [SHOWN, SHOWN, SHOWN[2:], []]
+    actual = reader.answers(questions, passages)
+    expected = [
+        likeliest(language_model, prompt(question, read[:2]), 4) if question.strip() else ""
+        for question, read in zip(questions, passages, strict=True)
+    ]
+    assert actual == expected
+    assert len({answer for answer in actual if answer}) > 1
+    assert [reader.answers([q], [p])[0] for q, p in zip(questions, passages, strict=True)] == actual
+    assert reader.answers([], []) == []
+
+
+def test_the_fingerprint_tells_what_decides_an_answer(language_model, tmp_path):
+    other = str(make(tmp_path, "gemma3_text", seed=6))
+    changes = [{}, {"precision": "bfloat16"}, {"passages": 1}, {"max_tokens": 5}, {"base": other}, {}]
+    plain = LmReaderConfig(base=str(language_model), precision="float32")
+    prints = [LmReader(replace(plain, **change)).fingerprint() for change in changes]
+    assert len(set(prints)) == 5 and prints[0] == prints[-1]
+
+
+def test_what_is_not_there_or_out_of_range_is_refused(tmp_path):
+    refused(ConfigError, "not found", LmReader, LmReaderConfig(base=str(tmp_path / "nowhere.gguf")))

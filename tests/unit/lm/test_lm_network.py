@@ -1,17 +1,21 @@
-"""The language model's network beside the transformers package, its adapters beside peft, damaged files."""
+"""The language model's network beside the transformers package, its adapters beside peft, matrices of 8-bit numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from refusals import refused
-from stand_ins.lm_models import adapted, change, make
+from stand_ins.lm_models import adapted, adapter, change, make
 
 from smt.lm.adapter import load_adapter, save_adapter, tensors
 from smt.lm.base import load_base
 from smt.lm.files import load_network
-from smt.lm.network import Seen, mask_of
+from smt.lm.network import mask_of
+from smt.lm.translator import CausalLmConfig, build
+from smt.models.int8 import TOP, multiplied, quantised
+from smt.models.writing import translated
 from sqa.core.errors import DataError
 
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
@@ -40,19 +44,6 @@ def test_logits_equal_those_of_transformers(folder):
     ours = scores(load_network(folder, torch.float32), pieces)
     assert torch.allclose(ours, expected, atol=2e-4, rtol=1e-4)
     assert float(expected.std()) > 0.1  # there is something to agree on
-
-
-@torch.inference_mode()
-def test_what_was_read_before_need_not_be_read_again(folder):
-    network = load_network(folder, torch.float32)
-    pieces = torch.tensor([[2, 50, 60, 70, 80, 90]])
-    whole = scores(network, pieces[0].tolist())
-    assert torch.allclose(scores(network, pieces[0].tolist(), 37), whole, atol=1e-4)  # positions count by distance
-    tril = torch.ones(1, 3, 3, dtype=torch.bool).tril()
-    _, memory = network(pieces[:, :3], torch.arange(3)[None], mask_of(tril, torch.float32))
-    before = Seen(memory, torch.zeros(1, 1, 3, 3))
-    states, _ = network(pieces[:, 3:], torch.arange(3, 6)[None], mask_of(tril, torch.float32), [before])
-    assert torch.allclose((states @ network.output_rows().T)[0], whole[3:], atol=1e-5)
 
 
 def saved(folder, target):
@@ -102,18 +93,6 @@ def test_which_base_an_adapter_is_of(tmp_path):
     refused(DataError, "an adapter of tiny, not of the model in", load_adapter(path).put_into, other)
 
 
-def test_damaged_adapters_are_refused_in_a_line(tmp_path):
-    folder = make(tmp_path / "base", "llama")
-    path, _ = saved(folder, tmp_path / "adapter")
-    weights = path / "adapter_model.safetensors"
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[: len(whole) // 2])
-    refused(DataError, "a damaged adapter", load_adapter, path)
-    weights.write_bytes(whole)
-    (path / "pieces.safetensors").unlink()
-    refused(DataError, r"pieces\.safetensors: not found", load_adapter, path)
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -121,7 +100,6 @@ def test_damaged_adapters_are_refused_in_a_line(tmp_path):
         ({"rope_scaling": {"type": "yarn"}}, "rope_scaling .* is not computed"),
         ({"hidden_size": 64}, "do not fit its config.json"),
         ({"num_hidden_layers": 5}, "its weights lack"),
-        ({"num_attention_heads": None}, "not the configuration of a language model"),
         ({}, "pickled weights are never read"),
     ],
 )
@@ -131,3 +109,50 @@ def test_folders_that_do_not_fit_are_refused(tmp_path, values, message):
     if not values:
         (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     refused(DataError, message, load_network, folder, torch.float32)
+
+
+def test_a_product_of_whole_numbers_is_exact():
+    generator = torch.Generator().manual_seed(1)
+    weight = torch.randint(-TOP, TOP + 1, (24, 40), generator=generator).float()
+    x = torch.randint(-TOP, TOP + 1, (3, 5, 40), generator=generator).float()
+    weight[:, 0], x[..., 0] = TOP, -TOP  # so every scale is 1
+    assert torch.equal(multiplied(x, quantised(weight)), F.linear(x, weight))
+    assert torch.equal(multiplied(x * 0.5, quantised(weight * 4)), F.linear(x, weight) * 2)
+
+
+def test_rows_are_off_by_the_rounding_at_most_and_do_not_depend_on_each_other():
+    generator = torch.Generator().manual_seed(2)
+    weight, x = torch.randn(64, 128, generator=generator), torch.randn(7, 128, generator=generator)
+    weight[3] *= 1000  # a scale of its own, which leaves the other rows alone
+    x[2], x[4] = x[2] * 1e4, 0
+    half, matrix = 0.5 / TOP, quantised(weight)
+    tops = x.abs().amax(1)[:, None], weight.abs().amax(1)
+    largest = half * (tops[0] * weight.abs().sum(1) + tops[1] * x.abs().sum(1)[:, None])
+    together = multiplied(x, matrix)
+    error = (together - F.linear(x, weight)).abs()
+    assert bool((error <= largest + 128 * half**2 * tops[0] * tops[1] + 1e-3).all()) and float(error.max()) > 0
+    assert torch.equal(torch.cat([multiplied(row[None], matrix) for row in x]), together)
+    assert torch.equal(together[4], torch.zeros(64))
+
+
+def test_the_translator_with_it(tmp_path):
+    folder = make(tmp_path / "base", "gemma3_text", seed=3)
+    path = adapter(folder, tmp_path / "adapter", 7)
+    plain, fast = (build(CausalLmConfig(model=str(path), k=2, precision=p)) for p in ("float32", "int8"))
+    words = "la casa grande is big".split()
+    assert list(fast.translate(iter(words))) == [w.token for w in translated(fast.writer, [words], fast.schedule)[0]]
+    pieces, positions, mask = torch.arange(4, 12)[None], torch.arange(8)[None], torch.zeros(1, 1, 8, 8)
+    states = [translator.writer.model(pieces, positions, mask)[0] for translator in (plain, fast)]
+    assert not torch.equal(*states)
+    assert float((states[0] - states[1]).abs().mean()) < 0.03 * float(states[0].abs().mean())
+    assert all(p.weight.numel() == 0 for p in fast.writer.model.projections())  # the memory is given back
+
+
+def test_a_bias_is_added(tmp_path):
+    """Qwen 2 has one."""
+    network = load_base(make(tmp_path / "base", "qwen2", seed=3), torch.float32).network
+    x = torch.randn(2, 3, network.shape.width, generator=torch.Generator().manual_seed(4))
+    projection = network.layers[0].qkv
+    before = projection(x)
+    projection.quantise()
+    torch.testing.assert_close(projection(x), before, atol=0.02, rtol=0.02)

@@ -122,6 +122,13 @@ def test_names_and_numbers_that_are_copied_weigh_more(folder, tmp_path):
     assert high.item() != pytest.approx(plain.item(), rel=1e-3)
 
 
+def test_pairs_of_more_pieces_than_the_longest_are_left_out(folder):
+    tokens = load_base(folder, torch.float32).tokens
+    layout, (source, target) = Layout.of(tokens, "es", "en"), TEXTS[0]
+    most = max(len(layout.source(tokens, source.split())[0]), len(tokens.words(target.split())[0]))
+    assert [len(Pairs.of(TEXTS[:1], tokens, layout, longest)) for longest in (most, most - 1)] == [1, 0]
+
+
 def test_padding_teaches_nothing(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path)
     together = trainer.batches.make(np.arange(4), np.random.default_rng(0))
@@ -209,16 +216,9 @@ def test_glosses_stand_beside_the_source_words_of_the_pairs(folder, tmp_path, mo
     assert sources(replace(plain, glosses="pbmt-es-en")) == {"perro", "perro[dog]"}
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"learning_rate": float("nan")}, "learning_rate: must be > 0"),
-        ({"full_share": 1.5}, "full_share"),
-        ({"k": (0,)}, "k: must be >= 1"),
-    ],
-)
-def test_odd_settings_are_refused(values, message):
-    refused(ConfigError, message, LmTrainConfig, **values)
+def test_odd_settings_are_refused():
+    for key, value in (("learning_rate", float("nan")), ("full_share", 1.5), ("k", (0,))):
+        refused(ConfigError, f"{key}: must be", LmTrainConfig, **{key: value})
     refused(ConfigError, "plain folder name", LmConfig, name="../evil", base="b", corpus=CorpusConfig("es-en"))
 
 

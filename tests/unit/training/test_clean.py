@@ -65,7 +65,8 @@ def test_overlap_is_seen_on_the_target_side_and_within_a_longer_line():
     held_out = ["They say that the queen founded a city by the river long ago."]
     assert list(clean([GOOD], held_out, CleanConfig())) == [GOOD]
     assert not list(clean([GOOD], held_out, CleanConfig(overlap_words=6)))
-    assert not Overlap(held_out, 20)("the queen founded a city by the river")
+    assert not Overlap(held_out, 13)("the queen founded a city by the river")
+    assert Overlap(held_out, 13)(f"well, {held_out[0]}") and not Overlap(held_out, 14)(f"well, {held_out[0]}")
 
 
 def test_duplicates_look_at_letters_and_digits_of_both_sides_and_cleaning_is_streamed():
@@ -114,5 +115,21 @@ def test_alignment_drops_pairs_that_do_not_translate_each_other():
     assert list(aligned_enough(pairs, 0.0)) == pairs
 
 
-def test_impossible_limits_are_named():
+@pytest.mark.parametrize(
+    ("source", "target", "limits", "step"),
+    [
+        ("uno dos", "one two", {"min_words": 2}, None),
+        ("uno dos", "one two", {"min_words": 3}, "length"),
+        ("uno dos", "one two", {"max_words": 2}, None),
+        ("uno dos tres", "one two", {"max_words": 2}, "length"),
+        ("a b c d e f", "g h i j k l m n o p q r", {"max_ratio": 1.5, "ratio_slack": 6}, None),
+        ("a b c d e f", "g h i j k l m n o p q r s", {"max_ratio": 1.5, "ratio_slack": 6}, "ratio"),
+        ("Ana de Lima", "Ana de Lima", {}, None),  # three words may be a name
+        ("Ana es de Lima", "Ana es de Lima", {}, "copied"),
+        ("siete 777", "seven aaa", {"min_letters": 0.6}, None),  # 6 of 9
+        ("siete 777", "seven aaa", {"min_letters": 0.7}, "letters"),
+    ],
+)
+def test_limits_are_inclusive(source, target, limits, step):
+    assert refused_by(source, target, CleanConfig(**limits)) == step
     refused(ConfigError, "min_words: must be <= max_words 2", CleanConfig, min_words=3, max_words=2)

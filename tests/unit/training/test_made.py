@@ -1,4 +1,4 @@
-"""Made pairs: the sides, the cache that a killed making goes on from, and what is refused."""
+"""Made pairs: the sides, the cache that a killed making goes on from, and is refused; names in rough Polish."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from smt.training import made
+from smt.training import lexical, made
 from smt.training.config import SmtConfig
 from smt.training.made import MadeConfig, made_pairs, translated
 from smt.training.prepare import _texts
@@ -36,11 +36,8 @@ def test_the_made_side_is_the_one_asked_for() -> None:
 
 
 def test_texts_of_odd_length_are_left_out() -> None:
-    config = replace(BACK, shortest=3, longest=4)
-    assert [pair[1] for pair in made_pairs(config, ["one two", "one two three", "a b c d", "a b c d e"])] == [
-        "one two three",
-        "a b c d",
-    ]
+    config, texts = replace(BACK, shortest=3, longest=4), ["one two", "one two three", "a b c d", "a b c d e"]
+    assert [pair[1] for pair in made_pairs(config, texts)] == texts[1:3]
 
 
 def test_a_killed_making_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,3 +80,35 @@ def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -
     assert entry.translator == {"name": "causal-lm", "model": "runs/smt/lm-en-pl/model", "k": "full"}
     file.write_text(file.read_text().replace("k: full", "kk: full"))
     refused(ConfigError, "translator.kk: unknown", load, file, SmtConfig)
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "declined"),
+    [
+        ("Kant", "gen", {"Kant", "Kanta"}),
+        ("Kant", "loc", {"Kant", "Kantie"}),
+        ("Lima", "acc", {"Lima", "Limę"}),
+        ("Kant", "nom", {"Kant"}),
+        ("Goethe", "gen", {"Goethe"}),  # ends in a vowel
+        ("Lee", "gen", {"Lee"}),
+    ],
+)
+def test_a_foreign_name_is_declined_now_and_then(name: str, case: str, declined: set[str]) -> None:
+    writer = lexical._Writer({}, 0)
+    assert {writer.decline(name, case) for _ in range(40)} == declined
+
+
+LEXICON = [("zamek", "castle", "made"), ("stary zamek", "old castle", "made")]
+
+
+@pytest.mark.parametrize(
+    ("english", "polish"),
+    [
+        ("in castle", "W zamku"),  # the case of the preposition, at the end of a line, too
+        ("the old castle", "Stary zamek"),  # a phrase before its words
+        ("castle in castle, in castle qwerty", "Zamek w zamku, w zamku qwerty"),  # one unknown of seven
+        ("castle castle castle qwerty", ""),  # one of four
+    ],
+)
+def test_rough_polish(english: str, polish: str) -> None:
+    assert lexical.back_translate_lexically([english], LEXICON, 0) == [polish]

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.phrase_table import (
-    PhraseCounts,
-    ngrams,
-    only_ngrams_of,
-    spans,
-    write_ngrams,
-)
+from smt.statistical.phrase_table import PhraseCounts, ngrams, only_ngrams_of, spans, write_ngrams
 from smt.statistical.tune import Candidates, bleu, search, statistics
 
 # --------------------------------------------------------------------------------------------------------- tokens
@@ -62,7 +56,7 @@ def test_truecasing():
 def test_capitals():
     assert tokens.capitalise(("(the", "b")) == ("(The", "b") and tokens.capitalise(("1930",)) == ("1930",)
     texts = ("¿Qué", "qué", "12 Monos", "12", "")
-    assert [text for text in texts if tokens.begins_with_capital(text)] == ["¿Qué", "12 Monos"]
+    assert list(filter(tokens.begins_with_capital, texts)) == ["¿Qué", "12 Monos"]
 
 
 # -------------------------------------------------------------------------------------------------------- phrases

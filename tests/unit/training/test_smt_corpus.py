@@ -37,13 +37,6 @@ def test_packed_round_trip(tmp_path):
     )
 
 
-def test_pieces_of_a_word_do_not_depend_on_its_neighbours():
-    words = GOOD[0].split()
-    ids, index = vocabulary().words(words)
-    alone = [piece for word in words for piece in vocabulary().words([word])[0]]
-    assert ids == alone and index == sorted(index) and index[-1] == len(words) - 1
-
-
 def test_aligner_and_lexicon_find_translations():
     pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
     words = {"reina": "queen", "ciudad": "city", "guerra": "war", "libro": "book", "rey": "king", "mar": "sea"}

@@ -1,33 +1,39 @@
-"""Training: the loss falls, a killed training resumes to the same numbers, a saved model translates the same."""
+"""Training: the loss falls, a saved model translates the same, trainings are not mixed and stay in their folder."""
 
 from __future__ import annotations
 
-import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from refusals import refused
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch
 from smt.models.transformer import ModelConfig
 from smt.models.transformer_stepper import TransformerWriter
 from smt.policies.waitk import Schedule
+from smt.train import main as train_main
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
-from smt.training.train import SmtTraining, losses, rate
+from smt.training.prepare import main as clean
+from smt.training.sweep import main as sweep_main
+from smt.training.train import SmtTraining, losses, rate, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
-from sqa.run.config import load
+from sqa.run.config import load, to_mapping
 from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary
-from tests.sweep_process import prepared
+from tests.sweep_process import config, prepared
 
-CONFIG = SmtConfig(
+SMALL = SmtConfig(
     "tiny",
     CorpusConfig("es-en", vocabulary_size=600),
     ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4),
@@ -42,28 +48,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_loss_falls(folder):
-    config = replace(CONFIG, train=replace(CONFIG.train, steps=60, cooldown=0, learning_rate=5e-3, schedule="constant"))
+    config = replace(SMALL, train=replace(SMALL.train, steps=60, cooldown=0, learning_rate=5e-3, schedule="constant"))
     training = SmtTraining(config, folder)
     losses = [training.step(number)[0] for number in range(60)]
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 1.0
 
 
-def test_resuming_gives_the_same_next_losses(folder):
-    whole = SmtTraining(CONFIG, folder)
-    expected = [whole.step(number)[0] for number in range(6)]
-    first = SmtTraining(CONFIG, folder)
-    for number in first.trainer.rounds(3):
-        first.step(number)
-    second = SmtTraining(CONFIG, folder)
-    second.resume()
-    assert second.trainer.done == 3
-    assert [second.step(number)[0] for number in second.trainer.rounds(6)] == expected[3:]
-
-
 def test_accumulation_is_one_large_batch(folder, monkeypatch):
     """Two accumulated batches give the gradient of their pieces taken together, not a mean of means."""
-    one_k = replace(CONFIG.train, accumulate=2, k=(3,), alignment_weight=0.0, clip=1e9)
-    training = SmtTraining(replace(CONFIG, model=replace(CONFIG.model, dropout=0.0), train=one_k), folder)
+    one_k = replace(SMALL.train, accumulate=2, k=(3,), alignment_weight=0.0, clip=1e9)
+    training = SmtTraining(replace(SMALL, model=replace(SMALL.model, dropout=0.0), train=one_k), folder)
     batches, weight = [training.batches.at(i) for i in range(2)], training.model.embedding.weight
     results = [losses(training.model, batch, Schedule(3), one_k.label_smoothing) for batch in batches]
     pieces = sum(n for _, _, n in results)
@@ -77,7 +71,7 @@ def test_accumulation_is_one_large_batch(folder, monkeypatch):
 
 
 def test_the_mean_of_finished_checkpoints(folder):
-    training = SmtTraining(CONFIG, folder)
+    training = SmtTraining(SMALL, folder)
     for number in training.trainer.rounds(2):
         training.step(number)
     (folder / "checkpoint-0000009.part").mkdir()
@@ -88,7 +82,7 @@ def test_the_mean_of_finished_checkpoints(folder):
 
 
 def test_schedule_rises_falls_and_ends_near_zero():
-    config = replace(CONFIG.train, steps=100, warmup=10, cooldown=20, learning_rate=1.0)
+    config = replace(SMALL.train, steps=100, warmup=10, cooldown=20, learning_rate=1.0)
     rates = [rate(config, step) for step in range(100)]
     assert rates[0] == pytest.approx(0.1) and max(rates) == pytest.approx(1.0) and rates[-1] < 0.02
     assert rates[80:] == sorted(rates[80:], reverse=True)
@@ -106,26 +100,12 @@ def test_saved_model_translates_the_same_after_a_second_saving(tmp_path):
     assert ((once.embedding.weight - model.embedding.weight).abs() <= 0.51 * scale).all()
 
 
-def test_damaged_model_folders_are_named(tmp_path):
-    refused(DataError, "config.json: not found", load_model, tmp_path)
-    save_model(random_model(), vocabulary(), tmp_path, {})
-    weights = tmp_path / "model.safetensors"
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[: len(whole) // 2])
-    refused(DataError, "not a translator of this program", load_model, tmp_path)
-    weights.write_bytes(whole)
-    config = json.loads((tmp_path / "config.json").read_text())
-    config["model"]["width"] = 64
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    refused(DataError, "not a translator of this program", load_model, tmp_path)
-
-
 def test_shipped_configs_are_valid():
     for name in ("smt_es_en", "smt_pl_en"):
         stages = [load(ROOT / "configs" / f"{name}.yaml:{entry}", SmtConfig) for entry in ("first", "second", "third")]
         assert [stage.start for stage in stages] == [None, *(f"runs/smt/{stage.name}/model" for stage in stages[:-1])]
         assert len({(stage.model, stage.corpus.vocabulary_size) for stage in stages}) == 1
-    refused(ConfigError, "reads ahead", replace, CONFIG, model=replace(CONFIG.model, encoder="bidirectional"))
+    refused(ConfigError, "reads ahead", replace, SMALL, model=replace(SMALL.model, encoder="bidirectional"))
 
 
 def test_a_model_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path, monkeypatch):
@@ -141,3 +121,78 @@ def test_a_model_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path, m
     with pytest.raises(TypeError):
         save_model(random_model(seed=1), vocabulary(), tmp_path, {"steps": object()})
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs, capsys):
+    train(config(), runs)
+    folder = runs / "smt" / "tiny"
+    weights = (folder / "model" / "model.safetensors").read_bytes()
+    other = config(learning_rate=3e-3, clip=2.0)
+    refused(ConfigError, r"tiny: trained with another train.clip, train.learning_rate; .*--fresh", train, other, runs)
+    assert (folder / "model" / "model.safetensors").read_bytes() == weights and len(Checkpoints(folder).complete()) == 2
+    train(config(threads=2), runs)  # does not matter
+    train(other, runs, fresh=True)
+    assert load_model(folder / "model")[2]["training"]["train"]["clip"] == 2.0
+    (folder / "run.json").unlink()
+    train(config(), runs)
+    assert "no run.json says what its checkpoints were trained with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "..", "new\nline"])
+def test_no_name_leads_out_of_the_runs(tmp_path, name):
+    path = tmp_path / "c.yaml"
+    path.write_text(yaml.safe_dump({**to_mapping(config()), "name": name}), encoding="utf-8")
+    for command in (train_main, sweep_main, clean):
+        refused(ConfigError, "name: must be a plain folder name", command, path, tmp_path / "runs")
+    refused(ConfigError, "name: must be a plain folder name", train, replace(config(), name=name), tmp_path / "runs")
+    refused(ConfigError, "data: must be a plain folder name", replace, config(), data=name)
+    assert not (tmp_path / "runs").exists()
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from sqa.files.atomic import claimed
+with claimed(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_training_is_refused_by_the_name_of_the_first_and_a_killed_one_holds_nothing(runs):
+    folder = runs / "smt" / "tiny"
+    command = [sys.executable, "-c", HOLDER, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, env=environment, **pipes) as first:
+        assert first.stdout is not None and first.stdout.readline() == "held\n"
+        for fresh in (False, True):
+            refused(ConfigError, rf"tiny: process {first.pid} on \S+ is working in it", train, config(), runs, fresh)
+        first.kill()
+    assert train(config(), runs) == folder / "model"
+
+
+# ------------------------------------------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("clip", {"clip": 0.0}),
+        ("label_smoothing", {"label_smoothing": 1.0}),
+        ("alignment_weight", {"alignment_weight": float("inf")}),
+        ("emission_rate", {"emission_rate": 1.2}),
+        ("k_weights", {"k": (2, 3), "k_weights": (0.0, 0.0)}),
+    ],
+)
+def test_settings_that_no_training_can_use_are_refused(key, wrong):
+    refused(ConfigError, rf"{key}: must be", TrainConfig, **wrong)
+
+
+def test_a_translator_with_numbers_that_are_not_finite_is_refused(tmp_path):
+    folder = save_model(random_model(), vocabulary(), tmp_path / "model", {})
+    tensors = load_file(folder / "model.safetensors")
+    name = next(key for key, tensor in tensors.items() if tensor.is_floating_point())
+    tensors[name].fill_(float("nan"))
+    save_file(tensors, folder / "model.safetensors")
+    refused(DataError, "holds numbers that are not finite", load_model, folder)

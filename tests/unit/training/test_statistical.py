@@ -1,4 +1,4 @@
-"""Phrase-based SMT end to end on a tiny language: training in stages, tuning, translating, folders that are broken."""
+"""Phrase-based SMT on a tiny language: training in stages, tuning, translating, packed models, broken folders."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from smt.statistical import tokens
+from smt.models.bundle import model_folder
+from smt.statistical import packed, tokens
 from smt.statistical import train as statistical_train
 from smt.statistical.config import PbmtConfig, TuningConfig
 from smt.statistical.model import read_model
-from smt.statistical.phrase_table import PhraseCounts
+from smt.statistical.packed import PackingConfig, Phrase, phrases_of, unpack, unpacked, usual_forms
+from smt.statistical.phrase_table import LEXICON, history_counts
 from smt.statistical.train import STAGES, choose
-from smt.statistical.translator import Statistical
+from smt.statistical.translator import Statistical, StatisticalConfig, build
 from smt.statistical.tune import START
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
+from sqa.core.paths import DATA, ROOT
+from sqa.core.types import Question
+from sqa.files.records import lines
 from sqa.run.config import load
 from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 
@@ -84,33 +88,6 @@ def test_sil_machine_reads_the_folder(trained, system):
             assert list(model.translate(words).target_tokens) == system.engine.translate([words])[0]
 
 
-def test_phrase_pairs_are_those_of_thot(tmp_path):
-    """The engine's own extraction counts the same pairs where every word is linked (others it widens differently)."""
-    tt = pytest.importorskip("thot.translation")
-    rng = np.random.default_rng(0)
-    counts, lines = PhraseCounts(longest=3), []
-    for _ in range(60):
-        x, y = (list(rng.choice(list("abcde"), rng.integers(1, 6))) for _ in range(2))
-        links = rng.random((len(x), len(y))) < 0.3
-        links[~links.any(1), rng.integers(len(y))] = True
-        links[rng.integers(len(x)), ~links.any(0)] = True
-        counts.add(x, y, links)
-        positions = [" ".join(str(i + 1) for i in np.flatnonzero(column)) for column in links.T]
-        nulls = " ".join(str(i + 1) for i in np.flatnonzero(~links.any(1)))
-        groups = [f"{w} ({{ {at} }})" for w, at in zip(["NULL", *y], [nulls, *positions], strict=True)]
-        lines += ["# 1", " ".join(x), " ".join(groups)]
-    (tmp_path / "links").write_text("\n".join(lines) + "\n")
-    model, parameters = tt.PhraseModel(), tt.PhraseExtractParameters()
-    parameters.max_target_phrase_length, parameters.constrain_source_length = 3, True
-    model.build(str(tmp_path / "links"), parameters, False)
-    model.print_phrase_table(str(tmp_path / "table"))
-    theirs = {}
-    for line in (tmp_path / "table").read_text().splitlines():
-        target, source, numbers = line.split(" ||| ")
-        theirs[f"{target} ||| {source}"] = round(float(numbers.split()[1]))
-    assert dict(counts.joint) == theirs
-
-
 # ------------------------------------------------------------------------------------------------------- training
 
 
@@ -142,28 +119,20 @@ def test_what_is_finished_is_made_again_only_after_a_change(copied, monkeypatch)
     assert read_model(copied / "smt" / "tiny" / "model")["weights"] == list(START)
 
 
-def test_a_killed_training_goes_on_and_ends_the_same(copied, trained, monkeypatch):
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_killed_training_goes_on_or_starts_anew_and_ends_the_same(copied, trained, monkeypatch, fresh):
     folder = copied / "smt" / "tiny"
     for name in ("phrases", "tuning", "packing"):  # as if killed while it wrote the phrase table
         (folder / f"{name}.done.json").unlink()
     (folder / "model" / "table.ttable").write_text("half a li")
     (folder / "model" / "config.json").unlink()
-    assert stages_run(CONFIG, copied, monkeypatch) == ["phrases", "tuning", "packing"]
+    stages = [name for name, _, _ in STAGES] if fresh else ["phrases", "tuning", "packing"]
+    assert stages_run(CONFIG, copied, monkeypatch, fresh) == stages
     again, first = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
     assert again == first
-
-
-def test_fresh_starts_anew(copied, trained, monkeypatch):
-    assert stages_run(CONFIG, copied, monkeypatch, fresh=True) == [name for name, _, _ in STAGES]
-    again, first = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
-    assert again == first
-
-
-def test_tuning_is_on_record(trained):
-    rounds = json.loads((trained / "smt" / "tiny" / "weights.json").read_text())["rounds"]
-    weights = read_model(trained / "smt" / "tiny" / "model")["weights"]
+    rounds = json.loads((folder / "weights.json").read_text())["rounds"]
     assert len(rounds) == 3 and rounds[0]["weights"] == list(START)
-    assert weights == max(rounds, key=lambda row: row["bleu"])["weights"]
+    assert again["weights"] == max(rounds, key=lambda row: row["bleu"])["weights"]
 
 
 def test_best_suited_pairs_come_first():
@@ -184,9 +153,11 @@ def test_invalid_settings(tmp_path, monkeypatch):
     refused(ConfigError, "no clean pair in mad;", statistical_train.train, config, tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}'])
+@pytest.mark.parametrize("text", [None, "[]", '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}'])
 def test_a_configuration_of_something_else(tmp_path, text):
-    refused(ConfigError, "has no config.json; bundled are pbmt-es-en and pbmt-pl-en", read_model, tmp_path)
+    if text is None:
+        refused(ConfigError, "has no config.json; bundled are pbmt-es-en and pbmt-pl-en", read_model, tmp_path)
+        return
     (tmp_path / "config.json").write_text(text)
     refused(DataError, "config.json: ", read_model, tmp_path)
 
@@ -203,3 +174,127 @@ def test_damaged_tables_do_not_reach_the_engine(copied):
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("pbmt_*.yaml")), ids=lambda path: path.stem)
 def test_shipped_configs_load(path):
     assert load(path, PbmtConfig).name.startswith("pbmt-")
+
+
+BUNDLED = {
+    "pbmt-es-en": (
+        "¿Quién escribió la novela sobre el último rey de Francia?",
+        "Who wrote the novel about the last king of France?",
+    ),
+    "pbmt-pl-en": ("Ten autor napisał powieść o wojnie.", "This author wrote a novel about the war."),
+}
+
+
+@pytest.fixture
+def model(trained):
+    """The packed model of the tiny language."""
+    return trained / "smt" / "tiny" / "packed"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def kept(tmp_path, rows, **changes):
+    table = tmp_path / "table.ttable"
+    table.write_text("".join(f"{target} ||| {source} ||| {total}.0 {both}.0\n" for source, target, both, total in rows))
+    config = PackingConfig(**{"longest": 3, "best": 2, "least": 0.1, "composed": 3, **changes})
+    return [(row.source, row.target) for row in phrases_of(table, config)]
+
+
+ROWS = [
+    ("a", "x", 90, 95),
+    ("a", "y", 9, 9),
+    ("a", "z", 30, 30),
+    ("a b", "x w", 2, 2),  # x and w: put together
+    ("b", "w", 1, 1),
+    ("b a", "v", 2, 2),  # not w x
+    ("b a", "w", 1, 1),  # seen once, of two tokens
+    ("b a b a", "v", 9, 9),  # too long
+    ("c a", "z x", 3, 3),  # c alone is not there
+]
+
+
+def test_which_phrases_are_kept(tmp_path):
+    assert kept(tmp_path, ROWS) == [("a", "x"), ("a", "z"), ("b", "w"), ("b a", "v"), ("c a", "z x")]
+    assert ("a b", "x w") in kept(tmp_path, ROWS, composed=2)  # frequent enough to be kept all the same
+    assert ("a", "y") in kept(tmp_path, ROWS, best=3, least=0.05)
+    assert ("a", "y") not in kept(tmp_path, ROWS, best=3)  # 9 of 129: less than a tenth
+    assert ("b a b a", "v") in kept(tmp_path, ROWS, longest=4)
+
+
+def test_counts_that_follow_from_others():
+    counts = {"a": 3, "b": 2, "a b": 2, "a b a": 1}
+    assert list(history_counts(counts)) == [("a", 5), ("b", 5), ("a b", 3), ("a b a", 2)]
+    rows = [
+        Phrase("Kot", "cat", 2, 2),
+        Phrase("kot", "cat", 3, 3),
+        Phrase("Ala", "Ala", 1, 1),
+        Phrase("ala ma", "x", 9, 9),
+    ]
+    assert usual_forms(rows) == {"kot": "kot", "ala": "Ala"}
+
+
+def test_the_decoder_writes_the_same_words(model, cache):
+    """Of the tiny language everything is kept but what is put together, so nothing is lost; it is unpacked once."""
+    whole, small = Statistical(model.parent / "model"), Statistical(unpacked(model))
+    texts = [source for source, _, _ in list(pairs())[::7]]
+    assert small.words(texts) == whole.words(texts) and len(texts) > 40
+    for system in (whole, small):
+        system.engine.close()
+    assert [unpacked(model)] == list((cache / "pbmt").iterdir())
+
+
+def test_counts_come_back_as_they_were(model, tmp_path):
+    whole, small, again = (tmp_path / name for name in ("whole", "small", "again"))
+    shutil.copytree(model.parent / "model", whole)
+    rows = "king ||| rey ||| 7.0 3.0\nqueen ||| rey ||| 2.0 2.0\n"
+    (whole / "table.ttable").write_text(rows, "utf-8")
+    (whole / "language").write_text("a 5 3\nb 5 2\na b 3 2\na c 3 3\n", "utf-8")
+    packed.pack(whole, small, PackingConfig(ngrams=3))
+    assert list(lines(small / packed.NGRAMS)) == ["a\t3", "b\t2", "a c\t3"]
+    assert list(lines(small / packed.PHRASES)) == ["rey\tking\t3\t7", "\tqueen\t2\t2"]
+    again.mkdir()
+    unpack(small, again)
+    assert (again / "table.ttable").read_text("utf-8") == rows
+    words = np.fromfile(again / "table_invswm.fa_lexnd", LEXICON)
+    assert sorted(np.exp(words["log_count"] - words["log_total"])) == pytest.approx([0.4, 0.6])  # 2 and 3 of 5
+
+
+PHRASES, NGRAMS, SETTINGS = packed.PHRASES, packed.NGRAMS, packed.CONFIG
+COUNTS = "phrases.tsv.zst:1: expected source, target and two counts"
+DAMAGED = {  # file, its content (lines of a table, or a text), what is said
+    "a count too few": (PHRASES, ["a\tx\t1"], COUNTS),
+    "no count": (PHRASES, ["a\tx\t1\tmany"], COUNTS),
+    "an n-gram without count": (NGRAMS, ["a\t1", "b c"], "language.tsv.zst:2: expected an n-gram and its"),
+    "a beginning too few": (NGRAMS, ["a b\t1"], "has no count of 'a', the beginning of another n-gram"),
+    "newer": (SETTINGS, '{"format": 99}', "format 99, not 1"),
+    "nothing in it": (SETTINGS, '{"format": 1}', "not a packed model's configuration .*language"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "message"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_folders(model, tmp_path, name, content, message):
+    folder = shutil.copytree(model, tmp_path / "damaged")
+    if isinstance(content, str):
+        (folder / name).write_text(content)
+    else:
+        packed.write_zst(folder / name, iter(content))
+    (tmp_path / "whole").mkdir()
+    refused(DataError, message, unpack, folder, tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled(name):
+    pytest.importorskip("thot")
+    sentence, words = BUNDLED[name]  # unpacked once on a machine: ten seconds
+    question = Question("q", "d", name[5:7], (tuple(sentence.split()),), ("-",), "Page")
+    trace = build(StatisticalConfig(name)).translate_batch([question])[0]
+    assert " ".join(word.token for word in trace) == words
+    assert sum(path.stat().st_size for path in (DATA / "models" / name).iterdir()) < 5_000_000
+
+
+def test_a_phrase_based_model_is_none_of_the_transformer():
+    refused(ConfigError, "no model 'pbmt-es-en'; bundled are es-en, pl-en", model_folder, "pbmt-es-en")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from refusals import refused
-from stand_ins.lm_models import adapter, make
+from stand_ins.lm_models import adapter, change, make
 
 from smt.lm.translator import CausalLmConfig, build
 from smt.models.copying import Begun
@@ -45,16 +45,13 @@ def test_the_table_joins_the_forms_of_a_word_and_keeps_what_translates_it():
     assert list(table.values()) == [[("city", pytest.approx(8 / 33))]]
 
 
-def favoured(source, begun=(), read=9, wrote=()):
-    """The bonus on each piece when the model is in doubt about all six (ln 6 of DOUBT nats)."""
-    lexicon = Lexicon(TABLE, "pl", 2.0, RULES, SPELLINGS.get)
-    uncovered = lexicon.names(source.split())
+def favour(scores, begun, words, read, wrote=(), rules=RULES, spellings=SPELLINGS):
+    """The scores with the bonus of 2 nats, after `begun` pieces of a word, `read` words and those `wrote`."""
+    lexicon = Lexicon(TABLE, "pl", 2.0, rules, spellings.get)
+    uncovered = lexicon.names(words)
     for word in wrote:
         uncovered.wrote(word, read)
-    scores = lexicon.favour(torch.zeros(1, 6), Begun([list(begun)], [uncovered], [read]))[0]
-    return {
-        TEXTS[i]: value / (2.0 * math.log(6) / DOUBT) for i, value in enumerate(scores.tolist()) if abs(value) > 1e-6
-    }
+    return lexicon.favour(scores.clone(), Begun([list(begun)], [uncovered], [read]))
 
 
 BONUSES = {
@@ -70,52 +67,64 @@ BONUSES = {
 
 @pytest.mark.parametrize(("source", "options", "bonus"), BONUSES.values(), ids=BONUSES)
 def test_what_translates_a_word_that_is_not_covered_is_favoured(source, options, bonus):
-    assert favoured(source, **options) == pytest.approx(bonus, abs=1e-5)
+    """The bonus on each piece when the model is in doubt about all six (ln 6 of DOUBT nats)."""
+    scores = favour(torch.zeros(1, 6), (), source.split(), **{"read": 9, **options})[0] / (2.0 * math.log(6) / DOUBT)
+    favoured = {TEXTS[i]: value for i, value in enumerate(scores.tolist()) if abs(value) > 1e-6}
+    assert favoured == pytest.approx(bonus, abs=1e-5)
 
 
 def test_within_a_word_another_one_begins_no_sooner():
-    lexicon = Lexicon(TABLE, "pl", 2.0, RULES, SPELLINGS.get)
-    before = torch.zeros(1, 6)
-    after = lexicon.favour(before.clone(), Begun([[0]], [lexicon.names(["zaraza", "miasta"])], [2]))
+    after = favour(torch.zeros(1, 6), [0], ["zaraza", "miasta"], 2)
     assert after[0, STARTS].logsumexp(0).item() == pytest.approx(math.log(3))
     assert after[0, 1] > 0 and after[0, 2] > after[0, 3]
 
 
 def test_where_a_function_word_is_likely_a_translation_waits():
     """Of the three pieces that begin a word, "zoo" is an article here and has half of their probability."""
-    lexicon = Lexicon(TABLE, "pl", 2.0, RULES, (SPELLINGS | {"the": [3]}).get)
     before = torch.tensor([[0.0, 0.0, 0.0, math.log(2), 0.0, 0.0]])
-    bonus = lexicon.favour(before.clone(), Begun([[]], [lexicon.names(["miasta"])], [1])) - before
+    bonus = favour(before, [], ["miasta"], 1, spellings=SPELLINGS | {"the": [3]}) - before
     doubt = math.log(7) - 2 / 7 * math.log(2)
     assert bonus[0].tolist() == pytest.approx([0, 0, 0.9 * 2.0 * doubt / DOUBT / 2, 0, 0, 0], abs=1e-5)
 
 
-def test_more_doubt_than_the_most_gives_no_larger_bonus():
-    """All of 20 pieces are as likely: ln 20 is more than DOUBT."""
+def test_the_bonus_grows_with_doubt_up_to_a_bound():
+    """All of 20 pieces are as likely: ln 20 is more than DOUBT; and a model that is sure is left alone."""
     starts = torch.tensor([True, False] * 10)
     rules = Rules(starts, *(torch.zeros(20, dtype=torch.bool) for _ in range(3)), end=5, nothing=5)
-    lexicon = Lexicon(TABLE, "pl", 2.0, rules, SPELLINGS.get)
-    bonus = lexicon.favour(torch.zeros(1, 20), Begun([[]], [lexicon.names(["miasta"])], [1]))
+    bonus = favour(torch.zeros(1, 20), [], ["miasta"], 1, rules=rules)
     assert bonus[0, 2].item() == pytest.approx(0.9 * 2.0) and bonus.count_nonzero() == 1
-
-
-def test_a_model_without_doubt_is_left_alone():
     sure = torch.tensor([[0.0, 0.0, 0.0, 60.0, 0.0, 0.0]])
-    lexicon = Lexicon(TABLE, "pl", 2.0, RULES, SPELLINGS.get)
-    assert torch.allclose(lexicon.favour(sure.clone(), Begun([[]], [lexicon.names(["miasta"])], [1])), sure)
+    assert torch.allclose(favour(sure, [], ["miasta"], 1), sure)
 
 
-@pytest.mark.parametrize("k", [1, 3, FULL])
-def test_it_falls_on_the_same_pieces_streaming_and_batched(tmp_path, k):
-    path = adapter(make(tmp_path / "base", "gemma3_text", seed=3), tmp_path / "adapter", 7)
-    writer = build(CausalLmConfig(str(path), k=2, precision="float32")).writer
+SENTENCES = [text.split() for text in ("el perro grande la casa", "casa perro perro casa grande el", "la casa")]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """An adapter with random numbers."""
+    folder = tmp_path_factory.mktemp("lm")
+    return adapter(make(folder / "base", "gemma3_text", seed=3), folder / "adapter", 7)
+
+
+def streamed_as_batched(writer, schedule):
+    """What a writer makes of SENTENCES, either way."""
+    together = decode_batch(writer, SENTENCES, schedule)
+    for sentence, written in zip(SENTENCES, together, strict=True):
+        assert list(decode_stream(writer, iter(sentence), schedule)) == [word.token for word in written]
+    return together
+
+
+@pytest.mark.parametrize("k", [1, FULL])
+def test_bonus_and_glosses_are_the_same_streaming_and_batched(model, k):
+    writer, schedule = build(CausalLmConfig(str(model), k=2, precision="float32")).writer, Schedule(k)
+    plain = decode_batch(writer, SENTENCES, schedule)
     table = {"perr": [("dog", 1.0)], "cas": [("house", 0.8), ("big", 0.4)], "grand": [("big", 0.9)]}
     helped = replace(writer, bonus=Lexicon(table, "es", 12.0, writer.rules, writer.places))
-    sentences = [text.split() for text in ("el perro grande la casa", "casa perro perro casa grande el", "la casa")]
-    together = decode_batch(helped, sentences, Schedule(k))
-    assert together != decode_batch(writer, sentences, Schedule(k))
-    for sentence, written in zip(sentences, together, strict=True):
-        assert list(decode_stream(helped, iter(sentence), Schedule(k))) == [word.token for word in written]
+    assert streamed_as_batched(helped, schedule) != plain
+    glossed = replace(writer, glosses=Glosses({"perr": [("dog", 1.0)]}, {"perr": 3}, "es"))
+    beside = [[word.replace("perro", "perro[dog]") for word in sentence] for sentence in SENTENCES]
+    assert streamed_as_batched(glossed, schedule) == decode_batch(writer, beside, schedule) != plain
 
 
 @pytest.mark.parametrize(
@@ -127,9 +136,8 @@ def test_it_falls_on_the_same_pieces_streaming_and_batched(tmp_path, k):
         ({"lexicon": "pbmt-es-en", "lexicon_bonus": 0.0}, "lexicon_bonus: must be above 0"),
     ],
 )
-def test_a_lexicon_that_does_not_fit(tmp_path, options, message):
-    path = adapter(make(tmp_path / "base", "gemma3_text"), tmp_path / "adapter", 7)
-    refused(ConfigError, message, lambda: build(CausalLmConfig(str(path), precision="float32", **options)))
+def test_a_lexicon_that_does_not_fit(model, options, message):
+    refused(ConfigError, message, lambda: build(CausalLmConfig(str(model), precision="float32", **options)))
 
 
 GLOSSES = Glosses(
@@ -162,23 +170,9 @@ def test_in_training_glosses_are_left_out_and_wrong_as_often_as_said():
     assert len(others) / (len(words) - words.count("zarazą")) == pytest.approx(OTHER, abs=0.02)
 
 
-@pytest.mark.parametrize("k", [2, FULL])
-def test_glosses_are_read_with_their_word_streaming_and_batched(tmp_path, k):
-    path = adapter(make(tmp_path / "base", "gemma3_text", seed=3), tmp_path / "adapter", 7)
-    writer = build(CausalLmConfig(str(path), k=2, precision="float32")).writer
-    glossed = replace(writer, glosses=Glosses({"perr": [("dog", 1.0)]}, {"perr": 3}, "es"))
-    sentences = [text.split() for text in ("el perro grande la casa", "casa perro perro casa", "la casa")]
-    together = decode_batch(glossed, sentences, Schedule(k))
-    beside = [[word.replace("perro", "perro[dog]") for word in sentence] for sentence in sentences]
-    assert together == decode_batch(writer, beside, Schedule(k)) != decode_batch(writer, sentences, Schedule(k))
-    for sentence, written in zip(sentences, together, strict=True):
-        assert list(decode_stream(glossed, iter(sentence), Schedule(k))) == [word.token for word in written]
-
-
 @pytest.mark.parametrize(("trained", "lexicon"), [(True, "pbmt-es-en"), (False, "pbmt-es-en"), (True, None)])
-def test_only_a_model_trained_with_glosses_reads_them_and_only_with_a_lexicon(tmp_path, trained, lexicon):
-    path = adapter(make(tmp_path / "base", "gemma3_text"), tmp_path / "adapter", 7)
-    config = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps(config | {"glosses": trained}))
-    translator = build(CausalLmConfig(str(path), precision="float32", lexicon=lexicon))
+def test_only_a_model_trained_with_glosses_reads_them_and_only_with_a_lexicon(model, tmp_path, trained, lexicon):
+    folder = shutil.copytree(model, tmp_path / "adapter")
+    change(folder, glosses=trained)
+    translator = build(CausalLmConfig(str(folder), precision="float32", lexicon=lexicon))
     assert (translator.writer.glosses is not None) == (trained and lexicon is not None)

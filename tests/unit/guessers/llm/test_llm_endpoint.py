@@ -22,23 +22,18 @@ KEY = "sk-secret-0123456789"
 
 def test_it_asks_as_the_protocol_says(guesser_of, monkeypatch):
     monkeypatch.setenv("SOME_KEY", KEY)
+    other = {"temperature": None, "seed": None, "json_mode": True, "token_limit": "max_completion_tokens"}
     with ChatServer(key=KEY) as server:
-        guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
-        assert pages(guesser.guess([" ".join(WORDS)], 3)[0]) == ["Spain", "Rico", "Cerro"]
-    (request,) = server.requests
+        for options in ({}, other):
+            guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY", **options})
+            assert pages(guesser.guess([" ".join(WORDS)], 3)[0]) == ["Spain", "Rico", "Cerro"]
+    request, bare = server.requests
     assert (request["model"], request["temperature"], request["seed"]) == ("tiny", 0.0, 0)
     assert request["max_tokens"] == 600 and "response_format" not in request
     prompt = request["messages"][0]["content"]
     assert prompt.endswith(f"Question so far: {' '.join(WORDS)}") and "the 10 likeliest" in prompt
-    assert server.keys == [f"Bearer {KEY}"]
-
-
-def test_optional_parameters_are_sent_or_not(guesser_of):
-    endpoint = {"temperature": None, "seed": None, "json_mode": True, "token_limit": "max_completion_tokens"}
-    with ChatServer() as server:
-        guesser_of(server, endpoint=endpoint).guess(["Spain"], 1)
-    (request,) = server.requests
-    assert set(request) == {"model", "messages", "max_completion_tokens", "response_format"}
+    assert server.keys == [f"Bearer {KEY}"] * 2
+    assert set(bare) == {"model", "messages", "max_completion_tokens", "response_format"}
 
 
 def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
@@ -52,16 +47,14 @@ def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
     ]
 
 
-@pytest.mark.parametrize("content", [None, "", [{"type": "text", "text": "x"}], 3])
-def test_a_model_that_says_nothing(guesser_of, content):
-    with ChatServer(lambda prompt, number: completion(content)) as server:
+SILENT = [*map(completion, (None, "", [{"type": "text", "text": "x"}])), error(400, "blocked", "content_filter")]
+
+
+@pytest.mark.parametrize("answer", SILENT)
+def test_a_model_that_says_nothing(guesser_of, answer):
+    with ChatServer(lambda prompt, number: answer) as server:
         guesser = guesser_of(server)
         assert guesser.guess(["Spain"], 5) == [[]] and guesser.unusable == 1
-
-
-def test_an_answer_withheld_by_a_filter_is_none(guesser_of):
-    with ChatServer(lambda prompt, number: error(400, "blocked", "content_filter")) as server:
-        assert guesser_of(server).guess(["Spain"], 5) == [[]]
 
 
 # --------------------------------------------------------------------------------------------------- failures that pass
@@ -70,13 +63,9 @@ def test_an_answer_withheld_by_a_filter_is_none(guesser_of):
 FAILURES = {
     "429": error(429, "slow down"),
     "Retry-After nonsense": error(429, "slow down", headers={"Retry-After": "nonsense"}),
-    "Retry-After 0": error(429, headers={"Retry-After": "0"}),
     "Retry-After a date": error(503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
-    "500": error(500),
     "502": Answer(b"<html>bad gateway</html>", 502),
-    "empty": Answer(b""),
     "another page": Answer(b"<html>welcome</html>"),
-    "deep JSON": Answer(b"[" * 100_000),
     "no choices": Answer(b'{"choices": []}'),
     "an error in a success": Answer(b'{"error": {"message": "overloaded", "code": 529}}'),
     "cut short": Answer(b"half", headers={"Content-Length": "1000"}),
@@ -104,35 +93,20 @@ def test_retry_after_is_kept_by_all_requests(guesser_of, monkeypatch):
     assert pauses == [7.0] and len(server.prompts) == 3
 
 
-def test_a_pause_too_long_ends_the_run(guesser_of):
-    with ChatServer(lambda prompt, number: error(429, "quota", headers={"Retry-After": "3600"})) as server:
-        with pytest.raises(EndpointError, match=r"HTTP 429 \(quota\): asks to wait 3600 seconds; run again then; all"):
-            guesser_of(server).guess(["Spain"], 5)
-        assert len(server.prompts) == 1
-
-
 # --------------------------------------------------------------------------------------------------- failures that last
 
 
 HTML, MOVED = Answer(b"<html>welcome</html>"), Answer(b"", 307, {"Location": "http://elsewhere.invalid/"})
+BUSY = error(429, "quota", headers={"Retry-After": "3600"})
 LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # what it does, what is said, requests, options
-    "500 for ever": (
-        error(500),
-        r"^http://127.0.0.1:.*HTTP 500 \(no luck\); asked 3 times.*run again to go on$",
-        3,
-        {},
-    ),
+    "500 for ever": (error(500), r"^http://127.0.0.1:.*500 \(no luck\); asked 3 times.*run again to go on$", 3, {}),
     "another protocol": (HTML, "not a chat-completions answer, it begins '<html>welcome", 3, {}),
     "slow": (chat.slow, "no complete answer in 0.2 seconds; asked 2 times", 2, {"timeout": 0.2, "retries": 1}),
     "dripping": (chat.dripping, "no complete answer in 0.3 seconds; asked once", 1, {"timeout": 0.3, "retries": 0}),
     "huge": (chat.huge, "an answer of more than 1048576 bytes, refused", 1, {}),
     "refused": (error(400, "no temperature"), r"HTTP 400 \(no temperature\)", 1, {}),
-    "a wrong model": (
-        error(404, "no `tiny` here"),
-        r"HTTP 404 \(no `tiny` here\); does it have the model 'tiny'",
-        1,
-        {},
-    ),
+    "a pause too long": (BUSY, r"HTTP 429 \(quota\): asks to wait 3600 seconds; run again then", 1, {}),
+    "a wrong model": (error(404, "no `tiny` here"), r"HTTP 404 \(no `tiny` here\); does it have the model", 1, {}),
     "moved, not followed": (MOVED, "HTTP 307, it has moved", 1, {}),
 }
 
@@ -147,43 +121,34 @@ def test_failures_that_last(guesser_of, what):
     assert len(server.prompts) == requests
 
 
-def test_a_wrong_path(guesser_of):
-    with ChatServer() as server, pytest.raises(ConfigError, match=r"HTTP 404 .*base_url right \(most end in /v1\)"):
-        guesser_of(server.base_url.removesuffix("/v1")).guess(["Spain"], 1)
-
-
 def test_nobody_listens(guesser_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(EndpointError, match="unreachable; start the server, or correct base_url"):
-        guesser_of(f"http://127.0.0.1:{port}/v1", endpoint={"backoff": 60.0}).guess(["Spain"], 1)
+    guesser = guesser_of(f"http://127.0.0.1:{port}/v1", endpoint={"backoff": 60.0})
+    refused(EndpointError, "unreachable; start the server, or correct base_url", guesser.guess, ["Spain"], 1)
 
 
 # -------------------------------------------------------------------------------------------------------------- the key
 
 
-def test_a_missing_key_is_asked_for_before_anything_is_sent(guesser_of, monkeypatch):
+@pytest.mark.parametrize("key", [None, "two words", "line\nbreak", "clé"])
+def test_what_cannot_be_a_key_is_neither_sent_nor_shown(guesser_of, monkeypatch, key):
     monkeypatch.delenv("SOME_KEY", raising=False)
+    if key:
+        monkeypatch.setenv("SOME_KEY", key)
+    message = "does not hold a key" if key else "the environment variable SOME_KEY is not set"
     with ChatServer() as server:
-        with pytest.raises(ConfigError, match="the environment variable SOME_KEY is not set"):
-            guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1)
-    assert server.prompts == []
-
-
-@pytest.mark.parametrize("key", ["two words", "line\nbreak", "clé"])
-def test_what_cannot_be_a_key_is_not_shown(guesser_of, monkeypatch, key):
-    monkeypatch.setenv("SOME_KEY", key)
-    with ChatServer() as server, pytest.raises(ConfigError, match="does not hold a key") as caught:
-        guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1)
-    assert key not in str(caught.value)
+        guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
+        said = refused(ConfigError, message, guesser.guess, ["Spain"], 1)
+    assert server.prompts == [] and (key is None or key not in said)
 
 
 def test_a_wrong_key_is_one_clear_error_without_the_key(guesser_of, monkeypatch):
     monkeypatch.setenv("SOME_KEY", KEY)
     with ChatServer(key="another") as server:
-        with pytest.raises(ConfigError, match=r"HTTP 401 .* is the key in \$SOME_KEY right\?") as caught:
-            guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1)
-        assert KEY not in str(caught.value) and "***" in str(caught.value)
+        guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
+        said = refused(ConfigError, r"HTTP 401 .* is the key in \$SOME_KEY right\?", guesser.guess, ["Spain"], 1)
+        assert KEY not in said and "***" in said
         refused(ConfigError, "name the variable of its key in api_key_env", guesser_of(server).guess, ["Spain"], 1)
     assert len(server.prompts) == 2
 

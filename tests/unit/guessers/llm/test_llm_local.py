@@ -1,139 +1,91 @@
-"""A causal language model in a folder: a real one, made here."""
+"""A causal language model in a folder: a real one, made here, beside a plain loop over its logits."""
 
 from __future__ import annotations
 
-import json
+import shutil
+import threading
 from pathlib import Path
 
 import pytest
 from refusals import refused
-from stand_ins.chat_server import pages
+from stand_ins.lm_models import change, make
 
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from guessers.llm.local import LocalConfig
 from sqa.core.errors import ConfigError, DataError
 
-# -------------------------------------------------------------------------------------------------- a model in a folder
-
-
-LOCAL_PROMPT = "Name {guesses} pages: {text}"
-TAUGHT = {
-    "the town of Potosí": [("Bolivia", 0.75), ("Peru", 0.25)],
-    "the river Ebro": [("Spain", 0.5)],
-    "no idea": None,
-}
-
-
-def taught_reply(text: str) -> str:
-    answer = TAUGHT[text]
-    if answer is None:
-        return "Sorry!"
-    return json.dumps({"guesses": [{"page": page, "confidence": confidence} for page, confidence in answer]})
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
 
 @pytest.fixture(scope="module")
-def taught(tmp_path_factory) -> Path:
-    """A small Llama with a tokenizer and a chat template of its own that has learnt TAUGHT by heart."""
-    pytest.importorskip("transformers")
-    import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+def folder(tmp_path_factory) -> Path:
+    """A small Llama with a chat template, whose own settings are to draw at random."""
+    from transformers import PreTrainedTokenizerFast
 
-    prompts = [LOCAL_PROMPT.replace("{guesses}", "10").replace("{text}", text) for text in TAUGHT]
-    texts = [f"<user>{prompt}<model>{taught_reply(text)}</s>" for prompt, text in zip(prompts, TAUGHT, strict=True)]
-    base = Tokenizer(models.BPE())
-    base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    base.decoder = decoders.ByteLevel()
-    marks = ["<pad>", "</s>", "<user>", "<model>"]
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    base.train_from_iterator(
-        texts, trainers.BpeTrainer(vocab_size=400, special_tokens=marks, initial_alphabet=alphabet)
-    )
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, eos_token="</s>", pad_token="<pad>")
-    tokenizer.chat_template = "{% for m in messages %}<user>{{ m.content }}{% endfor %}<model>"
-    torch.manual_seed(0)
-    shape = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
-    marks = {"max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": None, "eos_token_id": 1}
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **shape, **marks))
-    rows = tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False)
-    labels = rows["input_ids"].masked_fill(rows["attention_mask"] == 0, -100)
-    optimizer = torch.optim.Adam(model.parameters(), 5e-3)
-    for _ in range(120):
-        loss = model(**rows, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    folder = tmp_path_factory.mktemp("llama")
-    model.save_pretrained(folder)
+    folder = make(tmp_path_factory.mktemp("llama"), "llama", seed=4)
+    marks = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), **marks)
+    tokenizer.chat_template = "{% for m in messages %}the {{ m.content }}{% endfor %} is"
     tokenizer.save_pretrained(folder)
+    (folder / "generation_config.json").write_text('{"do_sample": true, "temperature": 5.0, "eos_token_id": 1}')
     return folder
 
 
-def local(folder: Path, tmp_path: Path, max_tokens: int = 80, **keys) -> LlmGuesser:
+def local(folder: Path, tmp_path: Path, max_tokens: int = 12) -> LlmGuesser:
     config = LocalConfig(folder=folder, max_tokens=max_tokens, device="cpu")
-    return build(LlmConfig(local=config, every=1, prompt=LOCAL_PROMPT, cache=tmp_path / "kept", **keys))
+    return build(LlmConfig(local=config, every=1, prompt="{text}", cache=tmp_path / "kept"))
 
 
-def test_a_real_causal_model_guesses(taught, tmp_path):
-    guesser = local(taught, tmp_path)
-    got = guesser.guess(list(TAUGHT), 5)
-    assert [pages(row) for row in got] == [["Bolivia", "Peru"], ["Spain"], []]
-    assert got[0][0].score == 0.75 and guesser.unusable == 1
-    again = local(taught, tmp_path)
-    assert again.guess(list(TAUGHT), 5) == got and again.chat.chat.budget.spent == 0  # kept, the model is not loaded
-    assert "_loaded" not in vars(again.chat.chat)
+@torch.inference_mode()
+def likeliest(folder: Path, prompt: str, most: int) -> tuple[str, int, int]:
+    """The reply, and how many pieces were read and written."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    pieces = tokenizer(prompt)["input_ids"]
+    read = len(pieces)
+    while len(pieces) - read < most and pieces[-1] != tokenizer.eos_token_id:
+        pieces.append(int(model(torch.tensor([pieces])).logits[0, -1].argmax()))
+    return tokenizer.decode(pieces[read:], skip_special_tokens=True), read, len(pieces) - read
 
 
-def test_a_model_without_a_chat_template_goes_on_from_the_prompt(taught, tmp_path):
-    folder = copied(taught, tmp_path / "plain")
-    (folder / "chat_template.jinja").unlink()
-    guesser = local(folder, tmp_path)
-    assert len(guesser.guess(["the river Ebro"], 5)) == 1
-    assert guesser.fingerprint() != local(taught, tmp_path).fingerprint()
+@pytest.mark.parametrize(("template", "prompt"), [(True, "the big house is"), (False, "big house\n")])
+def test_a_reply_is_the_likeliest_text(folder, tmp_path, template, prompt):
+    if not template:
+        folder = shutil.copytree(folder, tmp_path / "plain")
+        (folder / "chat_template.jinja").unlink()
+    reply = local(folder, tmp_path).chat.chat.complete("big house", threading.Event())
+    assert (reply.text, reply.prompt_tokens, reply.reply_tokens) == likeliest(folder, prompt, 12)
 
 
-def copied(folder: Path, to: Path) -> Path:
-    to.mkdir()
-    for path in folder.iterdir():
-        (to / path.name).write_bytes(path.read_bytes())
-    return to
+def test_a_reply_is_kept_and_the_model_not_loaded_again(folder, tmp_path):
+    guesser, again = local(folder, tmp_path), local(folder, tmp_path)
+    assert guesser.guess(["big house"], 5) == again.guess(["big house"], 5) == [[]] and guesser.unusable == 1
+    assert again.chat.chat.budget.spent == 0 and "_loaded" not in vars(again.chat.chat)
+    other = shutil.copytree(folder, tmp_path / "other")
+    change(other, rope_theta=5.0)
+    assert local(other, tmp_path).fingerprint() != guesser.fingerprint() == again.fingerprint()
 
 
-def test_a_prompt_too_long_for_the_model(taught, tmp_path):
-    with pytest.raises(ConfigError, match="the model room for 256, so at most 2.. may be written, got 250"):
-        local(taught, tmp_path, max_tokens=250).guess(["the river Ebro"], 5)
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.safetensors", b"cut", "cannot be loaded as a causal language model"),
+        ("config.json", b"{", "config.json: cannot be read"),
+        ("chat_template.jinja", b"{{ raise_exception('nobody') }}", "its chat template cannot be used: nobody"),
+    ],
+)
+def test_folders_that_hold_no_model(folder, tmp_path, name, content, message):
+    damaged = shutil.copytree(folder, tmp_path / "model")
+    (damaged / name).write_bytes(content)
+    refused(DataError, message, lambda: local(damaged, tmp_path / "kept").guess(["big"], 5))
 
 
-def test_folders_that_hold_no_model(taught, tmp_path):
-    def fails(folder: Path, match: str, kind: type = DataError) -> None:
-        refused(kind, match, lambda: local(folder, tmp_path / "kept").guess(["the river Ebro"], 5))
-
-    fails(tmp_path / "none", "local.folder: no folder", ConfigError)
-    folder = copied(taught, tmp_path / "model")
-    weights = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(weights[:-1000])
-    fails(folder, "cannot be loaded as a causal language model")
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(b"x")
-    fails(folder, r"no \*.safetensors weights \(pickled weights are not read\)")
-    (folder / "config.json").write_text("{}")
-    fails(folder, "not a model's configuration")
-    (folder / "config.json").write_text("{")
-    fails(folder, "config.json: cannot be read")
-    (folder / "config.json").unlink()
-    fails(folder, "no config.json")
-
-
-def test_a_broken_chat_template(taught, tmp_path):
-    folder = copied(taught, tmp_path / "model")
-    (folder / "chat_template.jinja").write_text("{{ raise_exception('no users here') }}")
-    with pytest.raises(DataError, match="its chat template cannot be used: no users here"):
-        local(folder, tmp_path).guess(["the river Ebro"], 5)
-
-
-def test_no_gpu(taught, monkeypatch):
-    import torch
-
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError, match="local.device: no GPU is available"):
-        build(LlmConfig(local=LocalConfig(folder=taught, device="cuda"))).fingerprint()
+def test_what_the_folder_or_the_machine_has_not(folder, tmp_path, monkeypatch):
+    refused(ConfigError, "local.folder: no folder", local, tmp_path / "none", tmp_path)
+    message = "room for 512, so at most 50. may be written, got 510"
+    refused(ConfigError, message, local(folder, tmp_path, max_tokens=510).guess, ["big"], 5)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    guesser = build(LlmConfig(local=LocalConfig(folder=folder, device="cuda")))
+    refused(ConfigError, "local.device: no GPU is available", guesser.fingerprint)

@@ -5,6 +5,7 @@ Weights are read from safetensors only, nothing is fetched, and no code that com
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,8 +28,8 @@ def pick_device(device: Device, key: str = "device") -> str:
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def check_folder(folder: Path) -> None:
-    """DataError for a folder without a model's config.json, or without weights that may be read."""
+def check_folder(folder: Path) -> str:
+    """The model_type of a folder; DataError for one without a model's config.json or weights that may be read."""
     try:
         config = parse_json((folder / "config.json").read_bytes())
     except FileNotFoundError as error:
@@ -38,30 +39,50 @@ def check_folder(folder: Path) -> None:
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)")
     if not any(folder.glob("*.safetensors")):
-        pickled = " (pickled weights are not read)" if any(folder.glob("*.bin")) else ""
-        raise DataError(f"{folder}: no *.safetensors weights{pickled}; save it with safe_serialization=True")
+        hint = "pickled weights are not read; on the hub refs/pr/N often has others"
+        raise DataError(f"{folder}: no *.safetensors weights ({hint})")
     check_shards(folder)
+    return str(config["model_type"])
 
 
 def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
-    """Tokenizer and model of a folder, the model in eval mode on the CPU.
+    """Tokenizer and model of a folder, see `load_weights`.  DataError for two that do not belong together."""
+    model = load_weights(folder, architecture, kind, dtype)
+    loader: Any = import_module("transformers").AutoTokenizer
+    try:
+        tokenizer = loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError) as error:
+        raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
+    pieces = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > pieces:
+        raise DataError(
+            f"{folder}: its tokenizer has {len(tokenizer)} pieces, the model {pieces}; the two are not of one model"
+        )
+    return tokenizer, model
+
+
+def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> Any:
+    """The model of a folder in eval mode on the CPU.
 
     `architecture` is one of transformers' classes ("AutoModelForCausalLM"), `kind` what messages call the model ("a
-    reader").  DataError for files that cannot be loaded, do not belong together or hold weights that are not finite.
+    reader").  DataError for weights that cannot be loaded, are not those of the configuration or not finite.
     """
     import torch
-    import transformers
     from safetensors import SafetensorError
-    from transformers.utils import logging
 
+    transformers: Any = import_module("transformers")
+    logging = transformers.utils.logging
     check_folder(folder)
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # it would list every weight that is missing or left over; one line does
-    local = {"local_files_only": True, "trust_remote_code": False}
     try:
-        tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder, **local)
         model, loading = getattr(transformers, architecture).from_pretrained(
-            folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **local
+            folder,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            dtype=getattr(torch, dtype),
+            output_loading_info=True,
         )
     except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
@@ -71,13 +92,8 @@ def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "fl
     wrong = [*lacking, *sorted(name for name, *_ in loading["mismatched_keys"])]
     if wrong:
         raise DataError(f"{folder}: not {kind}: its weights are not those of its config.json (see {wrong[0]})")
-    pieces = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > pieces:
-        raise DataError(
-            f"{folder}: its tokenizer has {len(tokenizer)} pieces, the model {pieces}; the two are not of one model"
-        )
     check_weights(folder, model.named_parameters())
-    return tokenizer, model.eval()
+    return model.eval()
 
 
 def _first_line(error: Exception) -> str:

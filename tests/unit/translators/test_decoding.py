@@ -1,0 +1,278 @@
+"""Decoding, greedy and by beam: the schedule and its mask, plain searches without caches, streaming against batched."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import refused
+from smt_models import random_model, vocabulary
+
+from smt.models.beam import Beam, search_batch, search_stream
+from smt.models.bundle import load_model
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.int8 import Precision
+from smt.models.next_piece import Past, piece_limit
+from smt.models.prefix_translator import PrefixConfig, system
+from smt.models.prefix_translator import build as build_prefix
+from smt.models.transformer_stepper import TransformerWriter
+from smt.models.vocab import BOS, EOS, PAD
+from smt.models.waitk_translator import WaitKConfig, build
+from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k
+from smt.training.corpus import pack
+from smt.training.train import Batches
+from sqa.core.errors import ConfigError
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import CountedSource
+from tests.doubles import question
+
+SENTENCES = [list(s) for s in load_questions("mini-es", limit=1)[0].sentences[:3]]
+SHORT = [sentence[:7] for sentence in SENTENCES]
+WORDS = sorted({word for q in load_questions("mini-es") for word in q.sentences[0]})
+model_of = functools.cache(random_model)
+
+
+def writer(model):
+    return TransformerWriter(model, vocabulary())
+
+
+def searched(model, texts, schedule, beam=None):
+    """(word, g, whether the source had ended) of each text, all at once; greedy without a beam."""
+    options = () if beam is None else (beam,)
+    batched = (search_batch if beam else decode_batch)(writer(model), texts, schedule, *options)
+    return [[tuple(word) for word in written] for written in batched]
+
+
+def streamed(model, sentence, schedule, beam=None):
+    """The same of a text that comes word by word."""
+    source = CountedSource(sentence)
+    options = () if beam is None else (beam,)
+    words = (search_stream if beam else decode_stream)(writer(model), source, schedule, *options)
+    return [(token, source.read, source.ended) for token in words]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", get_args(Precision))
+def test_streaming_equals_batched_in_every_precision(precision):
+    plain, fast = random_model(), random_model()
+    fast.accelerate(precision)
+    together = searched(fast, SENTENCES, Schedule(3))
+    assert all(together) and [streamed(fast, sentence, Schedule(3)) for sentence in SENTENCES] == together
+    pieces = torch.arange(4, 20)[None]
+    states = [model(pieces, pieces, torch.ones(1, 16, 16, dtype=torch.bool))[0][0] for model in (plain, fast)]
+    a, b = (model.logits(x, None) for model, x in zip((plain, fast), states, strict=True))
+    assert not [name for name, layer in fast.named_modules() if isinstance(layer, torch.nn.Linear)]
+    error = float((a - b).abs().mean() / a.abs().mean())
+    assert error < 1e-5 if precision == "float32" else 1e-5 < error < 0.03
+
+
+@pytest.mark.parametrize(("rate", "before"), [(1.0, [3, 4, 5, 6]), (0.7, [3, 4, 5, 7]), (1.4, [3, 3, 4, 5])])
+def test_source_pieces_before_each_target_piece(rate, before):
+    assert Schedule(3, rate, "piece").pieces_before(torch.arange(4)).tolist() == before
+    assert Schedule(3, rate).pieces_before(torch.arange(4)).tolist() == [1] * 4  # where words count
+
+
+def test_reads_between_words_add_up_to_the_schedule():
+    words = torch.arange(1, 60)
+    for rate in (0.6, 0.97, 1.0, 1.4):
+        reads = Schedule(1, rate).words_after(words).cumsum(0)
+        assert reads.tolist() == [math.floor(j / rate) for j in words.tolist()]
+
+
+@pytest.mark.parametrize(("k", "rate"), [(1, 1.0), (3, 1.0), (2, 0.6), (2, 1.4), (FULL, 1.0)])
+def test_g_is_never_ahead_of_the_schedule(k, rate):
+    for sentence, written in zip(SENTENCES, searched(model_of(), SENTENCES, Schedule(k, rate)), strict=True):
+        for j, (_, g, ended) in enumerate(written, start=1):
+            assert min(k + math.floor((j - 1) / rate), len(sentence)) <= g <= len(sentence)
+            assert not ended or g == len(sentence)
+
+
+class Plain:
+    """Rules 1 to 3 of smt.models.beam with lists: one forward pass per hypothesis and piece, for a causal encoder."""
+
+    def __init__(self, model, sentence, k, beam):
+        self.model, self.beam, self.k = model, beam, k
+        ids, self.word = vocabulary().words(sentence)
+        self.source, self.words = torch.tensor([[*ids, EOS]]), len(sentence)
+        self.word = [*self.word, self.words]
+        self.writer = writer(model)
+        self.target, self.seen = [], []  # pieces published, and how many source pieces each was chosen with
+
+    def run(self):
+        written, read = [], min(self.k, self.words + 1)
+        while True:
+            now, ended = sum(word < read for word in self.word), read > self.words
+            words = self.split(self.search(now, FULL if ended else self.beam.look_ahead))
+            for word in words if ended else words[:1]:
+                self.target += word
+                self.seen += [now] * len(word)
+                if token := vocabulary().decode_word(word):
+                    written.append((token, min(read, self.words), ended))
+            if ended:
+                return written
+            read += 1
+
+    def split(self, pieces):
+        words = []
+        for piece in pieces:
+            if not words or vocabulary().starts_word[piece]:
+                words.append([])
+            words[-1].append(piece)
+        return words
+
+    def search(self, now, limit):
+        """Pieces of the best hypothesis, those beyond the limit left out."""
+        beam = [(0.0, 0, [], False)]  # score, length, pieces, finished
+        while not beam[0][3]:
+            candidates = []
+            for score, length, pieces, finished in beam:
+                if finished:
+                    candidates.append((score, length, pieces, True))
+                    continue
+                log_p = self.log_probabilities(pieces, now)
+                ends = [i for i in range(600) if i == EOS or vocabulary().starts_word[i]]
+                last_word = pieces and len(self.split(pieces)) >= limit
+                if last_word:
+                    end = max(ends, key=lambda i: log_p[i])
+                    candidates.append((score + log_p[end], length + 1, pieces, True))
+                elif log_p[EOS] > float("-inf"):
+                    candidates.append((score + log_p[EOS], length + 1, pieces, True))
+                for i in set(range(600)) - set(ends if last_word else [EOS]):
+                    if log_p[i] > float("-inf"):
+                        candidates.append((score + log_p[i], length + 1, [*pieces, i], False))
+            beam = sorted(candidates, key=lambda h: -h[0] / h[1])[: self.beam.n]
+        return beam[0][2]
+
+    def log_probabilities(self, pieces, now):
+        target, past = [*self.target, *pieces], Past.none(1)
+        for piece in target:
+            past = past.then(torch.tensor([piece]))
+        seen = torch.tensor([*self.seen, *[now] * (len(pieces) + 1)])
+        visible = torch.arange(self.source.shape[1]) < seen[:, None]
+        x, alignment, _ = self.model(self.source, torch.tensor([[BOS, *target]]), visible[None])
+        scores = self.writer.logits(x[:, -1], alignment[:, -1], self.writer.lexicon(self.source)).log_softmax(-1)
+        [log_p] = self.writer.rules.forbid(scores, torch.tensor([bool(pieces)]), past).tolist()
+        full = len(target) >= piece_limit(now)
+        return [p if i == EOS or not full else float("-inf") for i, p in enumerate(log_p)]
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("k", "n", "look_ahead"), [(2, 3, 1), (3, 2, 2), (FULL, 4, 1)])
+def test_a_beam_finds_what_a_plain_search_finds(k, n, look_ahead):
+    plain = [Plain(model_of(), sentence, k, Beam(n, look_ahead)).run() for sentence in SHORT[:2]]
+    assert any(plain) and searched(model_of(), SHORT[:2], Schedule(k), Beam(n, look_ahead)) == plain
+
+
+texts = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8), min_size=1, max_size=3)
+rates = st.sampled_from([0.6, 0.97, 1.0, 1.4])
+
+
+@given(texts, st.sampled_from([1, 2, 4, FULL]), rates, st.booleans())
+@settings(max_examples=8)
+def test_one_hypothesis_and_one_word_ahead_is_greedy(texts, k, rate, lexicon):
+    model, schedule = model_of(lexicon_width=4 * lexicon), Schedule(k, rate)
+    assert searched(model, texts, schedule, Beam(1, 1)) == searched(model, texts, schedule)
+
+
+@given(
+    texts,
+    st.builds(Schedule, st.sampled_from([1, 2, 5, 15, FULL]), rates, st.sampled_from(["word", "piece"])),
+    st.sampled_from([None, Beam(2, 3), Beam(3, 1), Beam(4, 2)]),
+    st.sampled_from([("causal", 4), ("causal", 0), ("bidirectional", 4)]),
+)
+@settings(max_examples=20)
+def test_streaming_equals_batched(texts, schedule, beam, kind):
+    model, texts = model_of(*kind), [*texts, []]
+    assert [streamed(model, text, schedule, beam) for text in texts] == searched(model, texts, schedule, beam)
+
+
+def test_mask_shows_k_plus_j_minus_1_words():
+    source_word = torch.tensor([[0, 0, 1, 2, 3, HIDDEN_WORD]])  # word 0 has two pieces; word 3 is the end; padding
+    target_word = torch.tensor([[0, 1, 1, 2]])
+    for k, counts in ((1, [2, 3, 3, 4]), (FULL, [5, 5, 5, 5])):
+        assert Schedule(k).visible(source_word, target_word)[0].sum(1).tolist() == counts
+
+
+@pytest.mark.parametrize("k", [3, 15])
+def test_an_emission_rate_of_97_percent_reads_one_more_word_every_33(k):
+    source, target = torch.arange(301)[None], torch.arange(201)[None]
+    plain, slower = (Schedule(k, rate).visible(source, target)[0].sum(1) for rate in (1.0, 0.97))
+    extra = (slower - plain).tolist()
+    assert extra[:33] == [0] * 33 and extra[33] == 1 and extra[97] == 3 and extra[194] == 6  # 194 / 0.97 = 200
+
+
+def test_training_mask_equals_what_streaming_sees():
+    """Teacher-forced logits under the mask are those of a model that was given only the visible source pieces."""
+    model, k = random_model(), 2
+    pair = (" ".join(SENTENCES[1]), "This is the second sentence of a test .", "-")
+    batch = Batches(pack([pair], vocabulary(), None), vocabulary().starts_word, 1000, 0).make(np.array([0]))
+    seen = Schedule(k).visible(batch.source_word, batch.target_word)
+    with torch.inference_mode():
+        states, alignment, _ = model(batch.source, batch.target_input, seen)
+        for t in range(states.shape[1]):
+            source = batch.source[:, : int(seen[0, t].sum())]
+            cut, _, _ = model(source, batch.target_input[:, : t + 1], seen[:, : t + 1, : source.shape[1]])
+            torch.testing.assert_close(cut[0, t], states[0, t], rtol=1e-4, atol=1e-4)
+    assert torch.allclose(alignment.exp().sum(-1), torch.ones(alignment.shape[:2]), atol=1e-5)
+
+
+def test_multi_path_draws_by_weight():
+    rng = np.random.default_rng(0)
+    drawn = [draw_k((3, 9, FULL), (1.0, 0.0, 3.0), rng) for _ in range(400)]
+    assert 9 not in drawn and 60 < drawn.count(3) < 140
+
+
+def test_nothing_is_written_twice_in_a_row():
+    rules = writer(random_model()).rules
+    start = int(np.flatnonzero(vocabulary().starts_word)[5])
+    inside = int(np.flatnonzero(~vocabulary().starts_word & ~vocabulary().has_digit)[-5])
+
+    def banned(*history):
+        past = Past.none(1)
+        for piece in history:
+            past = past.then(torch.tensor([piece]))
+        return set(rules.repeats(past)[0].tolist()) - {PAD}
+
+    assert banned(start) == {start}  # no word twice
+    assert banned(inside) == set() and banned(inside, inside) == {inside}  # no piece inside a word three times
+    assert banned(start, inside, start) == {inside, start}  # no phrase twice
+    assert banned() == set()
+
+
+def test_a_sentence_has_two_target_pieces_for_each_source_piece_and_ten_more():
+    assert piece_limit(torch.tensor([0, 3])).tolist() == [10, 16]
+
+
+def test_a_beam_over_prefixes(folder):
+    texts = [*map(" ".join, SHORT), ""]
+    wide = system(folder, "digest", 3).words(texts)
+    plain = searched(load_model(folder)[0], SHORT, Schedule(FULL), Beam(3))
+    assert wide[:-1] == [tuple(token for token, *_ in written) for written in plain] and wide[-1] == ()
+    assert wide != system(folder, "digest").words(texts)
+    q = question(sentences=texts[:1])
+    assert build_prefix(PrefixConfig(str(folder), beam=3)).translate_batch([q]) == build(
+        WaitKConfig(str(folder), beam=3)
+    ).translate_batch([q])
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (parse_k, {"k": 0}, "must be >= 1 or 'full'"),
+        (parse_k, {"k": True}, "must be >= 1 or 'full'"),
+        (parse_k, {"k": 2.5}, "must be >= 1 or 'full'"),
+        (parse_k, {"k": "all"}, "must be >= 1 or 'full'"),
+        (Schedule, {"k": 3, "unit": "subword"}, "unit: must be word or piece, got 'subword'"),
+        (Schedule, {"k": 3, "rate": 0.4}, "emission_rate: must be in"),
+        (Beam, {"n": 65}, "beam: must be 1 to 64"),
+        (Beam, {"n": 2, "look_ahead": 0}, "look_ahead: must be 1"),
+    ],
+)
+def test_impossible_searches_are_refused(make, options, message):
+    refused(ConfigError, message, make, **options)
