@@ -329,8 +329,7 @@ def results_of(board: Any) -> list[tuple[str, str, Any]]:
 def test_a_board_has_its_runs_made_by_workers(
     boards: Callable[[str], Any], scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sqa_services.board import worker
-    from sqa_services.board.running import config as running
+    from sqa_services.board import running, worker
 
     here, there = boards("here"), boards("there")
     assert worker.work(here, until_empty=True) == 2

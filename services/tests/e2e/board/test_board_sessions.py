@@ -15,7 +15,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa_services.board import worker
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.running.session import session_model
+from sqa_services.board.running import session_model
 from sqa_services.board.task import Unscorable
 from sqa_services.cli.board import board_app
 from sqa_services.net.address import Address

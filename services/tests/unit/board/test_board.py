@@ -187,8 +187,6 @@ def test_examples_are_found_by_name_and_prefix(board: Board) -> None:
     for name in ("fairness-data", "other", "robustness-other"):
         with pytest.raises(NotFound):
             board.examples("toy", name)
-    with pytest.raises(NotFound, match="no evaluation 7"):
-        board.evaluation(7)
 
 
 # ---------------------------------------------------------------------------------------------------------- files
