@@ -9,6 +9,7 @@ from sqa.core.trace import Buzzes, QuestionTrace
 from sqa.core.types import Buzz, Guess
 from sqa.metrics.qa import ExpectedWins
 
+METRIC = ExpectedWins()
 FIRST_RIGHT, FIRST_WRONG = 10, -5  # points, as in Quizbowl: who buzzes first and errs loses five
 
 
@@ -46,10 +47,10 @@ class Outcome:
     ew: float  # expected wins, 0 to about 1
 
 
-def outcome(trace: QuestionTrace, metric: ExpectedWins) -> Outcome:
-    """What the trace of a contestant amounts to; expected wins are those that `metric` computes of it."""
+def outcome(trace: QuestionTrace) -> Outcome:
+    """What the trace of a contestant amounts to."""
     step = next((at for at, buzz in enumerate(trace.buzzes or ()) if buzz.buzz), None)
-    ew = float(metric.stats(trace)[0])
+    ew = float(METRIC.stats(trace)[0])
     if step is None or trace.guesses is None:
         return Outcome(None, None, None, "", False, ew)
     answer = trace.guesses[step][0].page if trace.guesses[step] else ""

@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal
 
 from sqa.core.errors import Bound, SqaError, checked
 from sqa.core.trace import QuestionTrace
-from sqa.metrics.qa import ExpectedWins
 from sqa_services.net.guard import Refused
 from sqa_services.net.log import LOG
 from sqa_services.play import rules
@@ -86,11 +85,10 @@ class Table:
         shown: PlayedRun,
         system: PlayedRun | None,
         journal: Journal,
-        metric: ExpectedWins,
         timing: Timing,
     ) -> None:
         self.game, self._shown, self._system = game, shown, system
-        self._journal, self._metric, self._timing = journal, metric, timing
+        self._journal, self._timing = journal, timing
         self.seats = [Seat(player, number) for number, player in enumerate(journal.seats(game.id))]
         self.rival = Totals()  # of the system, in that mode
         self._index, self._step, self._asking = 0, -1, False
@@ -248,7 +246,7 @@ class Table:
         )
         await asyncio.to_thread(self._journal.finish, play)
         if not lost:
-            seat.outcome = rules.outcome(rules.played(self._trace, seat.step, answer), self._metric)
+            seat.outcome = rules.outcome(rules.played(self._trace, seat.step, answer))
         seat.phase = "done"
         if not self._all_done():
             seat.send({"type": "waiting"})
@@ -267,7 +265,7 @@ class Table:
     def _revealed(self, trace: QuestionTrace, outcome: Outcome) -> Event:
         """All there is to know about the question, for one who is done with it."""
         question, system = trace.question, self._system
-        rival = None if system is None else rules.outcome(system.trace(question.id), self._metric)
+        rival = None if system is None else rules.outcome(system.trace(question.id))
         plain = trace.prefixes.append_only
         words = list(trace.prefixes.words) if plain else " ".join(filter(None, trace.hypotheses)).split()
         same = system is self._shown and plain
@@ -300,7 +298,7 @@ class Table:
         [(outcome, _)] = seats
         if self.game.mode == "alone" or self._system is None or outcome is None:
             return rules.points([_when(outcome, 0.0)])
-        rival = rules.outcome(self._system.trace(question), self._metric)
+        rival = rules.outcome(self._system.trace(question))
         won = rules.points([_when(outcome, outcome.fraction), _when(rival, rival.fraction)])
         self.rival.add(rival, won[1])
         return won[:1]
@@ -371,7 +369,7 @@ class Table:
     def _outcome(self, play: Play | None) -> Outcome | None:
         if play is None:
             return None
-        return rules.outcome(rules.played(self._shown.trace(play.question), play.step, play.answer), self._metric)
+        return rules.outcome(rules.played(self._shown.trace(play.question), play.step, play.answer))
 
     def _all_buzzed(self) -> bool:
         return all(seat.phase != "reading" for seat in self.seats)

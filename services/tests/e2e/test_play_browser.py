@@ -49,7 +49,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> PlayedRun:
 @pytest.fixture
 def url(shown: PlayedRun, tmp_path: Path) -> Iterator[str]:
     config = servers.PlayConfig((shown.folder,), tmp_path / "games", timing=Timing(end_seconds=0.5))
-    with serving_app(servers.make_app(servers.Rooms(config), config)) as url:
+    with serving_app(servers.make_app(config)) as url:
         yield url
 
 

@@ -17,7 +17,7 @@ from stand_ins.http_server import serving_app
 from sqa.core.errors import ConfigError
 from sqa_services.net.address import Address
 from sqa_services.play.export import export
-from sqa_services.play.server import PlayConfig, Rooms, make_app
+from sqa_services.play.server import PlayConfig, make_app
 from sqa_services.play.table import Timing
 
 QUICK = Timing(0.3, 0.2)
@@ -30,7 +30,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> play_games.PlayedRun:
 
 @contextmanager
 def serving(config: PlayConfig) -> Iterator[str]:
-    with serving_app(make_app(Rooms(config), config)) as url:
+    with serving_app(make_app(config)) as url:
         yield url
 
 
