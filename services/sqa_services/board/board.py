@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, insert, select
+from sqlalchemy import Engine, Select, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from sqa.core.errors import ConfigError
@@ -168,21 +168,21 @@ class Board:
 
     # ------------------------------------------------------------------------------------------------- reading
 
+    def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
+        with self.engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
     def datasets(self, code: str) -> list[dict[str, Any]]:
         """The data sets of a task, in the order of registration."""
         self.task(code)
-        with self.engine.connect() as connection:
-            query = select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id)
-            return [dict(row) for row in connection.execute(query).mappings()]
+        return self._rows(select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id))
 
     def models(self, code: str) -> list[dict[str, Any]]:
         """The models of a task with their owners' names, in the order of registration."""
         self.task(code)
         columns = [column for column in MODELS.c if column.name != "owner"]
         query = select(*columns, ACCOUNTS.c.name.label("owner")).outerjoin(ACCOUNTS, ACCOUNTS.c.id == MODELS.c.owner)
-        with self.engine.connect() as connection:
-            rows = connection.execute(query.where(MODELS.c.task == code).order_by(MODELS.c.id)).mappings()
-            return [dict(row) for row in rows]
+        return self._rows(query.where(MODELS.c.task == code).order_by(MODELS.c.id))
 
     def dataset(self, code: str, name: str) -> tuple[dict[str, Any], str]:
         """A data set's row and "", or with "<prefix>-" before its name the prefix of its copies.  Unknown: NotFound."""
@@ -217,8 +217,7 @@ class Board:
         )
         if state is not None:
             query = query.where(EVALUATIONS.c.state == state)
-        with self.engine.connect() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+        return self._rows(query)
 
     def leaderboard(
         self,
@@ -277,9 +276,9 @@ class Board:
 
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
         """evaluation -> the statistics of each of its examples, of those that have them."""
-        with self.engine.connect() as connection:
-            rows = connection.execute(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
-            return {row.evaluation: row.stats for row in rows}
+        return {
+            row["evaluation"]: row["stats"] for row in self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
+        }
 
     def views(self, code: str) -> list[dict[str, Any]]:
         """All versions of a task's views, oldest first."""

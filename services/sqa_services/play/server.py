@@ -25,10 +25,10 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -43,7 +43,7 @@ from sqa.run.parts import Parts
 from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.guard import PAGE_HEADERS, Refused
-from sqa_services.net.server import application
+from sqa_services.net.server import application, parsed
 from sqa_services.play.journal import FILE, Game, Journal, Mode
 from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, opponents
 from sqa_services.play.table import Event, Seat, Table, Timing
@@ -93,7 +93,6 @@ QUESTIONS = 500  # of a game, at most
 TABLES = 200  # games under way at a time
 BODY = 1 << 14  # bytes of a request
 ANSWER = 300  # characters
-M = TypeVar("M", bound=BaseModel)
 STILL_HERE = 15.0  # seconds after which a silent stream sends a comment
 
 
@@ -209,7 +208,7 @@ class Server:
         return JSONResponse(await asyncio.to_thread(self._setup))
 
     async def agree(self, request: Request) -> Response:
-        if (await _parsed(request, Consent)).consent != self.consent_hash:
+        if (await parsed(request, Consent)).consent != self.consent_hash:
             raise Refused(409, "the consent text is another one by now; read it again")
         player, key = await asyncio.to_thread(self.journal.add_player, self.consent_hash)
         return JSONResponse({"player": player, "key": key}, 201)
@@ -224,7 +223,7 @@ class Server:
 
     async def begin(self, request: Request) -> Response:
         player = await self._player(request)
-        return JSONResponse({"game": await self._new_game(player, await _parsed(request, NewGame))}, 201)
+        return JSONResponse({"game": await self._new_game(player, await parsed(request, NewGame))}, 201)
 
     async def join(self, request: Request) -> Response:
         player = await self._player(request)
@@ -248,7 +247,7 @@ class Server:
 
     async def answer(self, request: Request) -> Response:
         table, seat = await self._seat(request)
-        text = (await _parsed(request, Answer)).answer
+        text = (await parsed(request, Answer)).answer
         titles = await self._titles_of(table)  # who has no accents on the keyboard means the title with them
         await table.answer(seat, titles.meant(" ".join(text.split())))
         return JSONResponse({})
@@ -360,15 +359,6 @@ class Server:
             run = await asyncio.to_thread(self._run_at, folder)
             self._titles[folder] = await asyncio.to_thread(lambda: Titles(run.pages))
         return self._titles[folder]
-
-
-async def _parsed(request: Request, kind: type[M]) -> M:
-    """The JSON object of a body."""
-    try:
-        return kind.model_validate_json(await request.body(), strict=True)
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        raise Refused(400, f"{'.'.join(map(str, wrong['loc'])) or 'body'}: {wrong['msg']}") from error
 
 
 async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:

@@ -1,6 +1,6 @@
 """Scores of a session as the servers of 2020 and SimulEval 1.0.2 gave them, and the three output files.
 
-Latencies are `iwslt_float32`'s, a plain mean over sentences; BLEU is sacreBLEU's.  TER and METEOR came from VizSeq,
+Latencies are `float32`'s, a plain mean over sentences; BLEU is sacreBLEU's.  TER and METEOR came from VizSeq,
 which is not part of this project: they are null, "n/a" in the file, and -1.0 with --strict-2020, where the recorded
 server had no VizSeq either.
 """

@@ -16,7 +16,6 @@ from sqa.files.store import Store
 from sqa.run.config import run_from_mapping
 from sqa.run.named import contestant_from
 from sqa.run.pipeline import run
-from sqa_services.protocols.iwslt import entry as iwslt
 from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.http import ServeConfig, make_app
@@ -161,9 +160,9 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="leave out --strict-2020"):
         make_app(scorer.corpus(), ServeConfig(strict=True), scorer)
     with pytest.raises(ConfigError, match="they are the source"):
-        iwslt.serve(None, Path("tgt"), "text", ServeConfig(), "mini-es")
+        http.serve(None, Path("tgt"), "text", ServeConfig(), "mini-es")
     with pytest.raises(ConfigError, match="--tgt-file: a file of references is needed, or --questions"):
-        iwslt.serve(None, None, "text", ServeConfig())
+        http.serve(None, None, "text", ServeConfig())
     asked = doubles.question(sentences=("uno </s> dos",))
     with pytest.raises(DataError, match="q: has the word </s>"):
         QuestionScorer([asked], *contestant_from("{name: 'doubles:build_guesser'}")).corpus()

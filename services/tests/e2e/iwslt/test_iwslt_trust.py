@@ -31,8 +31,8 @@ from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
-from sqa_services.protocols.iwslt.participants import read_participants
 from sqa_services.protocols.iwslt.questions import QuestionScorer
+from sqa_services.protocols.iwslt.table import read_participants
 
 CORPUS = TextCorpus(
     tuple(tuple(f"w{n}-{i}" for i in range(4 + n % 5)) for n in range(12)), tuple(f"r{n} a b c" for n in range(12))
@@ -283,10 +283,10 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))
     port = free_port()
     program = (
-        "from pathlib import Path\nfrom sqa_services.protocols.iwslt import entry\n"
+        "from pathlib import Path\nfrom sqa_services.protocols.iwslt import http\n"
         "from sqa_services.protocols.iwslt.http import ServeConfig\n"
         "from sqa_services.net.address import Address\n"
-        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(address=Address(port={port}), output=Path('out')))"
+        f"http.serve(Path('src'), Path('tgt'), 'text', ServeConfig(address=Address(port={port}), output=Path('out')))"
     )
     command = [sys.executable, "-c", program]
     chance, url, scores, clients = random.Random(kills), f"http://127.0.0.1:{port}", {}, []
