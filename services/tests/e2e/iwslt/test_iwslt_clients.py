@@ -4,74 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import accumulate
 from pathlib import Path
 
-import pytest
 import requests
 from stand_ins.iwslt_loopback import serving
 
-from sqa.core.trace import QuestionTrace
-from sqa.core.types import Buzzer, Emission, Guesser, Question, guesses_per_word
 from sqa.data.datasets import load_questions
-from sqa.metrics import build, collect
-from sqa.metrics.delays import pack
-from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL
 from sqa.run.named import contestant_from
 from sqa_services.bench.iwslt import Client, at_once, memory, server
 from sqa_services.protocols.iwslt.client import EvaluationService
-from sqa_services.protocols.iwslt.questions import KEYS, QuestionScorer
-
-
-def expected(
-    client: Client, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer
-) -> tuple[dict[str, float], dict[str, float]]:
-    """EW and its like, and the latencies, worked out from what the client meant to write; no server in it."""
-    positions = [(q, i) for q in range(len(questions)) for i in range(len(questions[q].sentences))]
-    last = positions[max(client.sentences)][0]
-    traces = []
-    for index, question in enumerate(questions[: last + 1]):
-        emissions = []
-        for number in client.sentences:
-            owner, sentence = positions[number]
-            if owner == index:
-                source = question.sentences[sentence]
-                pairs = zip(client.words(source), client.delays(source), strict=True)
-                emissions += [Emission(sentence, w, min(d, len(source)), d > len(source)) for w, d in pairs]
-        history = guesses_per_word(guesser, [e.token for e in emissions], 50)
-        traces.append(QuestionTrace(question, tuple(emissions), tuple(map(tuple, history)), buzzer.decide(history)))
-    scores = {KEYS[metric.name]: metric.score(collect(traces, metric).sum(axis=0)) for metric in build(tuple(KEYS))}
-    sources = [questions[positions[number][0]].sentences[positions[number][1]] for number in client.sentences]
-    delays = [[*client.delays(source), len(source) + 1] for source in sources]
-    packed = pack(delays, [len(source) + 1 for source in sources])
-    return scores, {key: float(FORMULAS[key.lower()](packed, IWSLT_2020_FINAL).mean()) for key in ("AL", "AP", "DAL")}
+from sqa_services.protocols.iwslt.questions import QuestionScorer
 
 
 def test_many_clients_at_once_get_the_scores_of_one_alone() -> None:
     """A question each, of the first eight; all words, lengths and waits differ, and a wrong word read is an error."""
     questions, many = load_questions("mini-en", limit=8), 100
-    guesser, buzzer = contestant_from()
-    scorer = QuestionScorer(questions, guesser, buzzer)
-    first = [0]
-    for question in questions:
-        first.append(first[-1] + len(question.sentences))
-    clients = []
-    for number in range(many):
-        clients.append(Client(number, (first[number % 8],)))
+    scorer = QuestionScorer(questions, *contestant_from())
+    first = [0, *accumulate(len(question.sentences) for question in questions)]
+    clients = [Client(number, (first[number % 8],)) for number in range(many)]
     corpus = scorer.corpus()
-    asked = (0, 37, many - 1)
     with serving(corpus, None, scorer) as url:
         results = asyncio.run(at_once(url, clients, corpus.sources))
-        again = [EvaluationService(url, session=f"client-{n}").get_scores()["SoFar"] for n in asked]
-    answered = 0
-    for client, result in list(zip(clients, results, strict=True))[::5]:  # the words that each read were right, too
-        scores, latencies = expected(client, questions, guesser, buzzer)
-        assert {key: result[key] for key in scores} == scores, client
-        assert {key: result[key] for key in latencies} == pytest.approx(latencies, rel=1e-6), client
-        answered += scores["OracleEW"] > 0
-    assert [{k: results[n][k] for k in again[0]} for n in asked] == again
-    assert answered
+    alone = clients[::9]
+    with serving(corpus, None, scorer) as url:
+        for client in alone:
+            assert asyncio.run(at_once(url, [client], corpus.sources)) == [results[client.number]]
+    assert len({tuple(result.items()) for result in results}) > 50 and any(row["OracleEW"] for row in results)
 
 
 def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
