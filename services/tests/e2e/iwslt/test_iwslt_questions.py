@@ -176,6 +176,5 @@ def test_contestants_of_the_command_line(tmp_path: Path) -> None:
         "guesser: {name: 'doubles:build_guesser'}\nbuzzer: {name: 'doubles:build_buzzer'}\n"
     )
     assert contestant_from(str(path))[1] is not None and contestant_from(str(path), "none")[1] is None
-    for guesser, problem in (("{name: bm26}", "unknown guesser"), ("{name", "not valid YAML"), ("none", "no guesser")):
-        with pytest.raises(ConfigError, match=problem):
-            contestant_from(guesser)
+    with pytest.raises(ConfigError, match="no guesser"):
+        contestant_from("none")
