@@ -166,15 +166,3 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     asked = doubles.question(sentences=("uno </s> dos",))
     with pytest.raises(DataError, match="q: has the word </s>"):
         QuestionScorer([asked], *contestant_from("{name: 'doubles:build_guesser'}")).corpus()
-
-
-def test_contestants_of_the_command_line(tmp_path: Path) -> None:
-    assert contestant_from("{name: 'doubles:build_guesser'}")[1] is None
-    path = tmp_path / "run.yaml"
-    path.write_text(
-        "dataset: {name: mini-es}\ntranslator: {name: 'doubles:build_translator'}\n"
-        "guesser: {name: 'doubles:build_guesser'}\nbuzzer: {name: 'doubles:build_buzzer'}\n"
-    )
-    assert contestant_from(str(path))[1] is not None and contestant_from(str(path), "none")[1] is None
-    with pytest.raises(ConfigError, match="no guesser"):
-        contestant_from("none")

@@ -97,3 +97,14 @@ def test_missing_questions_and_empty_translations(tmp_path: Path, capsys: pytest
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert submission.main("", "", schema=True) == 0
     assert json.loads(capsys.readouterr().out)["required"] == ["question", "step", "token", "g"]
+
+
+def test_a_word_belongs_to_the_sentence_that_holds_the_last_word_read() -> None:
+    [question] = load_questions(QUESTIONS, 1)
+    first = len(question.sentences[0])
+    lines = [
+        {"question": question.id, "step": step, "token": "x", "g": g} for step, g in enumerate((0, first, first + 1))
+    ]
+    problems: list[str] = []
+    [trace] = submission.traces_of("\n".join(map(json.dumps, lines)), [question], problems)
+    assert [(e.sentence, e.g) for e in trace.emissions] == [(0, 0), (0, first), (1, 1)] and not problems
