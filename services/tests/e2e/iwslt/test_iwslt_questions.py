@@ -166,3 +166,19 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     asked = doubles.question(sentences=("uno </s> dos",))
     with pytest.raises(DataError, match="q: has the word </s>"):
         QuestionScorer([asked], *contestant_from("{name: 'doubles:build_guesser'}")).corpus()
+
+
+@pytest.mark.parametrize(
+    ("guesser", "buzzer", "buzzes"),
+    [("{name: 'doubles:build_guesser'}", "", False), ("run.yaml", "", True), ("run.yaml", "none", False)],
+)
+def test_contestants_of_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guesser: str, buzzer: str, buzzes: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = {part: f"{{name: 'doubles:build_{part}'}}" for part in ("translator", "guesser", "buzzer")}
+    config = "".join(f"{part}: {value}\n" for part, value in {"dataset": "mini-es", **parts}.items())
+    Path("run.yaml").write_text(config.replace("mini-es", "{name: mini-es}"))
+    assert (contestant_from(guesser, buzzer)[1] is not None) == buzzes
+    with pytest.raises(ConfigError, match="no guesser"):
+        contestant_from("none")
