@@ -69,27 +69,21 @@ class _Played:
     lost: int = 0
 
 
-def export(journal: Journal, output: Path, players: Sequence[str] = ()) -> list[Exported]:
-    """Write the games of these players (none: all) to `output`.  Nothing to write: DataError."""
-    played = list(_collected(journal, players).values())
+def export(journal: Journal, output: Path) -> list[Exported]:
+    """Write all games to `output`.  Nothing to write: DataError."""
+    played = list(_collected(journal).values())
     done = [entry for entry in played if entry.plays]
     if not done:
-        raise DataError(f"{journal.path}: no finished question{' of these players' if players else ''}; play first")
+        raise DataError(f"{journal.path}: no finished question; play first")
     contestants = [_contestant(entry, output / f"{entry.player}-{entry.run.name}") for entry in done]
     buzzes = (line for entry in done for line in _buzzes(entry))
     write_text(output / BUZZES, "".join(json.dumps(line) + "\n" for line in buzzes))
     return contestants
 
 
-def _collected(journal: Journal, players: Sequence[str]) -> dict[tuple[str, str], _Played]:
+def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
     """(player, folder of the run) -> plays, in the order of the games."""
-    unknown = set(players) - {player for player, _ in journal.players()}
-    if unknown:
-        raise DataError(f"{journal.path}: no player {min(unknown)!r}; `sqa play list` names them")
-    games = {
-        game: [play for play in journal.plays(game.id) if not players or play.player in players]
-        for game in journal.games()
-    }
+    games = {game: journal.plays(game.id) for game in journal.games()}
     runs = _opened(game for game, plays in games.items() if plays)
     entries: dict[tuple[str, str], _Played] = {}
     for game, plays in games.items():
