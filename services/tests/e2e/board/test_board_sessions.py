@@ -94,4 +94,5 @@ def test_simulevals_requests_are_counted_in_the_same_journal(tmp_path: Path) -> 
     assert json.loads(head)["session"] == ""
     steps = json.loads(row)["steps"]
     assert [step["token"] for step in steps] == list(question.words)
+    assert not any(step["ended"] for step in steps)  # at the last word the end was not yet read
     assert [step["g"] for step in steps] == [g for s in question.sentences for g in range(1, len(s) + 1)]
