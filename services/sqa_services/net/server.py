@@ -25,8 +25,8 @@ from starlette.staticfiles import StaticFiles
 
 from sqa.core.errors import SqaError
 from sqa_services.net.address import Address
+from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused, RenderError, guards
-from sqa_services.net.log import LOG
 
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
 Handler = Callable[[Request], Awaitable[Response]]

@@ -31,7 +31,7 @@ from sqa.run.config import ComponentConfig, RunConfig
 from sqa.run.folder import read
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, RunResult
-from sqa_services.play import people, rules
+from sqa_services.play import people
 from sqa_services.play.journal import Game, Journal, Play
 from sqa_services.play.runs import QUESTIONS, PlayedRun, write_questions
 
@@ -148,7 +148,7 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
         traces = [replace(system.trace(q.id), question=q) for q in questions]
         restricted = replace(system.saved.config, name=system.name, dataset=dataset, quality=())
         _written(restricted, traces, _stages_of(system, dataset_fingerprint(questions)), folder)
-    outcomes = [rules.outcome(trace) for trace in traces_of_player]
+    outcomes = [people.outcome(trace) for trace in traces_of_player]
     return Exported(
         entry.player,
         entry.run.name,
@@ -164,7 +164,7 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
 def _played(entry: _Played, shown: QuestionTrace) -> QuestionTrace:
     """The player's trace of a question."""
     _, play = entry.plays[shown.question.id]
-    return rules.played(shown, play.step, play.answer)
+    return people.played(shown, play.step, play.answer)
 
 
 def _answers(entry: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from doubles import BuzzerConfig, GuesserConfig, build_buzzer, build_guesser
 from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
 
-from sqa_services.net.log import LOG
+from sqa_services.net.connections import LOG
 from sqa_services.net.server import tornado_page
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig

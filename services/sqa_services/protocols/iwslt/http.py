@@ -36,8 +36,8 @@ from sqa.files.records import parse_json
 from sqa.run.named import contestant_from
 from sqa_services.net import connections
 from sqa_services.net.address import Address
+from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused, given_token
-from sqa_services.net.log import LOG
 from sqa_services.net.server import Handler, OneThread, application, json_reply, reply, tornado_page
 from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus, load
 from sqa_services.protocols.iwslt.journal import Journal, corpus_digest

@@ -19,8 +19,7 @@ from starlette.applications import Starlette
 from sqa.core.errors import ConfigError
 from sqa_services.net import connections
 from sqa_services.net.address import Address
-from sqa_services.net.connections import bind, most_connections
-from sqa_services.net.log import Bounded
+from sqa_services.net.connections import Bounded, bind, most_connections
 from sqa_services.net.server import application, reply, tornado_page
 
 LONG = "x" * (8 << 20)
@@ -164,7 +163,7 @@ def test_the_log_is_bounded(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     said = capsys.readouterr().err
     assert said.count("\n") == 3 and len(said) < 7000 and said.startswith("sqa: a line of x")
     now = time.monotonic()
-    monkeypatch.setattr("sqa_services.net.log.time.monotonic", lambda: now + 61)
+    monkeypatch.setattr("sqa_services.net.connections.time.monotonic", lambda: now + 61)
     handler.emit(record)
     assert "997 messages were left out" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from doubles import echo, question
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Guess
 from sqa.metrics.qa import Accuracy
-from sqa_services.play.rules import outcome, played, points
+from sqa_services.play.people import outcome, played, points
 from sqa_services.play.server import Titles
 
 Q = question()  # uno dos | tres cuatro cinco: 26 characters, answer Spain

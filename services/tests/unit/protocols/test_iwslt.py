@@ -17,8 +17,7 @@ from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.corpus import EOS, Recording, TextCorpus, load
-from sqa_services.protocols.iwslt.float32 import sentence_latency, total
-from sqa_services.protocols.iwslt.scores import Files
+from sqa_services.protocols.iwslt.scores import Files, sentence_latency, total
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
 
 CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
