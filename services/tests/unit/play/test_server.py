@@ -13,10 +13,12 @@ import pytest
 import requests
 from play_games import Event, Player
 from stand_ins.http_server import serving_app
+from stand_ins.processes import wait_until
 
 from sqa.core.errors import ConfigError
 from sqa.core.types import Question
 from sqa_services.net.address import Address
+from sqa_services.play import server
 from sqa_services.play.export import export
 from sqa_services.play.server import PlayConfig, make_app
 from sqa_services.play.table import Timing
@@ -172,6 +174,25 @@ def test_a_page_that_comes_back_finds_its_place(url: str) -> None:
     player.act("buzz")
     state = next(player.events())
     assert state["phase"] == "answering" and 0 < state["left"] <= 20 and state["result"] is None
+
+
+def test_a_question_that_nobody_was_there_for_is_lost(url: str, book: play_games.Journal) -> None:
+    player = Player(url)
+    game = player.begin(questions=1)
+    player.play("word")  # and the page is closed
+    wait_until(lambda: book.plays(game)[0].state != "shown")
+    assert book.plays(game)[0].state == "lost"
+
+
+def test_as_many_games_as_there_is_room_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "TABLES", 1)
+    first, second = Player(url), Player(url)
+    for player in (first, second):
+        player.begin()
+    under_way = first.events()
+    assert next(under_way)["type"] == "state"
+    assert second.send("GET", f"games/{second.game}/events").status_code == 503
+    under_way.close()
 
 
 def test_without_a_guesser_there_are_no_titles(tmp_path: Path) -> None:
