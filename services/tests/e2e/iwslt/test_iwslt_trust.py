@@ -21,7 +21,7 @@ import pytest
 import requests
 from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import serving
-from stand_ins.processes import free_port
+from stand_ins.processes import ENVIRONMENT, free_port
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
@@ -303,15 +303,10 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
     (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))
     port = free_port()
-    program = (
-        "from pathlib import Path\nfrom sqa_services.protocols.iwslt import http\n"
-        "from sqa_services.protocols.iwslt.http import ServeConfig\n"
-        "from sqa_services.net.address import Address\n"
-        f"http.serve(Path('src'), Path('tgt'), 'text', ServeConfig(address=Address(port={port}), output=Path('out')))"
-    )
-    command = [sys.executable, "-c", program]
+    files = ("--src-file", "src", "--tgt-file", "tgt", "--output", "out")
+    command = [sys.executable, "-m", "sqa", "serve", "iwslt", *files, "--port", str(port)]
     chance, url, scores, clients = random.Random(kills), f"http://127.0.0.1:{port}", {}, []
-    server = subprocess.Popen(command, cwd=tmp_path)
+    server = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT)
     try:
         for number in range(people):
 
@@ -333,7 +328,7 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
             time.sleep(chance.uniform(0.05, 0.5))
             server.send_signal(signal.SIGKILL)
             server.wait()
-            server = subprocess.Popen(command, cwd=tmp_path)
+            server = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT)
             EvaluationService(url, patience=120.0).finished()
             killed.append(time.monotonic())
         for thread in clients:
