@@ -34,6 +34,9 @@ AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"
 SIMULEVAL = ROOT / "services" / "tests" / "simuleval_mended.py"
 
 
+WORD = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
+
+
 def echo(question):
     """What the copying translator does offline."""
     name = "doubles:build_translator"
@@ -65,9 +68,8 @@ def test_simulevals_remote_evaluator_drives_our_translator(tmp_path) -> None:
 
 def test_bad_requests_and_the_token() -> None:
     config = ServiceConfig(address=Address(token="secret", max_body=1000))
-    word = {"index": 0, "content": "a", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
     changes = ({"content": 5}, {"config": 5}, {"data_type": "speech"}, {"data_type": "speech_text"}, {"unknown": 1})
-    bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(word | change).encode() for change in changes)]
+    bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(WORD | change).encode() for change in changes)]
     with serving_app(make_app(agent_of(ECHO), config)) as url:
         assert requests.get(url, timeout=30).json() == {"info": "TranslatorAgent[text -> text]"}
         for method, path in (("POST", "/reset"), ("PUT", "/input"), ("GET", "/output")):
@@ -108,8 +110,7 @@ def test_a_second_client_is_refused_and_spoils_nothing() -> None:
             with pytest.raises(RemoteProtocolError, match="HTTP 409"):
                 list(second.translate(iter(["x", "y"])))
             at_other = url.replace("//", f"//{other}")  # SimulEval's client does not look at what a reset is answered
-            word = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
-            assert requests.put(f"{at_other}/input", data=json.dumps(word), timeout=30).status_code == 409
+            assert requests.put(f"{at_other}/input", data=json.dumps(WORD), timeout=30).status_code == 409
             assert requests.get(f"{at_other}/output", timeout=30).status_code == 409
             assert [*under_way] == words[1:]
             assert list(second.translate(iter(["x", "y"]))) == ["x", "y"]
