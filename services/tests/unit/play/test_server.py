@@ -191,7 +191,7 @@ def test_as_many_games_as_there_is_room_for(url: str, monkeypatch: pytest.Monkey
         player.begin()
     under_way = first.events()
     assert next(under_way)["type"] == "state"
-    assert second.send("GET", f"games/{second.game}/events").status_code == 503
+    assert second.act("next").status_code == 503
     under_way.close()
 
 
