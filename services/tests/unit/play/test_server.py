@@ -176,6 +176,13 @@ def test_a_page_that_comes_back_finds_its_place(url: str) -> None:
     assert state["phase"] == "answering" and 0 < state["left"] <= 20 and state["result"] is None
 
 
+def test_before_the_first_word_there_is_nothing_to_buzz_at(url: str) -> None:
+    player = Player(url)
+    player.begin(pace=30)
+    player.play("question")
+    assert player.act("buzz").status_code == 409
+
+
 def test_a_question_that_nobody_was_there_for_is_lost(url: str, book: play_games.Journal) -> None:
     player = Player(url)
     game = player.begin(questions=1)

@@ -117,3 +117,10 @@ def test_as_a_metric_of_runs() -> None:
             metric.score(0 * stats[0])
     finally:
         metric.program.close()
+
+
+def test_the_fingerprint_holds_what_the_program_is(tmp_path: Path) -> None:
+    prints = set()
+    for body in ("pass", "pass # changed"):
+        prints |= {build(program(tmp_path, body)).fingerprint() for _ in range(2)}
+    assert len(prints) == 2

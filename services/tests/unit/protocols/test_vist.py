@@ -108,6 +108,9 @@ def test_all_errors_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         "[Error] One photo sequence has more than one stories. Photo seq: x-",
         "[Error] One story is missing in this submission. Photo seq: c-d-",
     ]
+    for more, missing in (((), 1), (("--all-errors",), 2)):
+        assert run(tmp_path, told(), *more) == 1
+        assert capsys.readouterr().out.count("One story is missing in this submission.") == missing
     assert run(tmp_path, bad, "--json") == 1
     result = json.loads(capsys.readouterr().out)
     assert result["valid"] is False and len(result["problems"]) == 1 and result["score"] is None
