@@ -94,3 +94,9 @@ EXAMPLES = json.dumps(
         {"id": "3", "text": "DREI", "label": "c"},
     ]
 )
+RIGHT = {"eins": "a", "zwei": "b", "DREI": "c"}  # answers
+
+
+def model(name: str = "m", **config: object) -> bytes:
+    """The file of a model; it answers right, or as `answers` has it."""
+    return json.dumps({"name": name, "answers": RIGHT, **config}).encode()

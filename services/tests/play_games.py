@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from sqa.run.config import load_run
 from sqa.run.pipeline import run
 from sqa_services.play.journal import FILE, Game, Journal, Play
 from sqa_services.play.runs import PlayedRun
+
+Event = dict[str, Any]
 
 
 def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Path:
@@ -34,7 +36,7 @@ def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Pat
         **parts,
     }
     path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(values))
+    path.write_text(yaml.safe_dump({key: value for key, value in values.items() if value is not None}))
     return path
 
 
@@ -90,7 +92,7 @@ class Player:
     def act(self, action: str, body: object = None) -> requests.Response:
         return self.send("POST", f"games/{self.game}/{action}", body)
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[Event]:
         """The stream, which ends with the server."""
         address = f"{self.url}/api/games/{self.game}/events"
         with requests.get(address, headers=self._headers, stream=True, timeout=30) as reply:
@@ -99,21 +101,30 @@ class Player:
                 if line.startswith(b"data: "):
                     yield json.loads(line[6:])
 
-    def play(self, until: str, buzz: int | None = None, answer: str = "") -> list[dict[str, Any]]:
-        """The events up to the first of type `until`, that one included.
+    def play(
+        self,
+        until: str | Callable[[Event], bool],
+        buzz: int | None = None,
+        answer: str | None = "",
+        on: Mapping[str, Callable[[Event], object]] | None = None,
+    ) -> list[Event]:
+        """The events up to the first of type `until`, or for which it holds, that one included.
 
-        Meanwhile the player is always ready for the next question, and with `buzz` buzzes at that word and answers.
+        Meanwhile the player is always ready for the next question, and with `buzz` buzzes at that word and answers,
+        None: in no time.  `on`: what else is done at events of a type.
         """
         events = []
         for event in self.events():
             events.append(event)
             kind = event["type"]
-            if kind == until:
+            if on and kind in on:
+                on[kind](event)
+            if until(event) if callable(until) else kind == until:
                 break
             if kind in ("state", "scores"):
                 self.act("next")
             elif kind == "word" and event["step"] == buzz:
                 self.act("buzz")
-            elif kind == "buzzed":
+            elif kind == "buzzed" and answer is not None:
                 self.act("answer", {"answer": answer})
         return events

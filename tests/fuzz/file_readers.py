@@ -55,9 +55,8 @@ from sqa.run.folder import read as read_folder
 from sqa.run.saving import save
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
-from sqa_services.protocols.iwslt.journal import Journal
-from sqa_services.protocols.iwslt.participants import read_participants
-from sqa_services.protocols.iwslt.sentence import Sentence
+from sqa_services.protocols.iwslt.journal import Journal, Sentence
+from sqa_services.protocols.iwslt.table import read_participants
 
 LONGEST = 6000  # characters on stderr: a screen or two
 

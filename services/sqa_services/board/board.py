@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, insert, select
+from sqlalchemy import Engine, Select, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError
 from sqa_services.board import lifecycle, queue
 from sqa_services.board.accounts import ORGANISER, Caller, Taken
 from sqa_services.board.files import Files, as_lines, data_path, model_path, split_prefix
@@ -168,37 +168,38 @@ class Board:
 
     # ------------------------------------------------------------------------------------------------- reading
 
+    def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
+        with self.engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
     def datasets(self, code: str) -> list[dict[str, Any]]:
         """The data sets of a task, in the order of registration."""
         self.task(code)
-        with self.engine.connect() as connection:
-            query = select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id)
-            return [dict(row) for row in connection.execute(query).mappings()]
+        return self._rows(select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id))
 
     def models(self, code: str) -> list[dict[str, Any]]:
         """The models of a task with their owners' names, in the order of registration."""
         self.task(code)
         columns = [column for column in MODELS.c if column.name != "owner"]
         query = select(*columns, ACCOUNTS.c.name.label("owner")).outerjoin(ACCOUNTS, ACCOUNTS.c.id == MODELS.c.owner)
-        with self.engine.connect() as connection:
-            rows = connection.execute(query.where(MODELS.c.task == code).order_by(MODELS.c.id)).mappings()
-            return [dict(row) for row in rows]
+        return self._rows(query.where(MODELS.c.task == code).order_by(MODELS.c.id))
+
+    def dataset(self, code: str, name: str) -> tuple[dict[str, Any], str]:
+        """A data set's row and "", or with "<prefix>-" before its name the prefix of its copies.  Unknown: NotFound."""
+        rows = {row["name"]: row for row in self.datasets(code)}
+        base, prefix = split_prefix(name, rows)
+        if prefix and prefix not in rows[base]["prefixes"]:
+            raise NotFound(f"Dataset {name} not found.")
+        return rows[base], prefix or ""
 
     def examples(self, code: str, name: str) -> list[Example]:
         """The examples of a data set, or with "<prefix>-" before its name of its perturbed copies."""
-        prefixes = {row["name"]: row["prefixes"] for row in self.datasets(code)}
-        try:
-            base, prefix = split_prefix(name, prefixes)
-        except DataError as error:
-            raise NotFound(str(error)) from error
-        if prefix is not None and prefix not in prefixes[base]:
-            raise NotFound(f"Dataset {name} not found.")
-        return self.files.read_lines(data_path(code, base, prefix or ""))
+        row, prefix = self.dataset(code, name)
+        return self.files.read_lines(data_path(code, row["name"], prefix))
 
-    def evaluations(
-        self, code: str | None = None, state: str | None = None, id: int | None = None
-    ) -> list[dict[str, Any]]:
-        """All evaluations, or those of a task, a state, an id, in the order in which they were queued."""
+    def evaluations(self, code: str, state: str | None = None) -> list[dict[str, Any]]:
+        """The evaluations of a task, or those in a state, in the order in which they were queued."""
+        self.task(code)
         query = (
             select(
                 EVALUATIONS.c.id,
@@ -211,23 +212,12 @@ class Board:
             .join(MODELS, MODELS.c.id == EVALUATIONS.c.model)
             .join(DATASETS, DATASETS.c.id == EVALUATIONS.c.dataset)
             .outerjoin(SCORES, SCORES.c.evaluation == EVALUATIONS.c.id)
+            .where(MODELS.c.task == code)
             .order_by(EVALUATIONS.c.id)
         )
-        if code is not None:
-            self.task(code)
-            query = query.where(MODELS.c.task == code)
         if state is not None:
             query = query.where(EVALUATIONS.c.state == state)
-        if id is not None:
-            query = query.where(EVALUATIONS.c.id == id)
-        with self.engine.connect() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
-
-    def evaluation(self, id: int) -> dict[str, Any]:
-        """One evaluation with its result.  Unknown: NotFound."""
-        for row in self.evaluations(id=id):
-            return row
-        raise NotFound(f"no evaluation {id}")
+        return self._rows(query)
 
     def leaderboard(
         self,
@@ -261,7 +251,7 @@ class Board:
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
         if outside:
-            done = self.published(done)
+            done = self.published(code, done)
         ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.standings)
         kept = [registered[name]["examples"] for name in data_weights if registered[name]["phase"] != "open"]
         if outside and kept:
@@ -278,21 +268,17 @@ class Board:
             **ranked,
         }
 
-    def published(self, evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Evaluations as they may leave the board: rounded where answers are kept."""
-        codes = {row["task"] for row in evaluations} & set(self.tasks)
-        datasets = {(code, row["name"]): row for code in codes for row in self.datasets(code)}
-        return [
-            rounded.published(row, datasets[row["task"], row["dataset"]], self.task(row["task"]).perf_metric)
-            for row in evaluations
-            if row["task"] in codes
-        ]
+    def published(self, code: str, evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Evaluations of a task as they may leave the board: rounded where answers are kept."""
+        datasets = {row["name"]: row for row in self.datasets(code)}
+        perf_metric = self.task(code).perf_metric
+        return [rounded.published(row, datasets[row["dataset"]], perf_metric) for row in evaluations]
 
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
         """evaluation -> the statistics of each of its examples, of those that have them."""
-        with self.engine.connect() as connection:
-            rows = connection.execute(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
-            return {row.evaluation: row.stats for row in rows}
+        return {
+            row["evaluation"]: row["stats"] for row in self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
+        }
 
     def views(self, code: str) -> list[dict[str, Any]]:
         """All versions of a task's views, oldest first."""

@@ -17,6 +17,7 @@ from fsspec.core import url_to_fs
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import lacking
+from sqa_services.board.task import NotFound
 
 
 class Files:
@@ -82,11 +83,11 @@ def prefixed(prefix: str, name: str) -> str:
 
 
 def split_prefix(name: str, names: Iterable[str]) -> tuple[str, str | None]:
-    """The data set of a name and its prefix or None: the inverse of `prefixed`.  Neither is known: DataError."""
+    """The data set of a name and its prefix or None: the inverse of `prefixed`.  Neither is known: NotFound."""
     names = set(names)
     if name in names:
         return name, None
     prefix, _, base = name.partition("-")
     if base in names:
         return base, prefix
-    raise DataError(f"Dataset {name} not found.")
+    raise NotFound(f"Dataset {name} not found.")

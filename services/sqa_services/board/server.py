@@ -1,95 +1,322 @@
 """The board over HTTP (FastAPI): a page at /, JSON below /api, its description at /openapi.json.
 
     GET /api/tasks                                    GET /api/tasks/TASK/leaderboard?weights=ew=4,dal=1&dataset=NAME
-    GET /api/tasks/TASK/datasets                      PUT /api/tasks/TASK/datasets/NAME    {"questions": [...], ...}
+    GET /api/tasks/TASK/datasets
     GET /api/tasks/TASK/datasets/NAME/examples        (what models are given; NAME may be PREFIX-NAME)
     GET /api/tasks/TASK/datasets/NAME/answers         (of an open data set)
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
     GET /api/tasks/TASK/models/NAME/log               POST .../NAME/withdraw /restore /requeue, DELETE .../NAME
     GET /api/tasks/TASK/models/NAME/examples?dataset=D, GET /tasks/TASK/models/NAME/view?dataset=D&example=ID
-    GET /api/tasks/TASK/evaluations?state=done        GET /api/evaluations/ID
-    GET /api/tasks/TASK/views                         PUT /api/tasks/TASK/views/NAME       {"datasets": {...}}
-    GET /api/status, /api/me                          POST /api/accounts, /api/invitations
+    GET /api/tasks/TASK/evaluations?state=done        GET /api/tasks/TASK/views
+    GET /api/status, /api/me                          POST /api/accounts
 
 Models that come over HTTP are submissions: a run's config can start programs, so configs are registered where the
-board is.  Likewise a data set is a question set by name that is here already, or questions in the request; never a
-path.  Bound beyond loopback, whatever writes needs the token, or that of an account, which may change its own
-submissions; on loopback, requests for other host names are refused (DNS rebinding).
-With a worker in a process beside the server, begun again if it dies, ended with the server (`beside`).
+board is; so are data sets, views and invitations.  Bound beyond loopback, whatever writes needs the token, or that of
+an account, which may change its own submissions; on loopback, requests for other host names are refused (DNS
+rebinding).
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
+import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from threading import Event, Thread
-from typing import Any
+from functools import partial
+from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Request, Response
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, FastAPI, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
 
-from sqa.core.errors import Count, SqaError, checked
-from sqa_services.board.accounts import Denied, TooMany, account_of
-from sqa_services.board.board import Board, BoardConfig, NotFound, Taken
-from sqa_services.board.routes.reading import add_models, add_reading, add_standing
-from sqa_services.board.routes.shapes import Ascii
-from sqa_services.board.routes.writing import Authenticate, add_data, add_people, add_submissions
-from sqa_services.board.task import Unscorable
+from sqa.core.errors import Count, NotComputable, SqaError, checked
+from sqa.report.viewer import policy_of, render
+from sqa.report.viewer_data import ViewConfig, traces_data
+from sqa_services.board import accounts, lifecycle, queue
+from sqa_services.board.accounts import Caller, Denied, TooMany
+from sqa_services.board.board import Board, NotFound, Taken
+from sqa_services.board.files import data_path, predictions_path
+from sqa_services.board.metrics import EVAL, meta_of
+from sqa_services.board.standing.dynascore import parse_weights
+from sqa_services.board.standing.rank import about_metrics
+from sqa_services.board.standing.views import MAIN
+from sqa_services.board.task import Example, Unscorable, answer_all
+from sqa_services.board.task import Response as Answer
+from sqa_services.board.worker import beside
 from sqa_services.net import connections
 from sqa_services.net.address import Address
-from sqa_services.net.guard import PAGE_HEADERS, guards, needed_to_write
+from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, needed_to_write, same
 from sqa_services.net.server import page_files
 
-AGAIN_SECONDS = 5.0  # from the death of a worker to the next one
-END_SECONDS = 10.0  # for a worker to end
-
-
-@contextmanager
-def beside(board: Board) -> Iterator[None]:
-    """Until the block ends a worker runs; it says on stderr what it does."""
-    stop = Event()
-    watcher = Thread(target=_watch, args=(_command(board.config), stop), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        watcher.join()
-
-
-def _command(config: BoardConfig) -> list[str]:
-    options = ["--board", str(config.folder.absolute())]
-    options += [] if config.db is None else ["--db", config.db]
-    options += [] if config.files is None else ["--files", config.files]
-    for task in config.tasks:
-        options += ["--task", task]
-    return [sys.executable, "-m", "sqa", "board", *options, "work", "--beside", str(os.getpid())]
-
-
-def _watch(command: list[str], stop: Event) -> None:
-    while not stop.is_set():
-        # a new session: ^C is for the server, which then ends its worker
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-        while process.poll() is None and not stop.wait(0.2):
-            pass
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(END_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        else:
-            stop.wait(AGAIN_SECONDS)
-
-
+NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"description": text, "content": {"text/plain" if status == 413 else "application/json": {}}}
+    for status, text in {
+        400: "The request is wrong",
+        401: "A token is needed",
+        403: "It belongs to another account, or is hidden",
+        404: "There is no such thing",
+        409: "The name is in use already",
+        413: "The body is too large",
+        429: "Too many submissions today",
+        503: "Too many are being checked now",
+    }.items()
+}
+SUBMISSION: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A submission: one JSON object a line, see `sqa validate sqa --schema`",
+        "content": {"text/plain": {"schema": {"type": "string"}}},
+    }
+}
 SIGN_UP = "/api/accounts"  # an invitation takes the place of a token
 REASONS = 1000  # of a submission that are listed
 STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
+MOST_HELD = 1 << 27  # bytes of submissions that wait to be checked
+
+TaskCode = Annotated[str, Path(pattern=NAME, examples=["sqa-es"])]
+Name = Annotated[str, Path(pattern=NAME, examples=["mini"])]
+CopyName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,125}$", examples=["robustness-mini"])]
+DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
+
+
+class NewAccount(BaseModel):
+    """A name and an invitation."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(pattern=NAME)]
+    invitation: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Ascii(JSONResponse):
+    """JSON in ASCII: half a surrogate pair in a request cannot break the answer to it."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+# --------------------------------------------------------------------------------------------------------- reading
+
+
+def each_example(board: Board, code: str, model: str, dataset: str) -> list[dict[str, Any]]:
+    """{"id", "tags", "value", ...} of each example of an open data set, the worst first; `value` of what sorts."""
+    task = board.task(code)
+    examples, responses = _answered(board, code, model, dataset)
+    predictions = answer_all(task, responses, examples)
+    get, meta = EVAL[task.perf_metric].get, meta_of(task.perf_metric)
+    rows = []
+    for example, response, prediction in zip(examples, responses, predictions, strict=True):
+        label = task.data.label_field_converter(example)
+        try:
+            value: float | None = get([prediction["pred"]], [label["answer"]])
+        except NotComputable:
+            value = None
+        rows.append({"id": label["id"], "tags": label["tags"], "value": value, **task.shown(example, response)})
+    return sorted(rows, key=lambda row: (row["value"] is not None, meta.utility_direction * (row["value"] or 0.0)))
+
+
+def viewer_page(board: Board, code: str, model: str, dataset: str, example: str) -> str:
+    """One example of an open data set as the page of `sqa view`."""
+    task = board.task(code)
+    if task.traces is None:
+        raise NotFound(f"{code}: its examples are not translated word by word")
+    for row, response in zip(*_answered(board, code, model, dataset), strict=True):
+        if row["id"] == example:
+            return render(traces_data(task.traces([row], [response]), model, ViewConfig()))
+    raise NotFound(f"{dataset}: has no example {example!r}")
+
+
+def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[Example], list[Answer]]:
+    """The examples of an open data set and a model's responses.  Not scored there: NotFound; not open: Denied."""
+    _require_open(board, code, dataset)
+    scored = ((row["model"], row["dataset"], row["prefix"]) for row in board.evaluations(code, "done"))
+    if (model, dataset, "") not in scored:
+        raise NotFound(f"{model!r}: is not scored on {dataset}")
+    responses = board.files.read_lines(predictions_path(code, model, dataset))
+    return board.files.read_lines(data_path(code, dataset)), responses
+
+
+def _require_open(board: Board, code: str, name: str) -> None:
+    phase = board.dataset(code, name)[0]["phase"]
+    if phase != "open":
+        raise Denied(f"{name}: is {phase}; its answers do not leave the board")
+
+
+def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
+    """Tasks, data sets, whether a worker runs; `guarded`: who writes needs a token."""
+
+    descriptions = [
+        {
+            "code": task.code,
+            "input_keys": task.input_keys,
+            "perf_metric": task.perf_metric,
+            "metrics": about_metrics(task),
+            "default_weights": dict(task.default_weights),
+        }
+        for task in board.tasks.values()
+    ]
+
+    @app.get("/api/tasks", responses=ERRORS)
+    async def tasks() -> list[dict[str, Any]]:
+        """The tasks, their metrics and default weights."""
+        return descriptions
+
+    @app.get("/api/status")
+    def status() -> dict[str, Any]:
+        """How many workers run, how many evaluations wait or are under way, whether who writes needs a token."""
+        counted = {"workers": queue.workers(board.engine), "to_do": queue.open_count(board.engine)}
+        return {**counted, "guarded": guarded}
+
+    @app.get("/api/tasks/{task}/datasets", responses=ERRORS)
+    def datasets(task: TaskCode) -> list[dict[str, Any]]:
+        """The data sets of a task."""
+        return board.datasets(task)
+
+    @app.get("/api/tasks/{task}/datasets/{name}/examples", responses=ERRORS)
+    def examples(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
+        """What models are given: the examples of a data set or of PREFIX-NAME, without the answers."""
+        if board.dataset(task, name)[0]["phase"] == "hidden":
+            raise Denied(f"{name}: is hidden; only what runs here meets it")
+        return [board.task(task).inputs(example) for example in board.examples(task, name)]
+
+    @app.get("/api/tasks/{task}/datasets/{name}/answers", responses=ERRORS)
+    def answers(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
+        """The examples of an open data set with their answers."""
+        _require_open(board, task, name)
+        return [dict(example) for example in board.examples(task, name)]
+
+
+def add_standing(app: FastAPI, board: Board) -> None:
+    """Evaluations, views, the leaderboard, and what is known of a model."""
+
+    @app.get("/api/tasks/{task}/evaluations", responses=ERRORS)
+    def evaluations(
+        task: TaskCode, state: Literal["queued", "running", "done", "failed"] | None = None
+    ) -> list[dict[str, Any]]:
+        """The evaluations of a task and their results."""
+        return board.published(task, board.evaluations(task, state))
+
+    @app.get("/api/tasks/{task}/views", responses=ERRORS)
+    def views(task: TaskCode) -> list[dict[str, Any]]:
+        """What the headlines of a task are made of, all versions."""
+        return board.views(task)
+
+    @app.get("/api/tasks/{task}/leaderboard", responses=ERRORS)
+    def leaderboard(
+        task: TaskCode,
+        weights: Annotated[str | None, Query(max_length=1000, description="METRIC=WEIGHT,...")] = None,
+        dataset: Annotated[list[str], Query(max_length=100)] = [],  # noqa: B006
+        view: Annotated[str, Query(pattern=NAME)] = MAIN,
+        version: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    ) -> dict[str, Any]:
+        """The models of a task, best Dynascore first."""
+        parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
+        return board.leaderboard(task, parsed, dataset, view, version, outside=True)
+
+    @app.get("/api/tasks/{task}/models", responses=ERRORS)
+    def models(task: TaskCode) -> list[dict[str, Any]]:
+        """The models of a task."""
+        return board.models(task)
+
+    @app.get("/api/tasks/{task}/models/{name}/log", responses=ERRORS)
+    def log(task: TaskCode, name: Name) -> list[dict[str, Any]]:
+        """What happened to a model."""
+        return lifecycle.log_of(board.engine, task, name)
+
+    @app.get("/api/tasks/{task}/models/{name}/examples", responses=ERRORS)
+    def each(task: TaskCode, name: Name, dataset: DataName) -> list[dict[str, Any]]:
+        """What a model did on each example of an open data set, worst first."""
+        return each_example(board, task, name, dataset)
+
+    @app.get("/tasks/{task}/models/{name}/view", responses=ERRORS, response_class=HTMLResponse)
+    def view(
+        task: TaskCode,
+        name: Name,
+        dataset: DataName,
+        example: Annotated[str, Query(min_length=1, max_length=200, description="Its id")],
+    ) -> HTMLResponse:
+        """One example of an open data set word by word, as `sqa view` shows it."""
+        page = viewer_page(board, task, name, dataset, example)
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # which lets its script run
+
+
+# --------------------------------------------------------------------------------------------------------- writing
+
+
+def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> None:
+    """Accounts by invitation, and submissions by their owners; `token`: the organiser's, `per_day`: of an account."""
+    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
+
+    def authenticate(request: Request) -> Caller:
+        """The caller of a request by its token; without one it is the organiser's if the server has none."""
+        given = given_token(request.headers)
+        if same(given, token or ""):
+            return accounts.ORGANISER
+        account = accounts.account_of(board.engine, given)
+        if account is None:
+            raise HTTPException(401, "no account has this token", {"WWW-Authenticate": "Bearer"})
+        return account
+
+    authenticated = Depends(authenticate)
+
+    @app.post("/api/accounts", status_code=201, responses=ERRORS)
+    def post_account(new: NewAccount) -> dict[str, Any]:
+        """Sign up with an invitation; the token is shown once."""
+        return accounts.sign_up(board.engine, new.name, new.invitation)
+
+    @app.get("/api/me", responses=ERRORS)
+    def me(caller: Caller = authenticated) -> dict[str, Any]:
+        """The caller: a name, or null for the organiser."""
+        return {"name": caller.name}
+
+    @app.put("/api/tasks/{task}/models/{name}", status_code=201, responses=ERRORS, openapi_extra=SUBMISSION)
+    async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = authenticated) -> dict[str, Any]:
+        """Register a submission; it is queued on every data set of the task.  Refused ones count among the day's."""
+        nonlocal held
+        body = await request.body()
+        if held and held + len(body) > MOST_HELD:
+            problem = "many submissions are being checked; send it again later"
+            raise HTTPException(503, problem, {"Retry-After": "60"})
+        held += len(body)
+        try:  # before any of it is looked at: the name is free, and it is one of the day's
+            await to_thread.run_sync(board.require_free, task, name)
+            await to_thread.run_sync(accounts.spend, board.engine, caller, per_day)
+            register = partial(board.register_model, task, name, "submission", body, caller)
+            return await to_thread.run_sync(register, limiter=one_at_a_time)
+        finally:
+            held -= len(body)
+
+    _add_lifecycle(app, board, authenticated)
+
+
+def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:
+    """What becomes of a submission."""
+
+    @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204, responses=ERRORS)
+    def withdraw(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
+        """Take a submission out of the rank."""
+        lifecycle.withdraw(board.engine, task, name, caller)
+
+    @app.post("/api/tasks/{task}/models/{name}/restore", status_code=204, responses=ERRORS)
+    def restore(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
+        """Undo a withdrawal."""
+        lifecycle.restore(board.engine, task, name, caller)
+
+    @app.post("/api/tasks/{task}/models/{name}/requeue", responses=ERRORS)
+    def requeue(task: TaskCode, name: Name, caller: Caller = authenticated) -> dict[str, int]:
+        """Queue what failed of a submission again."""
+        return {"queued": lifecycle.requeue(board.engine, task, name, caller)}
+
+    @app.delete("/api/tasks/{task}/models/{name}", status_code=204, responses=ERRORS)
+    def delete(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
+        """Delete a submission, its scores, its log and its files."""
+        lifecycle.remove(board.engine, board.files, task, name, caller)
+
+
+# ------------------------------------------------------------------------------------------------- the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +347,14 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
             config.address,
             headers=PAGE_HEADERS,
             needs_token=lambda method, path: needed_to_write(method, path) and path != SIGN_UP,
-            tokens=lambda given: account_of(board.engine, given) is not None,
+            tokens=lambda given: accounts.account_of(board.engine, given) is not None,
         ),
     )
     app.add_exception_handler(SqaError, _deliberate)
     app.add_exception_handler(RequestValidationError, _invalid)
-    authenticate = Authenticate(board, config.address.token)
-    add_reading(app, board, config.address.token is not None)
+    add_data(app, board, config.address.token is not None)
     add_standing(app, board)
-    add_models(app, board)
-    add_people(app, board, authenticate)
-    add_data(app, board, authenticate)
-    add_submissions(app, board, authenticate, config.per_day)
+    add_writing(app, board, config.address.token, config.per_day)
     app.router.routes.append(page_files("sqa_services.board"))
     return app
 

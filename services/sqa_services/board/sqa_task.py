@@ -26,9 +26,9 @@ from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
 from sqa.run.config import RunConfig, run_in
+from sqa_services.board import running
 from sqa_services.board import tags as tagging
 from sqa_services.board.metrics import Answer, Job
-from sqa_services.board.running import session
 from sqa_services.board.standing import plausible
 from sqa_services.board.task import KINDS, Example, Response, Task, Unscorable, joined
 from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of, shape_problems
@@ -179,8 +179,8 @@ def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) ->
     """The answers of a run's config, of a submission, or of a client's session."""
     if kind == "submission":
         return submitted(model, examples), Job(len(examples), None, None)
-    if kind == session.KIND:
-        traces = session.answer(model, [question_of(example) for example in examples])
+    if kind == "session":
+        traces = running.answer_session(model, [question_of(example) for example in examples])
         return [_response(trace) for trace in traces], Job(len(examples), None, None)
     return _run(config_of(model), examples, work)
 
@@ -196,14 +196,14 @@ def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
 
 def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
     """data set -> why a submission cannot be scored there, every reason; of a config only running it can tell."""
-    if kind not in ("submission", session.KIND):
+    if kind == "config":
         return {}
     rows = rows_of(model.decode(), []) if kind == "submission" else None  # once for all sets: it may be large
     by_dataset = {}
     for name, examples in sets.items():
         questions, problems = [question_of(example) for example in examples], list[str]()
         if rows is None:
-            problems = session.problems_of(model, questions)
+            problems = running.problems_of_session(model, questions)
         elif (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
             problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
         if problems:
@@ -238,8 +238,6 @@ def shown(example: Example, response: Response) -> dict[str, Any]:
 
 def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
     """Run the stages up to the buzzes on the examples."""
-    from sqa_services.board.running import config as running
-
     if config.guesser is None or config.buzzer is None:
         raise ConfigError(f"{config.name}: a model of this task needs a guesser and a buzzer")
     return running.answer(config, [question_of(example) for example in examples], work, _response)

@@ -2,7 +2,7 @@
 
 What a config or a submission does wrong is the result of its evaluation.  Anything else is a mistake of the program:
 the worker ends with its traceback, the evaluation is tried again by the next one, and given up after
-`queue.MAX_ATTEMPTS` workers.
+`queue.MAX_ATTEMPTS` workers.  One beside a server is begun again if it dies, and ended with the server.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from sqlalchemy import select
 from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.run.scheduler import SchedulerGone
 from sqa_services.board import queue
-from sqa_services.board.board import Board
+from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.evaluate import delta, evaluate
 from sqa_services.board.files import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.metrics import EVAL, JOB, Additive, Job
@@ -31,6 +32,8 @@ from sqa_services.board.task import Example, Response, Task, answer_all
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0
+AGAIN_SECONDS = 5.0  # from the death of a worker to the next one
+END_SECONDS = 10.0  # for a worker to end
 
 
 Outcome = tuple[dict[str, Any], list[list[float]] | None]  # a result, and each example's statistics
@@ -174,3 +177,45 @@ def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
         except NotComputable:
             continue
     return values
+
+
+# -------------------------------------------------------------------------------- beside a server
+
+
+@contextmanager
+def beside(board: Board) -> Iterator[None]:
+    """Until the block ends a worker runs; it says on stderr what it does."""
+    stop = Event()
+    watcher = Thread(target=_watch, args=(_command(board.config), stop), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def _command(config: BoardConfig) -> list[str]:
+    options = ["--board", str(config.folder.absolute())]
+    options += [] if config.db is None else ["--db", config.db]
+    options += [] if config.files is None else ["--files", config.files]
+    for task in config.tasks:
+        options += ["--task", task]
+    return [sys.executable, "-m", "sqa", "board", *options, "work", "--beside", str(os.getpid())]
+
+
+def _watch(command: list[str], stop: Event) -> None:
+    while not stop.is_set():
+        # a new session: ^C is for the server, which then ends its worker
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        while process.poll() is None and not stop.wait(0.2):
+            pass
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        else:
+            stop.wait(AGAIN_SECONDS)

@@ -7,9 +7,8 @@ import os
 import signal
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -56,11 +55,6 @@ def _board(context: typer.Context) -> Board:
     except ModuleNotFoundError as error:
         raise lacking(error, "sqa board", "services") from error
     return Board.open(BoardConfig(*context.obj))
-
-
-def _lifecycle() -> Any:
-    """What becomes of a model, imported when a command asks for it."""
-    return import_module("sqa_services.board.lifecycle")
 
 
 @board_app.command("register-dataset")
@@ -130,10 +124,10 @@ def register_session(
     """Add what a client translated on an evaluation server that counted what it read; hidden questions too."""
     board = _board(context)
     from sqa.data.datasets import load_questions
-    from sqa_services.board.running.session import KIND, session_model
+    from sqa_services.board.running import session_model
 
     model = session_model(journal, session, load_questions(questions), guesser, buzzer)
-    print(json.dumps(board.register_model(task, name, KIND, model)))
+    print(json.dumps(board.register_model(task, name, "session", model)))
 
 
 @board_app.command("work")
@@ -172,7 +166,7 @@ def leaderboard(
     as_json: Json = False,
 ) -> None:
     """The models of a task, best first."""
-    from sqa_services.board.dynascore import parse_weights
+    from sqa_services.board.standing.dynascore import parse_weights
 
     board = _board(context)
     parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
@@ -201,7 +195,7 @@ def set_view(
     weights: Weights = None,
 ) -> None:
     """Write the next version of what a headline is made of: `main`, or one of your own."""
-    from sqa_services.board.dynascore import parse_weights
+    from sqa_services.board.standing.dynascore import parse_weights
 
     board = _board(context)
     registered = [row["name"] for row in board.datasets(task)]
@@ -228,35 +222,45 @@ def invite(
 @board_app.command("log")
 def log(context: typer.Context, task: TaskCode, name: Name) -> None:
     """What happened to a model."""
+    from sqa_services.board import lifecycle
+
     print("time\ttext")
-    for event in _lifecycle().log_of(_board(context).engine, task, name):
+    for event in lifecycle.log_of(_board(context).engine, task, name):
         print(f"{_date(event['time'])}\t{event['text']}")
 
 
 @board_app.command("withdraw")
 def withdraw(context: typer.Context, task: TaskCode, name: Name) -> None:
     """Take a model out of the rank."""
-    _lifecycle().withdraw(_board(context).engine, task, name)
+    from sqa_services.board import lifecycle
+
+    lifecycle.withdraw(_board(context).engine, task, name)
 
 
 @board_app.command("restore")
 def restore(context: typer.Context, task: TaskCode, name: Name) -> None:
     """Undo `withdraw`."""
-    _lifecycle().restore(_board(context).engine, task, name)
+    from sqa_services.board import lifecycle
+
+    lifecycle.restore(_board(context).engine, task, name)
 
 
 @board_app.command("requeue")
 def requeue(context: typer.Context, task: TaskCode, name: Name) -> None:
     """Queue a model's failed evaluations again."""
-    number = _lifecycle().requeue(_board(context).engine, task, name)
+    from sqa_services.board import lifecycle
+
+    number = lifecycle.requeue(_board(context).engine, task, name)
     print(f"sqa: {number} evaluations queued", file=sys.stderr)
 
 
 @board_app.command("delete")
 def delete(context: typer.Context, task: TaskCode, name: Name) -> None:
     """Delete a model, its scores, its log and its files."""
+    from sqa_services.board import lifecycle
+
     board = _board(context)
-    _lifecycle().remove(board.engine, board.files, task, name)
+    lifecycle.remove(board.engine, board.files, task, name)
 
 
 def _date(seconds: float) -> str:

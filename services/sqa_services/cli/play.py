@@ -71,9 +71,6 @@ def export(
         Path, typer.Option("--output", metavar="DIR", help="Runs of people and systems, and buzzes.jsonl.")
     ],
     games: Games = DEFAULT_GAMES,
-    players: Annotated[
-        list[str] | None, typer.Option("--player", metavar="ID", help="This one only; may be repeated.")
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Games as finished runs on the questions played, people beside systems, and as buzzes for `sqa curve fit`."""
@@ -81,7 +78,7 @@ def export(
 
     from sqa_services.play import export as exports
 
-    exported = exports.export(_journal(games), output, players or ())
+    exported = exports.export(_journal(games), output)
     objects = [asdict(row) | {"folder": str(row.folder)} for row in exported]
     print_table(exports.HEADER, [row.cells() for row in exported], as_json, objects)
     print(f"sqa: {output / exports.BUZZES}", file=sys.stderr)

@@ -58,9 +58,8 @@ def serve_iwslt(
     ] = None,
 ) -> None:
     """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
-    from sqa_services.protocols.iwslt import entry as iwslt
-    from sqa_services.protocols.iwslt.http import ServeConfig
-    from sqa_services.protocols.iwslt.participants import read_participants
+    from sqa_services.protocols.iwslt.http import ServeConfig, serve
+    from sqa_services.protocols.iwslt.table import read_participants
 
     config = ServeConfig(
         dialect,
@@ -71,7 +70,7 @@ def serve_iwslt(
         session_hours,
         () if participants is None else tuple(read_participants(participants).items()),
     )
-    iwslt.serve(source, target, kind, config, questions, guesser, buzzer)
+    serve(source, target, kind, config, questions, guesser, buzzer)
 
 
 @serve_app.command("qanta")

@@ -4,15 +4,19 @@ A connection has HEAD_SECONDS for the head of a request, IDLE_SECONDS between tw
 within TAKE_SECONDS.  Beyond CONNECTIONS a request is answered 503.  Of uvicorn alone connections that are silent, send
 half a head, drip one, or take no answer stay for ever (services/tests/unit/net/test_connections.py).  Nothing here
 tells one client from another: that is for a proxy before the server (docs/trust.md).
+
+The log is bounded, too: at most LINES a minute, each of LONGEST characters at most.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -22,7 +26,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sqa.core.errors import ConfigError
 from sqa_services.net.address import Address
-from sqa_services.net.log import bound_logs
 
 HEAD_SECONDS = 15.0  # from the opening, or from the first byte of a further request, to the end of its head
 IDLE_SECONDS = 75  # between two requests of a connection
@@ -31,6 +34,9 @@ CONNECTIONS = 4_000  # at a time, if the system allows so many files
 RESERVED = 256  # files that are not connections
 WAITING = 1_024  # connections that the system keeps until they are accepted
 HEAD_BYTES = 1 << 14
+LINES = 60  # in a minute; further ones are counted, and the count is logged with the next line
+LONGEST = 2_000  # characters of one message, a traceback's last ones
+LOG = logging.getLogger("sqa_services.net")
 
 
 def most_connections() -> int:
@@ -77,6 +83,42 @@ class TimedProtocol(H11Protocol):
         if self._end is not None:
             self._end.cancel()
             self._end = None
+
+
+class Bounded(logging.Handler):
+    """Writes to stderr."""
+
+    def __init__(self, lines: int = LINES) -> None:
+        super().__init__()
+        self._lines, self._minute, self._said, self._left_out = lines, 0, 0, 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        minute = int(time.monotonic() // 60)
+        if minute != self._minute:
+            if self._left_out:
+                print(f"sqa: {self._left_out} messages were left out", file=sys.stderr, flush=True)
+            self._minute, self._said, self._left_out = minute, 0, 0
+        if self._said >= self._lines:
+            self._left_out += 1
+            return
+        self._said += 1
+        print(self._text(record), file=sys.stderr, flush=True)
+
+    def _text(self, record: logging.LogRecord) -> str:
+        """The message without line ends; what failed on the way behind it, as far as there is room."""
+        text = " ".join(record.getMessage().split())[:LONGEST]
+        if record.exc_info:
+            text += "\n" + logging.Formatter().formatException(record.exc_info)[-LONGEST:]
+        return text if text.startswith("sqa: ") else f"sqa: {text}"
+
+
+def bound_logs() -> None:
+    """Let this process's servers say what they say through one bounded handler."""
+    handler = Bounded()
+    for name in ("sqa_services.net", "uvicorn.error", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.WARNING)
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,11 +25,12 @@ from starlette.staticfiles import StaticFiles
 
 from sqa.core.errors import SqaError
 from sqa_services.net.address import Address
+from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused, RenderError, guards
-from sqa_services.net.log import LOG
 
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
 Handler = Callable[[Request], Awaitable[Response]]
+M = TypeVar("M", bound=BaseModel)
 
 
 def reply(text: str, status: int = 200) -> Response:
@@ -45,6 +47,15 @@ def tornado_page(status: int, _: str = "") -> Response:
     """tornado's error page."""
     title = f"{status}: {HTTPStatus(status).phrase}"
     return reply(f"<html><title>{title}</title><body>{title}</body></html>", status)
+
+
+async def parsed(request: Request, kind: type[M]) -> M:
+    """The JSON object of a body.  Anything else: 400."""
+    try:
+        return kind.model_validate_json(await request.body(), strict=True)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise Refused(400, f"{'.'.join(map(str, wrong['loc'])) or 'body'}: {wrong['msg']}") from error
 
 
 class OneThread:

@@ -1,7 +1,6 @@
 """People as contestants: they read a run's translation word by word, buzz and answer, and every game is a trace.
 
-rules     what a person's buzz and answer are as a trace, and what they are worth
-people    the guesser and the buzzer that an exported game is, for configs
+people    what a person's buzz and answer are as a trace, what they are worth, and such a contestant for configs
 journal   the games in SQLite
 runs      the runs that are played on, made for one game or finished
 table     one game under way: the clock, the words, the buzzes

@@ -25,14 +25,13 @@ from sqa.core.types import Question, TextMetric
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint
-from sqa.metrics.qa import ExpectedWins
 from sqa.report.data import run_names
 from sqa.run import pipeline, saving
 from sqa.run.config import ComponentConfig, RunConfig
 from sqa.run.folder import read
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, RunResult
-from sqa_services.play import people, rules
+from sqa_services.play import people
 from sqa_services.play.journal import Game, Journal, Play
 from sqa_services.play.runs import QUESTIONS, PlayedRun, write_questions
 
@@ -70,27 +69,21 @@ class _Played:
     lost: int = 0
 
 
-def export(journal: Journal, output: Path, players: Sequence[str] = ()) -> list[Exported]:
-    """Write the games of these players (none: all) to `output`.  Nothing to write: DataError."""
-    played = list(_collected(journal, players).values())
+def export(journal: Journal, output: Path) -> list[Exported]:
+    """Write all games to `output`.  Nothing to write: DataError."""
+    played = list(_collected(journal).values())
     done = [entry for entry in played if entry.plays]
     if not done:
-        raise DataError(f"{journal.path}: no finished question{' of these players' if players else ''}; play first")
+        raise DataError(f"{journal.path}: no finished question; play first")
     contestants = [_contestant(entry, output / f"{entry.player}-{entry.run.name}") for entry in done]
     buzzes = (line for entry in done for line in _buzzes(entry))
     write_text(output / BUZZES, "".join(json.dumps(line) + "\n" for line in buzzes))
     return contestants
 
 
-def _collected(journal: Journal, players: Sequence[str]) -> dict[tuple[str, str], _Played]:
+def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
     """(player, folder of the run) -> plays, in the order of the games."""
-    unknown = set(players) - {player for player, _ in journal.players()}
-    if unknown:
-        raise DataError(f"{journal.path}: no player {min(unknown)!r}; `sqa play list` names them")
-    games = {
-        game: [play for play in journal.plays(game.id) if not players or play.player in players]
-        for game in journal.games()
-    }
+    games = {game: journal.plays(game.id) for game in journal.games()}
     runs = _opened(game for game, plays in games.items() if plays)
     entries: dict[tuple[str, str], _Played] = {}
     for game, plays in games.items():
@@ -119,8 +112,8 @@ def _opened(games: Iterable[Game]) -> dict[str, PlayedRun]:
 def _buzzes(entry: _Played) -> Iterator[dict[str, Any]]:
     """The records of `sqa.data.human_buzzes`, a game's question one "game" for all who played it."""
     for game, play in entry.plays.values():
-        trace = rules.played(entry.run.trace(play.question), play.step, play.answer)
         if play.step is not None:
+            trace = _played(entry, entry.run.trace(play.question))
             yield {
                 "qid": play.question,
                 "correct": bool(trace.correct[play.step]),
@@ -139,10 +132,7 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
     dataset = write_questions(folder / QUESTIONS, chosen)
     questions = load_questions(dataset.name)
     shown = [replace(entry.run.trace(q.id), question=q) for q in questions]
-    traces_of_player = [
-        rules.played(trace, entry.plays[q.id][1].step, entry.plays[q.id][1].answer)
-        for q, trace in zip(questions, shown, strict=True)
-    ]
+    traces_of_player = [_played(entry, trace) for trace in shown]
     answers = folder / entry.player / f"{entry.player}.jsonl"
     write_text(answers, "".join(f"{line}\n" for line in _answers(entry, shown)))
     person = replace(
@@ -158,7 +148,7 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
         traces = [replace(system.trace(q.id), question=q) for q in questions]
         restricted = replace(system.saved.config, name=system.name, dataset=dataset, quality=())
         _written(restricted, traces, _stages_of(system, dataset_fingerprint(questions)), folder)
-    outcomes = [rules.outcome(trace, ExpectedWins()) for trace in traces_of_player]
+    outcomes = [people.outcome(trace) for trace in traces_of_player]
     return Exported(
         entry.player,
         entry.run.name,
@@ -169,6 +159,12 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
         entry.lost,
         written,
     )
+
+
+def _played(entry: _Played, shown: QuestionTrace) -> QuestionTrace:
+    """The player's trace of a question."""
+    _, play = entry.plays[shown.question.id]
+    return people.played(shown, play.step, play.answer)
 
 
 def _answers(entry: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
@@ -220,12 +216,8 @@ def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping
     }
     for name, stage in whole.items():
         with store.working_on(stage):
-            for index, block in enumerate(_blocks(traces)):
+            for index, start in enumerate(range(0, len(traces), BLOCK_SIZE)):
                 if not store.has(stage, index):
-                    store.write(stage, index, tables[name](block))
+                    store.write(stage, index, tables[name](traces[start : start + BLOCK_SIZE]))
     result = RunResult(config, [trace.question for trace in traces], whole, store, built, None)
     return saving.save(result, runs)
-
-
-def _blocks(traces: Sequence[QuestionTrace]) -> Iterable[Sequence[QuestionTrace]]:
-    return (traces[start : start + BLOCK_SIZE] for start in range(0, len(traces), BLOCK_SIZE))

@@ -25,10 +25,10 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -36,14 +36,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from sqa.core.errors import checked
 from sqa.files.atomic import claimed
 from sqa.files.yaml_reader import is_config
-from sqa.metrics.qa import ExpectedWins, curve_named
+from sqa.metrics.qa import curve_named
 from sqa.run.config import RunConfig, load_run
 from sqa.run.folder import read
 from sqa.run.parts import Parts
 from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.guard import PAGE_HEADERS, Refused
-from sqa_services.net.server import application
+from sqa_services.net.server import application, parsed
 from sqa_services.play.journal import FILE, Game, Journal, Mode
 from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, opponents
 from sqa_services.play.table import Event, Seat, Table, Timing
@@ -93,7 +93,6 @@ QUESTIONS = 500  # of a game, at most
 TABLES = 200  # games under way at a time
 BODY = 1 << 14  # bytes of a request
 ANSWER = 300  # characters
-M = TypeVar("M", bound=BaseModel)
 STILL_HERE = 15.0  # seconds after which a silent stream sends a comment
 
 
@@ -138,13 +137,44 @@ class PlayConfig:
 def serve(config: PlayConfig) -> None:
     """Serve until interrupted; the folder of games is held by this process meanwhile."""
     with claimed(config.games):
-        rooms = Rooms(config)
+        app = make_app(config)
         print(f"sqa: play at {config.address.url}{'/#TOKEN' if config.address.token else ''}", file=sys.stderr)
-        connections.run_app(make_app(rooms, config), config.address)
+        connections.run_app(app, config.address)
 
 
-class Rooms:
-    """All that the requests share: the runs, the journal, the games under way."""
+def make_app(config: PlayConfig) -> Starlette:
+    """The application: the page, its requests, and the guard before them."""
+    server = Server(config)
+    routes = [
+        ("GET", "/api/setup", server.setup),
+        ("POST", "/api/players", server.agree),
+        ("DELETE", "/api/players", server.leave),
+        ("POST", "/api/games", server.begin),
+        ("POST", "/api/games/{game}/join", server.join),
+        ("GET", "/api/games/{game}/events", server.events),
+        ("POST", "/api/games/{game}/next", server.next),
+        ("POST", "/api/games/{game}/buzz", server.buzz),
+        ("POST", "/api/games/{game}/answer", server.answer),
+        ("GET", "/api/games/{game}/pages", server.pages),
+    ]
+    return application(
+        config.address,
+        routes,
+        _problem,
+        server.close,
+        failure="the run cannot be read; the server's log says why",  # players need not know more
+        pages="sqa_services.play",
+        needs_token=lambda _, path: path.startswith("/api/"),  # the page itself holds nothing; what it asks for does
+        headers=PAGE_HEADERS,
+    )
+
+
+def _problem(status: int, problem: str) -> Response:
+    return JSONResponse({"detail": problem or "there is no such thing"}, status)
+
+
+class Server:
+    """The requests, and what they share: the runs, the journal, the games under way."""
 
     def __init__(self, config: PlayConfig) -> None:
         self.parts = Parts()
@@ -155,7 +185,7 @@ class Rooms:
             if is_config(str(path)):
                 live = load_run(path)
                 self.live[f"{live.name} (live)"] = live
-        self.metric, self.timing = ExpectedWins(), config.timing
+        self.timing = config.timing
         text = config.consent or files("sqa_services.play") / "page" / "consent.txt"
         self.consent = text.read_text(encoding="utf-8").strip()
         self.consent_hash = hashlib.sha256(self.consent.encode()).hexdigest()
@@ -172,50 +202,115 @@ class Rooms:
             table.close()
         self.journal.close()
 
-    def setup(self) -> dict[str, Any]:
+    # ------------------------------------------------------------------------------------------------- requests
+
+    async def setup(self, _: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(self._setup))
+
+    async def agree(self, request: Request) -> Response:
+        if (await parsed(request, Consent)).consent != self.consent_hash:
+            raise Refused(409, "the consent text is another one by now; read it again")
+        player, key = await asyncio.to_thread(self.journal.add_player, self.consent_hash)
+        return JSONResponse({"player": player, "key": key}, 201)
+
+    async def leave(self, request: Request) -> Response:
+        player = await self._player(request)
+        for id, table in list(self.tables.items()):
+            if any(seat.player == player for seat in table.seats):
+                self.tables.pop(id).close()
+        await asyncio.to_thread(self.journal.forget, player)
+        return JSONResponse({})
+
+    async def begin(self, request: Request) -> Response:
+        player = await self._player(request)
+        return JSONResponse({"game": await self._new_game(player, await parsed(request, NewGame))}, 201)
+
+    async def join(self, request: Request) -> Response:
+        player = await self._player(request)
+        table = await self._table(request.path_params["game"])
+        table.join(player)
+        return JSONResponse({"game": table.game.id})
+
+    async def events(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        return StreamingResponse(_stream(table, seat), media_type="text/event-stream")
+
+    async def next(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        table.next(seat)
+        return JSONResponse({})
+
+    async def buzz(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        table.buzz(seat)
+        return JSONResponse({"step": seat.step})
+
+    async def answer(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        text = (await parsed(request, Answer)).answer
+        titles = await self._titles_of(table)  # who has no accents on the keyboard means the title with them
+        await table.answer(seat, titles.meant(" ".join(text.split())))
+        return JSONResponse({})
+
+    async def pages(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        if seat.phase in ("waiting", "reading"):
+            raise Refused(409, "titles come after the buzz")
+        titles = await self._titles_of(table)
+        return JSONResponse({"pages": titles.like(request.query_params.get("text", "")[:ANSWER])})
+
+    async def _player(self, request: Request) -> str:
+        player = await asyncio.to_thread(self.journal.player, request.headers.get("x-player", ""))
+        if player is None:
+            raise Refused(403, "no player has this key")
+        return player
+
+    async def _seat(self, request: Request) -> tuple[Table, Seat]:
+        player = await self._player(request)
+        table = await self._table(request.path_params["game"])
+        return table, table.seat_of(player)
+
+    # ------------------------------------------------------------------------------------------------- the rest
+
+    def _setup(self) -> dict[str, Any]:
         """What the first page shows."""
         grid = np.linspace(0, 1, 101)
-        described = [
-            {
-                "name": run.name,
-                "questions": len(run.finished.questions),
-                "systems": [other.name for other in opponents(run, self.runs.values())],
-            }
-            for run in self.runs.values()
-        ]
-        described += [
-            {
-                "name": name,
-                "questions": len(self.parts.questions(live.dataset)),
-                "systems": [name] if live.guesser and live.buzzer else [],
-            }
-            for name, live in self.live.items()
-        ]
+        offered: list[tuple[str, int, list[str]]] = []
+        for run in self.runs.values():
+            systems = [other.name for other in opponents(run, self.runs.values())]
+            offered.append((run.name, len(run.finished.questions), systems))
+        for name, live in self.live.items():
+            offered.append(
+                (name, len(self.parts.questions(live.dataset)), [name] if live.guesser and live.buzzer else [])
+            )
         return {
-            "runs": described,
+            "runs": [dict(zip(("name", "questions", "systems"), row, strict=True)) for row in offered],
             "consent": {"text": self.consent, "hash": self.consent_hash},
             "curve": [round(float(ew), 4) for ew in np.asarray(curve_named("qanta2018")(grid))],
             "paces": PACES,
         }
 
-    async def table(self, id: str) -> Table:
+    async def _table(self, id: str) -> Table:
         """A game that is under way, or was when the server ended."""
         async with self._loading:
             if id not in self.tables:
                 self._make_room()
-                game = await asyncio.to_thread(self.journal.game, id)
-                if game is None:
-                    raise Refused(404, "there is no such game")
-                shown = await asyncio.to_thread(self._run_at, game.run)
-                system = None if game.system is None else await asyncio.to_thread(self._run_at, game.system)
-                if shown.translation != game.translation:
-                    raise Refused(409, "its run was made again, with another translation")
-                if not await asyncio.to_thread(self.journal.seats, id):
-                    raise Refused(410, "the player who began this game has left it")
-                parts = (game, shown, system, self.journal, self.metric, self.timing)
-                self.tables[id] = await asyncio.to_thread(Table, *parts)
+                self.tables[id] = await asyncio.to_thread(self._resumed, id)
                 self.tables[id].start()
             return self.tables[id]
+
+    def _resumed(self, id: str) -> Table:
+        """A game where the journal has it."""
+        game = self.journal.game(id)
+        if game is None:
+            raise Refused(404, "there is no such game")
+        shown = self._run_at(game.run)
+        if shown.translation != game.translation:
+            raise Refused(409, "its run was made again, with another translation")
+        if not self.journal.seats(id):
+            raise Refused(410, "the player who began this game has left it")
+        system = None if game.system is None else self._run_at(game.system)
+        return Table(game, shown, system, self.journal, self.timing)
 
     def _make_room(self) -> None:
         """Put away what can be made again; too many games under way are refused."""
@@ -230,7 +325,7 @@ class Rooms:
                 return run
         return PlayedRun(Path(folder).name, read(Path(folder)))
 
-    async def new_game(self, player: str, request: NewGame) -> str:
+    async def _new_game(self, player: str, request: NewGame) -> str:
         """The id of a new game, as a player wants it."""
         if request.run not in self.runs and request.run not in self.live:
             raise Refused(400, "run: there is no such run here")
@@ -257,137 +352,13 @@ class Rooms:
         await asyncio.to_thread(self.journal.add_game, game, player)
         return id
 
-    async def titles(self, table: Table) -> Titles:
+    async def _titles_of(self, table: Table) -> Titles:
         """The pages of a game's run, for completion."""
         folder = table.game.run
         if folder not in self._titles:
             run = await asyncio.to_thread(self._run_at, folder)
             self._titles[folder] = await asyncio.to_thread(lambda: Titles(run.pages))
         return self._titles[folder]
-
-    async def forget(self, player: str) -> None:
-        """Delete a player; their games end."""
-        for id, table in list(self.tables.items()):
-            if any(seat.player == player for seat in table.seats):
-                self.tables.pop(id).close()
-        await asyncio.to_thread(self.journal.forget, player)
-
-
-# ------------------------------------------------------------------------------------------------------------ requests
-
-
-def make_app(rooms: Rooms, config: PlayConfig) -> Starlette:
-    """The application: the page, its requests, and the guard before them."""
-    requests = Requests(rooms)
-    routes = [
-        ("GET", "/api/setup", requests.setup),
-        ("POST", "/api/players", requests.agree),
-        ("DELETE", "/api/players", requests.leave),
-        ("POST", "/api/games", requests.begin),
-        ("POST", "/api/games/{game}/join", requests.join),
-        ("GET", "/api/games/{game}/events", requests.events),
-        ("POST", "/api/games/{game}/next", requests.next),
-        ("POST", "/api/games/{game}/buzz", requests.buzz),
-        ("POST", "/api/games/{game}/answer", requests.answer),
-        ("GET", "/api/games/{game}/pages", requests.pages),
-    ]
-    return application(
-        config.address,
-        routes,
-        _problem,
-        rooms.close,
-        failure="the run cannot be read; the server's log says why",  # players need not know more
-        pages="sqa_services.play",
-        needs_token=_needs_token,
-        headers=PAGE_HEADERS,
-    )
-
-
-def _needs_token(method: str, path: str) -> bool:
-    """The page itself holds nothing; what it asks for does."""
-    return path.startswith("/api/")
-
-
-def _problem(status: int, problem: str) -> Response:
-    return JSONResponse({"detail": problem or "there is no such thing"}, status)
-
-
-class Requests:
-    """What each request does."""
-
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
-
-    async def setup(self, _: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(self._rooms.setup))
-
-    async def agree(self, request: Request) -> Response:
-        if (await _parsed(request, Consent)).consent != self._rooms.consent_hash:
-            raise Refused(409, "the consent text is another one by now; read it again")
-        player, key = await asyncio.to_thread(self._rooms.journal.add_player, self._rooms.consent_hash)
-        return JSONResponse({"player": player, "key": key}, 201)
-
-    async def leave(self, request: Request) -> Response:
-        await self._rooms.forget(await self._player(request))
-        return JSONResponse({})
-
-    async def begin(self, request: Request) -> Response:
-        player = await self._player(request)
-        return JSONResponse({"game": await self._rooms.new_game(player, await _parsed(request, NewGame))}, 201)
-
-    async def join(self, request: Request) -> Response:
-        player = await self._player(request)
-        table = await self._rooms.table(request.path_params["game"])
-        table.join(player)
-        return JSONResponse({"game": table.game.id})
-
-    async def events(self, request: Request) -> Response:
-        table, seat = await self._seat(request)
-        return StreamingResponse(_stream(table, seat), media_type="text/event-stream")
-
-    async def next(self, request: Request) -> Response:
-        table, seat = await self._seat(request)
-        table.next(seat)
-        return JSONResponse({})
-
-    async def buzz(self, request: Request) -> Response:
-        table, seat = await self._seat(request)
-        table.buzz(seat)
-        return JSONResponse({"step": seat.step})
-
-    async def answer(self, request: Request) -> Response:
-        table, seat = await self._seat(request)
-        text = (await _parsed(request, Answer)).answer
-        titles = await self._rooms.titles(table)  # who has no accents on the keyboard means the title with them
-        await table.answer(seat, titles.meant(" ".join(text.split())))
-        return JSONResponse({})
-
-    async def pages(self, request: Request) -> Response:
-        table, seat = await self._seat(request)
-        if seat.phase in ("waiting", "reading"):
-            raise Refused(409, "titles come after the buzz")
-        titles = await self._rooms.titles(table)
-        return JSONResponse({"pages": titles.like(request.query_params.get("text", "")[:ANSWER])})
-
-    async def _player(self, request: Request) -> str:
-        player = await asyncio.to_thread(self._rooms.journal.player, request.headers.get("x-player", ""))
-        if player is None:
-            raise Refused(403, "no player has this key")
-        return player
-
-    async def _seat(self, request: Request) -> tuple[Table, Seat]:
-        player = await self._player(request)
-        table = await self._rooms.table(request.path_params["game"])
-        return table, table.seat_of(player)
-
-
-async def _parsed(request: Request, kind: type[M]) -> M:
-    """The JSON object of a body."""
-    try:
-        return kind.model_validate_json(await request.body(), strict=True)
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        raise Refused(400, f"{'.'.join(map(str, wrong['loc'])) or 'body'}: {wrong['msg']}") from error
 
 
 async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:

@@ -15,12 +15,11 @@ from typing import Annotated, Any, Literal
 
 from sqa.core.errors import Bound, SqaError, checked
 from sqa.core.trace import QuestionTrace
-from sqa.metrics.qa import ExpectedWins
+from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
-from sqa_services.net.log import LOG
-from sqa_services.play import rules
+from sqa_services.play import people
 from sqa_services.play.journal import Game, Journal, Play
-from sqa_services.play.rules import Outcome
+from sqa_services.play.people import Outcome
 from sqa_services.play.runs import PlayedRun
 
 Event = dict[str, Any]
@@ -86,11 +85,10 @@ class Table:
         shown: PlayedRun,
         system: PlayedRun | None,
         journal: Journal,
-        metric: ExpectedWins,
         timing: Timing,
     ) -> None:
         self.game, self._shown, self._system = game, shown, system
-        self._journal, self._metric, self._timing = journal, metric, timing
+        self._journal, self._timing = journal, timing
         self.seats = [Seat(player, number) for number, player in enumerate(journal.seats(game.id))]
         self.rival = Totals()  # of the system, in that mode
         self._index, self._step, self._asking = 0, -1, False
@@ -248,7 +246,7 @@ class Table:
         )
         await asyncio.to_thread(self._journal.finish, play)
         if not lost:
-            seat.outcome = rules.outcome(rules.played(self._trace, seat.step, answer), self._metric)
+            seat.outcome = people.outcome(people.played(self._trace, seat.step, answer))
         seat.phase = "done"
         if not self._all_done():
             seat.send({"type": "waiting"})
@@ -267,7 +265,7 @@ class Table:
     def _revealed(self, trace: QuestionTrace, outcome: Outcome) -> Event:
         """All there is to know about the question, for one who is done with it."""
         question, system = trace.question, self._system
-        rival = None if system is None else rules.outcome(system.trace(question.id), self._metric)
+        rival = None if system is None else people.outcome(system.trace(question.id))
         plain = trace.prefixes.append_only
         words = list(trace.prefixes.words) if plain else " ".join(filter(None, trace.hypotheses)).split()
         same = system is self._shown and plain
@@ -296,12 +294,12 @@ class Table:
     def _points(self, question: str, seats: list[tuple[Outcome | None, float | None]]) -> list[int]:
         """The players' points on a question; the system's go to its totals."""
         if self.game.mode == "two":
-            return rules.points([_when(outcome, seconds) for outcome, seconds in seats])
+            return people.points([_when(outcome, seconds) for outcome, seconds in seats])
         [(outcome, _)] = seats
         if self.game.mode == "alone" or self._system is None or outcome is None:
-            return rules.points([_when(outcome, 0.0)])
-        rival = rules.outcome(self._system.trace(question), self._metric)
-        won = rules.points([_when(outcome, outcome.fraction), _when(rival, rival.fraction)])
+            return people.points([_when(outcome, 0.0)])
+        rival = people.outcome(self._system.trace(question))
+        won = people.points([_when(outcome, outcome.fraction), _when(rival, rival.fraction)])
         self.rival.add(rival, won[1])
         return won[:1]
 
@@ -371,7 +369,7 @@ class Table:
     def _outcome(self, play: Play | None) -> Outcome | None:
         if play is None:
             return None
-        return rules.outcome(rules.played(self._shown.trace(play.question), play.step, play.answer), self._metric)
+        return people.outcome(people.played(self._shown.trace(play.question), play.step, play.answer))
 
     def _all_buzzed(self) -> bool:
         return all(seat.phase != "reading" for seat in self.seats)
@@ -402,7 +400,7 @@ class Table:
 
 
 def _when(outcome: Outcome | None, time: float | None) -> tuple[float, bool] | None:
-    """When a contestant buzzed and whether it was right, for `rules.points`."""
+    """When a contestant buzzed and whether it was right, for `people.points`."""
     if outcome is None or outcome.step is None or time is None:
         return None
     return time, outcome.right

@@ -16,23 +16,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, Count, checked
 from sqa.core.types import Buzzer, Guesser, guesses_per_word
-from sqa.files.records import parse_json
 from sqa.run.named import contestant_from
 from sqa.run.pipeline import N_GUESSES
 from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused
-from sqa_services.net.server import OneThread, application
+from sqa_services.net.server import OneThread, application, parsed
 
 ROOT = "/api/1.0/quizbowl"
 TYPE = "application/json; charset=utf-8"
@@ -96,6 +96,18 @@ class QantaConfig:
     max_text: Count = 5_000  # characters of a question
 
 
+class Question(BaseModel):
+    """What is known of a question; the numbers that tell where it stands are not read."""
+
+    text: str
+
+
+class Batch(BaseModel):
+    """Questions at once."""
+
+    questions: list[Question]
+
+
 def make_app(player: Player, config: QantaConfig) -> Starlette:
     """The application."""
     server = Server(player, config)
@@ -130,33 +142,17 @@ class Server:
         )
 
     async def act(self, request: Request) -> Response:
-        return _reply((await self._acts([await self._body(request)]))[0])
+        return _reply((await self._acts([await parsed(request, Question)]))[0])
 
     async def batch_act(self, request: Request) -> Response:
-        body = await self._body(request)
-        questions = body.get("questions") if isinstance(body, Mapping) else None
-        if not isinstance(questions, list):
-            raise Refused(400)
+        questions = (await parsed(request, Batch)).questions
         if len(questions) > self._config.batch_size:
             raise Refused(413)
         return _reply(await self._acts(questions))
 
-    async def _body(self, request: Request) -> object:
-        try:
-            return parse_json(await request.body())
-        except ValueError as error:
-            raise Refused(400) from error
-
-    async def _acts(self, questions: list[object]) -> list[dict[str, object]]:
-        texts = [self._text(question) for question in questions]
-        acts = await self._thread.run(self._player.act, texts)
+    async def _acts(self, questions: Sequence[Question]) -> list[dict[str, object]]:
+        if any(len(question.text) > self._config.max_text for question in questions):
+            raise Refused(413)
+        acts = await self._thread.run(self._player.act, [question.text for question in questions])
         blank = "_" if self._config.underscores else " "
         return [{"guess": act.guess.replace(" ", blank), "buzz": act.buzz} for act in acts]
-
-    def _text(self, question: object) -> str:
-        text = question.get("text") if isinstance(question, Mapping) else None
-        if not isinstance(text, str):
-            raise Refused(400)
-        if len(text) > self._config.max_text:
-            raise Refused(413)
-        return text

@@ -13,11 +13,13 @@ import yaml
 from sqa.core.errors import DataError
 from sqa.core.types import Question
 from sqa.files.store import Store
+from sqa.metrics.fact_metrics import SIDES, Facts
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import run
 
 NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # what the other programs call them
+FACTS = {f"SQA_{Facts(side).name.upper().replace('-', '_').replace('@', '_')}": Facts(side) for side in SIDES}
 
 
 class Answered(NamedTuple):

@@ -35,9 +35,9 @@ from simulstream.metrics.scorers.latency.mwersegmenter import (
 )
 
 from sqa.core.errors import NotComputable, SqaError
-from sqa.metrics.fact_metrics import SIDES, Facts
+from sqa.metrics.fact_metrics import Facts
 from sqa.metrics.facts_log import FactOptions, judged_lines
-from sqa_services.simuleval.answered import SHOWN, Answered, add_options, answered
+from sqa_services.simuleval.answered import FACTS, SHOWN, Answered, add_options, answered
 
 
 class OfAnswers(LatencyScorer):
@@ -88,9 +88,7 @@ class OfFacts(MWERSegmenterBasedLatencyScorer):
         parser.add_argument("--sqa-sources", default="", help="file of transcripts, a line for each segment")
 
 
-for _side in SIDES:
-    _built = Facts(_side)
-    _shown = f"SQA_{_built.name.upper().replace('-', '_').replace('@', '_')}"
+for _shown, _built in FACTS.items():
     register_latency_scorer(_shown)(type(_shown, (OfFacts,), {"metric": _built}))
 
 

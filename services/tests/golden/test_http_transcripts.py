@@ -17,8 +17,8 @@ from stand_ins.iwslt_loopback import WaitAgent, serving
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import TextCorpus, load
-from sqa_services.protocols.iwslt.float32 import Latency, sentence_latency
 from sqa_services.protocols.iwslt.http import ServeConfig
+from sqa_services.protocols.iwslt.scores import Latency, sentence_latency
 
 VECTORS = Path(__file__).parent / "vectors"
 TRANSCRIPTS = json.loads((VECTORS / "http_transcripts.json").read_text(encoding="utf-8"))

@@ -1,13 +1,11 @@
 """The real `simuleval` command (PyPI 1.1.4) and this project on the same sentences: same words, delays and scores.
 
-Both ways: our translator as an agent in SimulEval, and a SimulEval agent as a translator in our pipeline.
+A SimulEval agent as a translator in our pipeline; ours as agents are in test_simuleval_scorers.py.
 """
 
 from __future__ import annotations
 
 import csv
-import json
-import os
 import subprocess
 import sys
 
@@ -15,6 +13,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+
+from stand_ins.processes import ENVIRONMENT
 
 from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig
@@ -57,9 +57,7 @@ class Uneven(TextToTextAgent):
 def simuleval(*arguments):
     """Run the command; what it prints."""
     command = [sys.executable, "-W", "ignore", "-m", "simuleval.cli", "--no-progress-bar", *map(str, arguments)]
-    path = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -83,56 +81,17 @@ def scores(folder):
     return {name: float(row[name]) for name in LATENCY}
 
 
-def delays(questions, batch):
-    """The g of every sentence of the data set."""
-    return [
+def our_scores(questions, batch, references=None):
+    """Means over the sentences that have words, as SimulEval takes them."""
+    rows = [
         [e.g for e in emissions if e.sentence == i]
         for question, emissions in zip(questions, batch, strict=True)
         for i in range(len(question.sentences))
     ]
-
-
-def our_scores(questions, batch, references=None):
-    """Means over the sentences that have words, as SimulEval takes them."""
-    rows = delays(questions, batch)
     lengths = [len(sentence) for question in questions for sentence in question.sentences]
     targets = None if references is None else [len(reference.split(" ")) for reference in references]
     packed = pack(rows, lengths, targets)
     return {name: float(np.nanmean(FORMULAS[name.lower()](packed))) for name in LATENCY}
-
-
-def tokens(batch):
-    return [[(e.sentence, e.token, e.g) for e in emissions] for emissions in batch]
-
-
-def ours_in_simuleval(tmp_path, questions, spec, batch):
-    """Our translator as an agent of the command: its log, read back, is what our own run wrote; so are its scores."""
-    inputs, references = files(tmp_path, questions)
-    out = tmp_path / "out"
-    agent = ["--agent", "services/sqa_services/simuleval/translator_agent.py", "--translator", json.dumps(spec)]
-    simuleval(*agent, *inputs, "--output", out, "--latency-metrics", *LATENCY)
-    recorded = build_recorded(RecordedConfig(str(out / "instances.log")))
-    recorded.check(questions)
-    assert tokens(recorded.translate_batch(questions)) == tokens(batch)
-    assert scores(out) == pytest.approx(our_scores(questions, batch, references), abs=5.1e-4)
-    return out
-
-
-def agents_in_our_pipeline(tmp_path, questions, dataset):
-    """A SimulEval agent in our pipeline: the command's log and scores of the same file."""
-    path, out = tmp_path / "uneven.py", tmp_path / "out"
-    path.write_text(AGENT, encoding="utf-8")
-    inputs, references = files(tmp_path, questions)
-    simuleval("--agent", path, "--waitk", 4, *inputs, "--output", out, "--latency-metrics", *LATENCY)
-    spec = {"name": "sqa_services.simuleval.agent:build", "agent": f"{path}:Uneven", "args": ["--waitk", 4]}
-    mapping = {"name": "r", "dataset": dataset, "translator": spec, "metrics": ["al", "ap", "dal"]}
-    result = run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False)
-    batch = [trace.emissions for trace in result.traces]
-    recorded = build_recorded(RecordedConfig(str(out / "instances.log")))
-    recorded.check(questions)
-    assert recorded.translate_batch(questions) == [list(emissions) for emissions in batch]
-    assert scores(out) == pytest.approx(our_scores(questions, batch, references), abs=5.1e-4)
-    return result
 
 
 def printed(text):
@@ -142,26 +101,23 @@ def printed(text):
     return {name: float(table[name]) for name in LATENCY}
 
 
-# ---------------------------------------------------------------------------------------------------- bundled questions
-
-
-def test_a_copying_translator_as_an_agent_on_the_bundled_questions(tmp_path):
-    questions = load_questions("mini-es")
-    spec = {"name": "doubles:build_translator", "k": 3}
-    mapping = {"name": "r", "dataset": {"name": "mini-es"}, "translator": spec, "metrics": ["al"]}
-    result = run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False, until="translate")
-    ours_in_simuleval(tmp_path, questions, spec, [trace.emissions for trace in result.traces])
-
-
 def test_an_agent_on_the_bundled_questions_and_back_into_simuleval(tmp_path):
-    questions = load_questions("mini-es")
-    result = agents_in_our_pipeline(tmp_path, questions, {"name": "mini-es"})
+    """A SimulEval agent in our pipeline: the command's log and scores of the same file; and those of what we export."""
+    path, out, questions = tmp_path / "uneven.py", tmp_path / "out", load_questions("mini-es")
+    path.write_text(AGENT, encoding="utf-8")
+    inputs, references = files(tmp_path, questions)
+    simuleval("--agent", path, "--waitk", 4, *inputs, "--output", out, "--latency-metrics", *LATENCY)
+    spec = {"name": "sqa_services.simuleval.agent:build", "agent": f"{path}:Uneven", "args": ["--waitk", 4]}
+    mapping = {"name": "r", "dataset": {"name": "mini-es"}, "translator": spec, "metrics": ["al", "ap", "dal"]}
+    result = run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False)
+    batch = [trace.emissions for trace in result.traces]
+    recorded = build_recorded(RecordedConfig(str(out / "instances.log")))
+    recorded.check(questions)
+    assert recorded.translate_batch(questions) == [list(emissions) for emissions in batch]
+    assert scores(out) == pytest.approx(our_scores(questions, batch, references), abs=5.1e-4)
     write_instances(result.traces, tmp_path / "exported")
     scoring = ["--score-only", "--no-use-ref-len", "--latency-metrics", *LATENCY]
     theirs = printed(simuleval("--output", tmp_path / "exported", *scoring))
-    assert theirs == pytest.approx(our_scores(questions, [t.emissions for t in result.traces]), abs=5.1e-4)
+    assert theirs == pytest.approx(our_scores(questions, batch), abs=5.1e-4)
     for metric in result.metrics:
         assert theirs[metric.name.upper()] == pytest.approx(metric.score(result.stats[metric.name].sum(0)), abs=5.1e-4)
-
-
-# -------------------------------------------------------------------------------------------------- the real questions

@@ -278,8 +278,7 @@ def results_of(board: Any) -> list[tuple[str, str, Any]]:
 
 
 def test_a_board_has_its_runs_made_by_workers(boards, scheduler, tmp_path, monkeypatch):
-    from sqa_services.board import worker
-    from sqa_services.board.running import config as running
+    from sqa_services.board import running, worker
 
     here, there = boards("here"), boards("there")
     assert worker.work(here, until_empty=True) == 2

@@ -19,8 +19,8 @@ import numpy as np
 from sqa.core.errors import NotComputable
 from sqa.core.types import Floats
 from sqa.files.records import parse_json
-from sqa_services.board.dynascore import dynascore
 from sqa_services.board.metrics import EVAL, Additive, Meta, meta_of
+from sqa_services.board.standing.dynascore import dynascore
 from sqa_services.board.task import RUN_HERE, Task
 
 VERSION = 2

@@ -28,8 +28,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Translator, Write
 from sqa.files.records import parse_json
 from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
-from sqa_services.protocols.iwslt.corpus import EOS
-from sqa_services.protocols.iwslt.sentence import words
+from sqa_services.protocols.iwslt.corpus import EOS, words
 
 GET = 0
 SEND = 1

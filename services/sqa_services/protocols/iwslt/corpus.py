@@ -10,6 +10,7 @@ Recordings are 16-bit mono .wav files; a request reads the samples it asks for f
 from __future__ import annotations
 
 import math
+import unicodedata
 import wave
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,23 @@ from sqa.files.records import lines, parse_json
 from sqa_services.net.guard import Refused
 
 EOS = "</s>"
+SKIPPED = "<skipped>"  # dropped by the 13a tokenizer of BLEU
+INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # fillers and a blank that Unicode calls letters and a symbol
 LEAST_RATE = 1000  # samples a second: one for each ms
 BLOCK = 10  # ms: recordings are read in multiples of it
 MAX_SEGMENT = 60_000  # ms of one answer
+
+
+def words(text: str) -> list[str]:
+    """The words of a hypothesis: what stands between blanks and shows a letter, a digit, a mark or a symbol.
+
+    A token without any would have a delay and no part in the text that is scored.
+    """
+    return [token for token in text.split() if any(map(_visible, token.replace(SKIPPED, "")))]
+
+
+def _visible(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LNPS" and character not in INVISIBLE
 
 
 class Segment(NamedTuple):

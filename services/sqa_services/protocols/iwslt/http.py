@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,20 +31,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, Positive, SqaError, checked
+from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
+from sqa.run.named import contestant_from
+from sqa_services.net import connections
 from sqa_services.net.address import Address
+from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused, given_token
-from sqa_services.net.log import LOG
 from sqa_services.net.server import Handler, OneThread, application, json_reply, reply, tornado_page
-from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
+from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus, load
 from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
-from sqa_services.protocols.iwslt.participants import SESSION_ID, participant_of
 from sqa_services.protocols.iwslt.questions import QuestionScorer
 from sqa_services.protocols.iwslt.scores import SO_FAR, Files
 from sqa_services.protocols.iwslt.session import Session
-from sqa_services.protocols.iwslt.table import Sessions
+from sqa_services.protocols.iwslt.table import SESSION_ID, Sessions, participant_of
 
 MAX_MEMORY = 1 << 30  # bytes of all sessions, about
+STRICT = (
+    "--strict-2020 keeps the originals' mistakes: any page in a browser on this machine can reset and read, "
+    "tokens without a word have a delay, references are given away; not for evaluating others"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class ServeConfig:
     address: Address = field(default_factory=Address)  # its token is needed for all but GET /
     journal: Path | None = None  # file of the sessions; None = journal.sqlite in `output`, without one none
     session_hours: Positive = 168.0  # without a request, after which a session is forgotten
-    participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `participants`
+    participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `table`
 
     def problems(self) -> list[str]:
         """What is wrong with participants."""
@@ -74,6 +81,38 @@ class ServeConfig:
     def kept_in(self) -> Path | None:
         """The journal's file."""
         return self.output / "journal.sqlite" if self.journal is None and self.output is not None else self.journal
+
+
+def serve(
+    source: Path | None,
+    target: Path | None,
+    kind: Literal["text", "speech"],
+    config: ServeConfig,
+    questions: str = "",
+    guesser: str = "",
+    buzzer: str = "",
+) -> None:
+    """Serve the files, or the sentences of questions, until interrupted.
+
+    `questions` is a question set or a file; `guesser` and `buzzer` are YAML, or a run's config file.
+    """
+    scorer = None
+    if questions:
+        if source or target or kind == "speech":
+            raise ConfigError("--questions: they are the source and the reference; leave the files and speech out")
+        scorer = QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer))
+        corpus: TextCorpus | SpeechCorpus = scorer.corpus()
+    elif target is None:
+        raise ConfigError("--tgt-file: a file of references is needed, or --questions")
+    else:
+        corpus = load(source, target, kind, config.strict)
+    app = make_app(corpus, config, scorer)
+    kept = f"kept in {config.kept_in}" if config.kept_in else "lost when it ends; --output or --journal keeps them"
+    print(f"sqa: sessions are {kept}", file=sys.stderr)
+    if config.strict:
+        print(f"sqa: {STRICT}", file=sys.stderr)
+    print(f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at {config.address.url}", file=sys.stderr)
+    connections.run_app(app, config.address)
 
 
 def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:

@@ -6,13 +6,13 @@ A power failure can lose the last moments, never the file.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.store import digest
 from sqa_services.net.database import Database
-from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
-from sqa_services.protocols.iwslt.sentence import Sentence
+from sqa_services.protocols.iwslt.corpus import EOS, SpeechCorpus, TextCorpus
 
 VERSION = 2
 # words are whole numbers and ms may be fractions: columns without a type keep which it was
@@ -35,6 +35,27 @@ FROM_1 = (
     "UPDATE sentences SET reach = max(step, before_step)",
     "UPDATE about SET value = '2' WHERE key = 'version'",
 )
+
+
+@dataclass(slots=True)
+class Sentence:
+    """The state of one sentence."""
+
+    step: float = 0  # where the next read begins: words, the end counted as one, or ms
+    samples: int = 0  # the same of a recording by SimulEval's requests
+    reads: int = 0  # requests that read it
+    before: tuple[float, int] = (0, 0)  # step and samples before the last of them
+    tokens: list[str] = field(default_factory=list)
+    delays: list[float] = field(default_factory=list)
+    elapsed: list[float] = field(default_factory=list)  # ms since the first read; of speech, on top of the delay
+    started: float | None = None  # time.monotonic() of the first read
+    reach: float = 0  # the most that was ever handed out, in the unit of `step`: what a delay is
+
+    @property
+    def finished(self) -> bool:
+        return EOS in self.tokens
+
+
 Sessions = dict[str, dict[int, Sentence]]  # session -> sentence number -> its state
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -25,10 +25,7 @@ from sqa.metrics import build
 from sqa.metrics.quality.bleu import Bleu
 from sqa.run.pipeline import buzz, guess
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
-from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
-
-if TYPE_CHECKING:
-    from sqa_services.protocols.iwslt.sentence import Sentence
+from sqa_services.protocols.iwslt.journal import Journal, Sentence, corpus_digest
 
 MAX_WORDS = 2_000  # of one question's translation, ends included
 KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result

@@ -21,22 +21,23 @@ from dataclasses import replace
 from typing import Any
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
-from sqa_services.net.log import LOG
-from sqa_services.protocols.iwslt.corpus import BLOCK, EOS, SpeechCorpus, TextCorpus
-from sqa_services.protocols.iwslt.float32 import Latency, sentence_latency
+from sqa_services.protocols.iwslt.corpus import BLOCK, EOS, SpeechCorpus, TextCorpus, words
+from sqa_services.protocols.iwslt.journal import Sentence
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import (
     Files,
+    Latency,
     Translated,
     bleu,
     flat_scores,
     mean_latency,
     of_the_finished,
     sentence_bleu,
+    sentence_latency,
     write_files,
 )
-from sqa_services.protocols.iwslt.sentence import Sentence, words
 
 MAX_TOKENS = 10_000  # of one sentence
 TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters

@@ -1,15 +1,25 @@
-"""The sessions of a server: found by name, kept in a journal, forgotten when they are old."""
+"""The sessions of a server: found by name, kept in a journal, forgotten when they are old; whose they are.
+
+A participant of an evaluation has a token and one session, which it can neither leave nor reset.
+"""
 
 from __future__ import annotations
 
+import hmac
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.records import lines
+from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
-from sqa_services.net.log import LOG
 from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
+SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+SHORTEST = 16  # characters of a token
 MAX_SESSIONS = 1024
 IDLE_SECONDS = 3600.0  # after which a session may make room for another
 EMPTY_SECONDS = 60.0  # the same for one in which nothing was read or written
@@ -92,3 +102,33 @@ class Sessions:
         if now - oldest.used < (IDLE_SECONDS if oldest.sentences else EMPTY_SECONDS):
             raise Refused(503)
         self.forget(name)
+
+
+def read_participants(path: Path) -> dict[str, str]:
+    """name -> token of a file with a name and a token on each line.  DataError; ConfigError with all problems."""
+    participants: dict[str, str] = {}
+    wrong = []
+    for number, line in enumerate(lines(path), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != 2 or not SESSION_ID.fullmatch(words[0]) or len(words[1]) < SHORTEST:
+            wrong.append(f"{path}:{number}: expected a name (letters, digits, . _ -) and a token of {SHORTEST} or more")
+        elif words[0] in participants or words[1] in participants.values():
+            wrong.append(f"{path}:{number}: the name or the token is that of another line")
+        else:
+            participants[words[0]] = words[1]
+    if wrong:
+        raise ConfigError(wrong)
+    if not participants:
+        raise DataError(f"{path}: no participants in it")
+    return participants
+
+
+def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
+    """The name that a token belongs to, "" for none."""
+    match = ""
+    for name, participant_token in participants.items():  # all of them: constant time
+        if hmac.compare_digest(token, participant_token.encode()):
+            match = name
+    return match

@@ -26,7 +26,7 @@ from sqa.core.errors import DataError, SqaError
 from sqa.core.types import Floats
 from sqa.metrics.fact_metrics import SIDES, Facts, Side
 from sqa.metrics.facts_log import FactOptions, judged_lines
-from sqa_services.simuleval.answered import SHOWN, add_options, answered
+from sqa_services.simuleval.answered import FACTS, SHOWN, add_options, answered
 
 FACT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
 LOGGED = ("index", "prediction", "delays", "prediction_length", "source", "source_length", "elapsed", "metric")
@@ -89,9 +89,7 @@ class OfFacts(LatencyScorer):
         return scorer
 
 
-for _side in SIDES:
-    _built = Facts(_side)
-    _shown = f"SQA_{_built.name.upper().replace('-', '_').replace('@', '_')}"
+for _shown, _built in FACTS.items():
     register_latency_scorer(_shown)(type(_shown, (OfFacts,), {"metric": _built}))
 
 

@@ -6,7 +6,6 @@ SQA_CHROMIUM names a browser that is not on the path.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,9 +37,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["light", "dark"])
-def page(request: pytest.FixtureRequest, browser: Any, url: str) -> Iterator[Any]:
-    context = browser.new_context(color_scheme=request.param, viewport={"width": 1400, "height": 900})
+@pytest.fixture
+def page(browser: Any, url: str) -> Iterator[Any]:
+    context = browser.new_context(color_scheme="dark", viewport={"width": 1400, "height": 900})
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -104,11 +103,9 @@ def fits(page: Any) -> bool:
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@pytest.fixture(scope="module")
-def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a board with two submissions, one of them a cheat."""
-    folder = tmp_path_factory.mktemp("evaluated") / "board"
-    board = Board.open(BoardConfig(folder))
+@pytest.mark.slow
+def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path: Path) -> None:
+    board = Board.open(BoardConfig(tmp_path / "board"))
     board.register_dataset("sqa-es", "mini", "mini-es", phase="open")
     cheat = [
         {"question": q.id, "step": 0, "token": "x", "g": 0, "guess": q.page, "buzz": True}
@@ -117,23 +114,13 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, rows in (("first", submission(40)), ("too-good", cheat)):
         board.register_model("sqa-es", name, "submission", as_lines(rows))
     worker.work(board, until_empty=True)
-    board.engine.dispose()
-    return folder
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [400, 1400])
-def test_a_stranger_signs_up_submits_reads_and_withdraws(
-    browser: Any, evaluated: Path, tmp_path: Path, width: int
-) -> None:
-    board = Board.open(BoardConfig(shutil.copytree(evaluated, tmp_path / "board")))
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_bytes(as_lines(submission(20)))
     first = load_questions("mini-es")[0].id
     bad.write_bytes(as_lines(row for row in submission(20) if row["question"] != first))
     invitation = accounts.invite(board.engine)["invitation"]
     with serving(board, ServeConfig(address=Address(token="of-the-organiser"))) as url:
-        page = visitor(browser, url, width)
+        page = visitor(browser, url, 400)
         page.click("#submitting summary")
         assert page.is_hidden("#upload")
         page.fill("#sign-up [name=name]", "ann")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import board_task
 import pytest
+from board_task import RIGHT, model
 from typer.testing import CliRunner
 
 from sqa.core.errors import SqaError
@@ -24,52 +25,41 @@ def run(folder: Path, *arguments: str) -> str:
     return result.stdout
 
 
-def test_from_registration_to_leaderboard(tmp_path: Path) -> None:
-    run(tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--perturb", "casing")
-    for name, answers in (("best", {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}), ("half", {"": "a"})):
-        file = tmp_path / f"{name}.jsonl"
-        file.write_text(json.dumps({"name": name, "answers": answers}))
-        assert json.loads(run(tmp_path, "register-model", "toy", name, str(file)))["queued"] == 2
-    run(tmp_path, "work", "--until-empty")
-    lines = [line.split("\t") for line in run(tmp_path, "leaderboard", "toy").splitlines()]
-    assert lines[0][:3] == ["model", "dynascore", "accuracy"] and [line[0] for line in lines[1:]] == ["best", "half"]
-    turned = run(tmp_path, "leaderboard", "toy", "--weights", "robustness=1", "--dataset", "data", "--json")
-    assert [row["model"] for row in json.loads(turned)["rows"]] == ["half", "best"]
-    exported = json.loads(run(tmp_path, "export", "toy"))
-    assert len(exported["evaluations"]) == 4 and exported["datasets"][0]["prefixes"] == ["robustness"]
-    examples = run(tmp_path, "export", "toy", "--examples", "robustness-data").splitlines()
-    assert json.loads(examples[0]) == {"id": "1_casing", "text": "EINS"}
-
-
 def test_what_an_organiser_does(tmp_path: Path) -> None:
     added = run(
         tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--phase", "open", "--perturb", "casing"
     )
-    dataset = json.loads(added)
-    assert dataset["phase"] == "open"
+    assert (json.loads(added)["phase"], json.loads(added)["prefixes"]) == ("open", ["robustness"])
     code = run(tmp_path, "invite", "--uses", "2", "--days", "1").splitlines()[1].split("\t")
     assert len(code[0]) == 32 and code[1] == "2"
-    file = tmp_path / "m.jsonl"
-    file.write_text(json.dumps({"name": "m", "refusal": "no such thing"}))
-    run(tmp_path, "register-model", "toy", "m", str(file))
+    models = {
+        "best": {"answers": RIGHT | {"EINS": "a"}},
+        "half": {"answers": {"": "a"}},
+        "m": {"refusal": "no such thing"},
+    }
+    for name, more in models.items():
+        file = tmp_path / f"{name}.jsonl"
+        file.write_bytes(model(name, **more))
+        assert json.loads(run(tmp_path, "register-model", "toy", name, str(file)))["queued"] == 2
     run(tmp_path, "work", "--until-empty")
-    run(tmp_path, "requeue", "toy", "m")
-    run(tmp_path, "withdraw", "toy", "m")
-    run(tmp_path, "restore", "toy", "m")
+    for action in ("requeue", "withdraw", "restore"):
+        run(tmp_path, action, "toy", "m")
     said = [line.split("\t")[1] for line in run(tmp_path, "log", "toy", "m").splitlines()[1:]]
-    assert said[1] == "data: failed: no such thing" and said[-2:] == [
-        "withdrawn by the organiser",
-        "restored by the organiser",
-    ]
-    assert (
-        run(tmp_path, "set-view", "toy", "main", "--dataset", "data=2", "--weights", "accuracy=1")
-        == "view\tversion\nmain\t2\n"
-    )
-    weights = json.loads(run(tmp_path, "leaderboard", "toy", "--json", "--version", "1"))["weights"]
-    assert weights["robustness"] == 1.0
-    assert json.loads(run(tmp_path, "leaderboard", "toy", "--json"))["weights"]["robustness"] == 0.0
+    assert said[1] == "data: failed: no such thing" and said[-1] == "restored by the organiser"
+    lines = [line.split("\t") for line in run(tmp_path, "leaderboard", "toy").splitlines()]
+    assert lines[0][:3] == ["model", "dynascore", "accuracy"] and [row[0] for row in lines[1:]] == [*models]
+    turned = json.loads(run(tmp_path, "leaderboard", "toy", "--weights", "robustness=1", "--dataset", "data", "--json"))
+    assert [row["model"] for row in turned["rows"]] == ["half", "best", "m"]
+    written = run(tmp_path, "set-view", "toy", "main", "--dataset", "data=2", "--weights", "accuracy=1")
+    assert written == "view\tversion\nmain\t2\n"
+    for version, weight in ((("--version", "1"), 1.0), ((), 0.0)):
+        shown = json.loads(run(tmp_path, "leaderboard", "toy", "--json", *version))
+        assert shown["weights"]["robustness"] == weight
     run(tmp_path, "delete", "toy", "m")
-    assert json.loads(run(tmp_path, "export", "toy"))["models"] == []
+    exported = json.loads(run(tmp_path, "export", "toy"))
+    assert [row["name"] for row in exported["models"]] == ["best", "half"] and len(exported["evaluations"]) == 4
+    examples = run(tmp_path, "export", "toy", "--examples", "robustness-data").splitlines()
+    assert json.loads(examples[0]) == {"id": "1_casing", "text": "EINS"}
 
 
 def test_a_model_is_named_as_sqa_run_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,5 +71,5 @@ def test_a_model_is_named_as_sqa_run_names_it(tmp_path: Path, monkeypatch: pytes
     for name, problem in (("both.yaml:b", "dataset: expected a mapping"), ("nobody", "nor the name of a bundled")):
         with pytest.raises(SqaError, match=problem):
             run(tmp_path, "register-model", "sqa-es", "other", name)
-    [model] = json.loads(run(tmp_path, "export", "sqa-es"))["models"]
-    assert model["name"] == "bundled"
+    [registered] = json.loads(run(tmp_path, "export", "sqa-es"))["models"]
+    assert registered["name"] == "bundled"

@@ -72,26 +72,6 @@ def check_all_done(board: Board, folder: Path) -> None:
     assert len(done) <= TOTAL  # a worker may die between the commit and its message, never report one twice
 
 
-@pytest.mark.slow
-def test_workers_killed_at_any_moment_finish_everything_once(tmp_path: Path) -> None:
-    board, kills = filled(tmp_path), 0
-    while kills < 5:
-        process = worker(tmp_path)
-        before, deadline = len(starts(tmp_path)), time.monotonic() + 60
-        while len(starts(tmp_path)) < before + 2 and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.013 * kills)  # at another moment each time
-        if process.poll() is not None:
-            break
-        kill(process)
-        kills += 1
-    assert kills == 5
-    assert worker(tmp_path).wait(120) == 0
-    check_all_done(board, tmp_path)
-    assert len(starts(tmp_path)) > TOTAL  # some were begun again
-    board.engine.dispose()
-
-
 def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(tmp_path: Path) -> None:
     board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
     board.register_dataset("toy", "data", board_task.EXAMPLES)

@@ -15,7 +15,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa_services.board import worker
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.running.session import session_model
+from sqa_services.board.running import session_model
 from sqa_services.board.task import Unscorable
 from sqa_services.cli.board import board_app
 from sqa_services.net.address import Address
@@ -94,4 +94,5 @@ def test_simulevals_requests_are_counted_in_the_same_journal(tmp_path: Path) -> 
     assert json.loads(head)["session"] == ""
     steps = json.loads(row)["steps"]
     assert [step["token"] for step in steps] == list(question.words)
+    assert not any(step["ended"] for step in steps)  # at the last word the end was not yet read
     assert [step["g"] for step in steps] == [g for s in question.sentences for g in range(1, len(s) + 1)]

@@ -16,7 +16,6 @@ from sqa.files.store import Store
 from sqa.run.config import run_from_mapping
 from sqa.run.named import contestant_from
 from sqa.run.pipeline import run
-from sqa_services.protocols.iwslt import entry as iwslt
 from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.http import ServeConfig, make_app
@@ -161,22 +160,25 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="leave out --strict-2020"):
         make_app(scorer.corpus(), ServeConfig(strict=True), scorer)
     with pytest.raises(ConfigError, match="they are the source"):
-        iwslt.serve(None, Path("tgt"), "text", ServeConfig(), "mini-es")
+        http.serve(None, Path("tgt"), "text", ServeConfig(), "mini-es")
     with pytest.raises(ConfigError, match="--tgt-file: a file of references is needed, or --questions"):
-        iwslt.serve(None, None, "text", ServeConfig())
+        http.serve(None, None, "text", ServeConfig())
     asked = doubles.question(sentences=("uno </s> dos",))
     with pytest.raises(DataError, match="q: has the word </s>"):
         QuestionScorer([asked], *contestant_from("{name: 'doubles:build_guesser'}")).corpus()
 
 
-def test_contestants_of_the_command_line(tmp_path: Path) -> None:
-    assert contestant_from("{name: 'doubles:build_guesser'}")[1] is None
-    path = tmp_path / "run.yaml"
-    path.write_text(
-        "dataset: {name: mini-es}\ntranslator: {name: 'doubles:build_translator'}\n"
-        "guesser: {name: 'doubles:build_guesser'}\nbuzzer: {name: 'doubles:build_buzzer'}\n"
-    )
-    assert contestant_from(str(path))[1] is not None and contestant_from(str(path), "none")[1] is None
-    for guesser, problem in (("{name: bm26}", "unknown guesser"), ("{name", "not valid YAML"), ("none", "no guesser")):
-        with pytest.raises(ConfigError, match=problem):
-            contestant_from(guesser)
+@pytest.mark.parametrize(
+    ("guesser", "buzzer", "buzzes"),
+    [("{name: 'doubles:build_guesser'}", "", False), ("run.yaml", "", True), ("run.yaml", "none", False)],
+)
+def test_contestants_of_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guesser: str, buzzer: str, buzzes: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = {part: f"{{name: 'doubles:build_{part}'}}" for part in ("translator", "guesser", "buzzer")}
+    config = "".join(f"{part}: {value}\n" for part, value in {"dataset": "mini-es", **parts}.items())
+    Path("run.yaml").write_text(config.replace("mini-es", "{name: mini-es}"))
+    assert (contestant_from(guesser, buzzer)[1] is not None) == buzzes
+    with pytest.raises(ConfigError, match="no guesser"):
+        contestant_from("none")

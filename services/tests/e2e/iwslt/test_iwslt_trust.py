@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,21 @@ import pytest
 import requests
 from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import serving
-from stand_ins.processes import free_port
+from stand_ins.processes import ENVIRONMENT, free_port
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa_services.net import database
 from sqa_services.net.address import Address
+from sqa_services.net.guard import Refused
 from sqa_services.net.server import json_reply, tornado_page
 from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
-from sqa_services.protocols.iwslt.participants import read_participants
 from sqa_services.protocols.iwslt.questions import QuestionScorer
+from sqa_services.protocols.iwslt.session import Session
+from sqa_services.protocols.iwslt.table import read_participants
 
 CORPUS = TextCorpus(
     tuple(tuple(f"w{n}-{i}" for i in range(4 + n % 5)) for n in range(12)), tuple(f"r{n} a b c" for n in range(12))
@@ -59,10 +62,8 @@ def test_an_unfinished_sentence_tells_what_was_read_and_references_never(dialect
     with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
         service = EvaluationService(url)
         untold = {"reference": None, "source_length": None, "reference_length": None, "metric": {}}
-        assert (
-            get(url, "/result?instance_id=3").json() | untold | {"source": ""}
-            == get(url, "/result?instance_id=3").json()
-        )
+        result = get(url, "/result?instance_id=3").json()
+        assert result | untold | {"source": ""} == result
         service.get_src(3)
         service.send_hypo(3, "word")
         get(url, "/result")  # scoring all did show the sentence's BLEU
@@ -78,12 +79,11 @@ def test_an_unfinished_sentence_tells_what_was_read_and_references_never(dialect
 
 
 def test_sessions_named_like_output_files(tmp_path: Path) -> None:
-    names = ("text", "delay", "scores", "journal.sqlite", "sessions")
+    names = ("text", "journal.sqlite", "sessions")
     with serving(CORPUS, ServeConfig(output=tmp_path)) as url:
         for name in ("", *names):
-            service = EvaluationService(url, session=name)
-            translate(service, end=0)
-            assert service.get_scores()["Finished"] == 1
+            translate(EvaluationService(url, session=name), end=0)
+            assert get(url, f"/sessions/{name}/result" if name else "/result").json()["Finished"] == 1
     assert {(tmp_path / "sessions" / name / "text").read_text() for name in names} == {(tmp_path / "text").read_text()}
 
 
@@ -198,16 +198,37 @@ def test_a_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: py
 
 
 def test_sessions_expire_by_age_from_the_journal_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "SWEEP_SECONDS", 0.0)
-    config = ServeConfig(journal=tmp_path / "journal", session_hours=0.3 / 3600)
+    monkeypatch.setattr(table, "SWEEP_SECONDS", -1.0)
+    config = ServeConfig(journal=tmp_path / "journal", session_hours=1.0)
     with serving(CORPUS, config) as url:
-        EvaluationService(url, session="old").get_src(0)
-        time.sleep(0.5)
-        EvaluationService(url, session="new").get_src(0)
-        time.sleep(0.1)
+        for session in ("old", "new"):
+            EvaluationService(url, session=session).get_src(0)
     with sqlite3.connect(tmp_path / "journal") as journal:
-        assert [row[0] for row in journal.execute("SELECT session FROM sentences")] == ["new"]
+        journal.execute("UPDATE sentences SET used = used - 3700 WHERE session = 'old'")
     journal.close()
+    with serving(CORPUS, config) as url:
+        assert EvaluationService(url, session="new").get_src(0)["segment"] == "w0-1"
+    with sqlite3.connect(tmp_path / "journal") as journal:
+        assert journal.execute("SELECT session FROM sentences").fetchall() == [("new",)]
+    journal.close()
+
+
+@pytest.mark.parametrize(("reads", "seconds"), [(False, 60), (True, 3600)])
+def test_who_did_nothing_makes_room_after_a_minute_others_after_an_hour(
+    reads: bool, seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(table, "MAX_SESSIONS", 1)
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    sessions = table.Sessions(partial(Session, CORPUS), None, hours=168.0)
+    first = sessions.get("first")
+    if reads:
+        first.read(0)
+    clock[0] += seconds - 1
+    with pytest.raises(Refused):
+        sessions.get("second")
+    clock[0] += 2
+    assert sessions.get("second").name == "second" and sessions.get("first", keep=False) is not first
 
 
 def test_a_request_that_is_made_twice_counts_once() -> None:
@@ -282,15 +303,10 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
     (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))
     port = free_port()
-    program = (
-        "from pathlib import Path\nfrom sqa_services.protocols.iwslt import entry\n"
-        "from sqa_services.protocols.iwslt.http import ServeConfig\n"
-        "from sqa_services.net.address import Address\n"
-        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(address=Address(port={port}), output=Path('out')))"
-    )
-    command = [sys.executable, "-c", program]
+    files = ("--src-file", "src", "--tgt-file", "tgt", "--output", "out")
+    command = [sys.executable, "-m", "sqa", "serve", "iwslt", *files, "--port", str(port)]
     chance, url, scores, clients = random.Random(kills), f"http://127.0.0.1:{port}", {}, []
-    server = subprocess.Popen(command, cwd=tmp_path)
+    server = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT)
     try:
         for number in range(people):
 
@@ -312,7 +328,7 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
             time.sleep(chance.uniform(0.05, 0.5))
             server.send_signal(signal.SIGKILL)
             server.wait()
-            server = subprocess.Popen(command, cwd=tmp_path)
+            server = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT)
             EvaluationService(url, patience=120.0).finished()
             killed.append(time.monotonic())
         for thread in clients:

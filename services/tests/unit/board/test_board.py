@@ -8,6 +8,7 @@ from pathlib import Path
 
 import board_task
 import pytest
+from board_task import model
 from sqlalchemy import select, update
 
 from sqa.core.errors import ConfigError, DataError
@@ -22,10 +23,6 @@ from sqa_services.board.storage import EVALUATIONS, SCORES
 from sqa_services.board.task import load_tasks
 
 LEASE = 60.0
-
-
-def model(name: str, **config: object) -> bytes:
-    return json.dumps({"name": name, "answers": {"eins": "a", "zwei": "b", "DREI": "c"}} | config).encode()
 
 
 def add_data(board: Board, name: str = "data", perturb: bool = True) -> dict:
@@ -55,7 +52,7 @@ def test_names_are_unique_and_plain(board: Board) -> None:
     add_data(board)
     with pytest.raises(Taken, match="has a 'data' already"):
         add_data(board)
-    for name in ("", "A", "a/b", "../x", "a" * 64, "a\n"):
+    for name in ("", "A", "../x", "a" * 64, "a\n"):
         with pytest.raises(ConfigError, match="a name is"):
             board.register_model("toy", name, "submission", model("m"))
     with pytest.raises(ConfigError, match="marks perturbed copies"):
@@ -187,8 +184,6 @@ def test_examples_are_found_by_name_and_prefix(board: Board) -> None:
     for name in ("fairness-data", "other", "robustness-other"):
         with pytest.raises(NotFound):
             board.examples("toy", name)
-    with pytest.raises(NotFound, match="no evaluation 7"):
-        board.evaluation(7)
 
 
 # ---------------------------------------------------------------------------------------------------------- files
@@ -242,7 +237,6 @@ def test_submissions_are_evaluated_like_runs(board: Board) -> None:
         (b"", "no rows"),
         (b"\xff", "not UTF-8"),
         (b"[" * 100_000, "1: lists and objects lie more than"),
-        (b"\n[1]", "2: an object was expected"),
         (b'{"question": 1}', "1: question: Input should be a valid string"),
         (b'{"question": "q", "g": ' + b"1" * 5000 + b"}", "1: "),
     ],
@@ -283,6 +277,10 @@ def test_runs_are_evaluated_on_the_boards_questions(board: Board, tmp_path: Path
         [metric] = [metric for metric in alone.metrics if metric.name == value]
         assert metadata[name] == metric.score(alone.stats[value].sum(axis=0))
     assert original["result"]["job"]["examples_per_second"] > 0
+    board.register_model("sqa-es", "again", "config", CONFIG)
+    worker.work(board, until_empty=True)
+    [again] = [row for row in board.evaluations("sqa-es") if (row["model"], row["prefix"]) == ("again", "")]
+    assert "examples_per_second" not in again["result"]["job"]  # all was in the store
     assert perturbed["result"]["robustness"] == 100.0
 
 
@@ -291,12 +289,9 @@ def test_runs_are_evaluated_on_the_boards_questions(board: Board, tmp_path: Path
     [
         ({"id": "other"}, "has the id 'other'"),
         ({"answered": 1}, "answered: Input should be a valid boolean, got 1"),
-        ({"steps": None}, "steps: Input should be a valid list"),
         ({"steps": [{}]}, r"steps\[0\].sentence: is missing; .* and 2 more"),
         ({"more": 1}, "more: no such field"),
         ({"answered": False}, r"steps\[0\].guess: no such field; steps\[0\].buzz: no such field"),
-        ({"g": "3"}, r"steps\[0\].g: Input should be a valid integer.*, got '3'"),
-        ({"g": True}, "g: Input should be a valid integer"),
         ({"g": 1.0}, r"steps\[0\].g: Input should be a valid integer.*, got 1\.0"),
         ({"g": 99}, "g must be in"),
         ({"sentence": 9}, "sentence must be in"),

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
-from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.files.store import Store
-from sqa.run.config import run_from_mapping
-from sqa.run.pipeline import run
 from sqa_services.board import sqa_task, worker
 from sqa_services.board.accounts import Caller, invite, sign_up
 from sqa_services.board.accounts import account_of as account
@@ -44,17 +38,6 @@ def every_answer_at_step_0(q: Question, i: int) -> Rows:
 
 def one_row_after_one_word(q: Question, i: int) -> Rows:
     yield "x", 1, q.page, True
-
-
-def whole_reference_after_one_word(q: Question, i: int) -> Rows:
-    for step, word in enumerate(reference_words(q)):
-        yield word, 1, q.page, step == 0
-
-
-def read_ahead_in_an_earlier_session(q: Question, i: int) -> Rows:
-    """What a client can do that read all in one session and translates in a second: delays of wait-1, all known."""
-    for step, word in enumerate(reference_words(q)):
-        yield f"{word}.", min(step + 1, len(q.words)), q.page, step == 0
 
 
 def buzz_a_little_later(q: Question, i: int) -> Rows:
@@ -94,14 +77,9 @@ def the_reference_but_for_a_word(q: Question, i: int) -> Rows:
         yield "something" if step == 7 + i % 20 else word, g, guess, buzz
 
 
-def the_reference_without_its_marks(q: Question, i: int) -> Rows:
-    for word, g, guess, buzz in the_reference_with_honest_delays(q, i):
-        yield "".join(filter(str.isalnum, word)).upper() or "x", g, guess, buzz
-
-
-def every_eighth_word_is_another(q: Question, i: int) -> Rows:
+def every_eighth_word_is_another(q: Question, i: int, nth: int = 8) -> Rows:
     for step, (word, g, guess, buzz) in enumerate(the_reference_with_honest_delays(q, i)):
-        yield "something" if step % 8 == i % 8 else word, g, guess, buzz
+        yield "something" if step % nth == i % nth else word, g, guess, buzz
 
 
 def second_half_never_read(q: Question, i: int) -> Rows:
@@ -141,15 +119,12 @@ def the_same_answer_to_all(q: Question, i: int) -> Rows:
 CHEATS: dict[Callable[[Question, int], Rows], str] = {
     every_answer_at_step_0: "buzzes before any source word in 45 of 45",
     one_row_after_one_word: "knows the answer to 45 of 45 questions within 5%",
-    whole_reference_after_one_word: "delays below the possible",
-    read_ahead_in_an_earlier_session: "knows the answer to 45 of 45 questions within 5%",
     buzz_a_little_later: "questions within 10%",
     half_of_the_answers_at_a_quarter: "questions within 25%",
     first_words_are_the_answers: "different texts before any source word",
     guesses_before_reading: "different pages before any source word",
     the_reference_with_honest_delays: "the human reference to the letter in 45 of 45",
     the_reference_but_for_a_word: "the human reference but for a few words in 45 of 45",
-    the_reference_without_its_marks: "the human reference",
     every_eighth_word_is_another: "of its words with the human reference",
     second_half_never_read: "delays below the possible",
     ten_words_for_each: "words per source word",
@@ -178,47 +153,20 @@ def test_a_cheat_is_named(cheat: Callable[[Question, int], Rows]) -> None:
     assert any(CHEATS[cheat] in reason for reason in reasons), reasons
 
 
-@pytest.mark.parametrize("late", [0.3, 0.75, 1.0])
-def test_what_is_honest_is_not(late: float) -> None:
-    data = submission(lambda q, i: honest(q, i, late))
-    assert sqa_task.implausible(examples(), sqa_task.submitted(data, examples())) == []
-
-
-def post_edited(q: Question, i: int) -> Rows:
-    """Our translator's text with three tenths of what it has otherwise put as in the reference: names, terms."""
-    reference, translation, rng = reference_words(q), translated()[q.id].split(), random.Random(q.id)
-    words: list[str] = []
-    for kind, a, b, c, d in SequenceMatcher(None, translation, reference, autojunk=False).get_opcodes():
-        words += reference[c:d] if kind == "equal" or rng.random() < 0.3 else translation[a:b]
-    for step, word in enumerate(words):
-        yield word, min(step + 6, len(q.words)), f"page {i}", step == len(words) - 1
-
-
-@cache
-def translated() -> dict[str, str]:
-    """The bundled questions in full by the bundled model."""
-    config = {
-        "name": "t",
-        "dataset": {"name": "mini-es"},
-        "translator": {"name": "waitk", "model": "es-en", "k": "full"},
-    }
-    with TemporaryDirectory() as folder:
-        result = run(run_from_mapping({**config, "metrics": ["bleu"]}), Store(Path(folder)), progress=False)
-        return {trace.question.id: " ".join(trace.hypotheses) for trace in result.traces}
-
-
-def test_a_corrected_translation_is_no_copy() -> None:
-    reasons = sqa_task.implausible(examples(), sqa_task.submitted(submission(post_edited), examples()))
-    assert not [reason for reason in reasons if "human reference" in reason]
+@pytest.mark.parametrize(
+    "rows",
+    [partial(honest, late=0.3), partial(honest, late=1.0), partial(every_eighth_word_is_another, nth=5)],
+    ids=["early", "late", "a good translation"],
+)
+def test_what_is_honest_is_not(rows: Callable[[Question, int], Rows]) -> None:
+    assert sqa_task.implausible(examples(), sqa_task.submitted(submission(rows), examples())) == []
 
 
 @pytest.mark.parametrize(
     ("text", "other", "share"),
     [
         ("", "", 0.0),
-        ("a", "", 0.0),
         ("The cat, sat.", "the cat sat", 1.0),
-        ("a b c d", "a x c d", 0.75),
         ("a b c", "c b a", 1 / 3),
         ("a a a b", "a b", 2 / 3),
         (" ".join(map(str, range(200))), " ".join(map(str, range(1, 201))), 199 / 200),
@@ -236,7 +184,7 @@ def test_no_cheat_enters_the_rank_and_copies_are_named(tmp_path: Path) -> None:
         people.append(account(board.engine, token.encode()) or Caller())
     board.register_dataset("sqa-es", "mini", "mini-es")
     board.register_model("sqa-es", "honest", "submission", submission(honest), people[0])
-    board.register_model("sqa-es", "later", "submission", submission(lambda q, i: honest(q, i, 0.9)), people[0])
+    board.register_model("sqa-es", "later", "submission", submission(partial(honest, late=0.9)), people[0])
     board.register_model("sqa-es", "thief", "submission", submission(honest), people[1])
     board.register_model("sqa-es", "all-at-0", "submission", submission(every_answer_at_step_0), people[1])
     worker.work(board, until_empty=True)

@@ -11,41 +11,18 @@ from typing import Any
 import board_database
 import board_task
 import pytest
-import requests
+from board_task import model
 from sqlalchemy import text, update
-from stand_ins.board_server import serving
+from stand_ins.board_server import Person, invitation, signed_up
 
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
-from sqa_services.board import accounts, sqa_task, worker
+from sqa_services.board import accounts, server, sqa_task, worker
 from sqa_services.board.board import Board
 from sqa_services.board.files import as_lines
-from sqa_services.board.routes import writing
-from sqa_services.board.server import ServeConfig
 from sqa_services.board.standing.rounded import rounded
-from sqa_services.board.storage import ABOUT, VERSION
-from sqa_services.net.address import Address
+from sqa_services.board.storage import ABOUT, ACCOUNTS, VERSION
 from sqa_services.protocols import submission as protocol
-
-ADMIN = {"Authorization": "Bearer admin"}
-
-
-@pytest.fixture
-def url(board: Board) -> Iterator[str]:
-    with serving(board, ServeConfig(address=Address(token="admin"), per_day=5)) as url:
-        yield url
-
-
-def account(board: Board, url: str, name: str, invitation: str = "") -> dict[str, str]:
-    code = invitation or accounts.invite(board.engine)["invitation"]
-    signed_up = requests.post(f"{url}/api/accounts", json={"name": name, "invitation": code}, timeout=30).json()
-    return {"Authorization": f"Bearer {signed_up['token']}"}
-
-
-def put(url: str, name: str, headers: dict[str, str], data: bytes = b"", task: str = "toy") -> requests.Response:
-    body = data or json.dumps({"name": name, "answers": {"eins": "a"}}).encode()
-    return requests.put(f"{url}/api/tasks/{task}/models/{name}", data=body, headers=headers, timeout=60)
-
 
 # ------------------------------------------------------------------------------------------------- what a look tells
 
@@ -75,7 +52,7 @@ def numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
         yield name, value
 
 
-def test_a_score_of_kept_answers_does_not_say_which_were_right(board: Board, url: str) -> None:
+def test_a_score_of_kept_answers_does_not_say_which_were_right(board: Board, organiser: Person) -> None:
     """At full precision 45 of 45 guesses were told by one submission."""
     for phase in ("closed", "open"):
         board.register_dataset("sqa-es", phase, "mini-es", ["casing"], phase=phase)
@@ -84,16 +61,16 @@ def test_a_score_of_kept_answers_does_not_say_which_were_right(board: Board, url
     worker.work(board, until_empty=True)
     exact = {(e["model"], e["dataset"]): e["result"] for e in board.evaluations("sqa-es") if not e["prefix"]}
     assert exact["one", "closed"]["perf"] != exact["two", "closed"]["perf"]  # which of two neighbours it was
-    evaluations = requests.get(f"{url}/api/tasks/sqa-es/evaluations", timeout=30).json()
+    evaluations = organiser.get("/api/tasks/sqa-es/evaluations").json()
     published = {(e["model"], e["dataset"]): e["result"] for e in evaluations if not e["prefix"] and e["result"]}
-    for model in ("one", "two", "three"):
-        assert published[model, "open"] == exact[model, "open"]
-        metadata = json.loads(published[model, "closed"]["metadata_json"])
+    for system in ("one", "two", "three"):
+        assert published[system, "open"] == exact[system, "open"]
+        metadata = json.loads(published[system, "closed"]["metadata_json"])
         tags = metadata.pop("perf_by_tag")
-        assert 1 < len(tags) < len(json.loads(exact[model, "closed"]["metadata_json"])["perf_by_tag"])
+        assert 1 < len(tags) < len(json.loads(exact[system, "closed"]["metadata_json"])["perf_by_tag"])
         assert all(tag["n"] >= 20 for tag in tags)
         intervals = metadata.pop("intervals")
-        for name, value in (*numbers(metadata), *numbers(intervals), ("ew", published[model, "closed"]["perf"])):
+        for name, value in (*numbers(metadata), *numbers(intervals), ("ew", published[system, "closed"]["perf"])):
             assert value == rounded(name, value, 45), name
         for tag in tags:
             for name, value in (*numbers(tag["perf_dict"]), *(("ew", v) for v in (tag["perf"], *tag["interval"]))):
@@ -101,11 +78,8 @@ def test_a_score_of_kept_answers_does_not_say_which_were_right(board: Board, url
     same = ("perf", "pretty_perf")
     assert [published["one", "closed"][key] for key in same] == [published["two", "closed"][key] for key in same]
     assert published["three", "closed"]["perf"] > published["one", "closed"]["perf"]
-    alone = next(e for e in evaluations if e["model"] == "one" and e["dataset"] == "closed" and not e["prefix"])
-    assert requests.get(f"{url}/api/evaluations/{alone['id']}", timeout=30).json() == alone
     for dataset in ("closed", "open"):
-        where = f"{url}/api/tasks/sqa-es/leaderboard"
-        rows = requests.get(where, params={"dataset": dataset, "weights": "ew=1"}, timeout=30).json()["rows"]
+        rows = organiser.get("/api/tasks/sqa-es/leaderboard", dataset=dataset, weights="ew=1").json()["rows"]
         for row in rows:
             values = [*numbers(row["metrics"]), *(("ew", end) for end in row["interval"] or ())]
             assert all(value == rounded(name, value, 45) for name, value in values) == (dataset == "closed")
@@ -113,7 +87,7 @@ def test_a_score_of_kept_answers_does_not_say_which_were_right(board: Board, url
     assert precise["one"] == exact["one", "closed"]["perf"]  # where the board is, nothing is kept from who has it
 
 
-def test_differences_under_perturbation_are_rounded_too(board: Board, url: str) -> None:
+def test_differences_under_perturbation_are_rounded_too(board: Board, organiser: Person) -> None:
     board.register_dataset("sqa-es", "closed", "mini-es", ["casing", "names"])
     rows = [json.loads(line) for line in guessing({1, 2, 3}).splitlines()]
     copies = board.examples("sqa-es", "robustness-closed") + board.examples("sqa-es", "fairness-closed")
@@ -123,7 +97,7 @@ def test_differences_under_perturbation_are_rounded_too(board: Board, url: str) 
         rows += [{**row, "question": copy["id"], "g": min(row["g"], size)} for row in own]
     board.register_model("sqa-es", "m", "submission", as_lines(rows))
     worker.work(board, until_empty=True)
-    evaluations = requests.get(f"{url}/api/tasks/sqa-es/evaluations", params={"state": "done"}, timeout=30).json()
+    evaluations = organiser.get("/api/tasks/sqa-es/evaluations", state="done").json()
     by_prefix = {e["prefix"]: e["result"] for e in evaluations}
     assert {"robustness", "fairness"} <= set(by_prefix)
     for prefix in ("robustness", "fairness"):
@@ -138,12 +112,9 @@ def test_differences_under_perturbation_are_rounded_too(board: Board, url: str) 
     ("metric", "examples", "value", "expected"),
     [
         ("ew", 147, 0.258713, 0.26),
-        ("ew", 45, 0.467940, 0.45),
-        ("ew", 511, 0.130402, 0.13),
         ("ew", 511, 0.131402, 0.132),
         ("corpus_bleu", 147, 28.83, 29.0),
         ("dal", 147, 6.17, 6.2),
-        ("accuracy", 1000, 66.67, 66.7),
         ("robustness", 50, 93.89, 94.0),
         ("examples_per_second", 45, 1.2345, 1.2345),
     ],
@@ -155,32 +126,28 @@ def test_steps_are_no_finer_than_one_example(metric: str, examples: int, value: 
 # --------------------------------------------------------------------------------------------- how many looks there are
 
 
-def test_the_daily_quota_is_no_race(board: Board, url: str) -> None:
+def test_the_daily_quota_is_no_race(board: Board, organiser: Person) -> None:
     """24 of 24 that were sent at once were taken at five a day."""
-    ann = account(board, url, "ann")
+    ann = signed_up(board, organiser.url, "ann")
     with ThreadPoolExecutor(24) as pool:
-        replies = list(pool.map(lambda i: put(url, f"m{i}", ann).status_code, range(24)))
-    taken = replies.count(201)
-    assert taken == 5 and set(replies) <= {201, 429} and len(board.models("toy")) == taken
-    assert put(url, "late", ann).status_code == 429
+        replies = list(pool.map(lambda i: ann.submit(f"m{i}", model()).status_code, range(24)))
+    assert replies.count(201) == 5 == len(board.models("toy")) and set(replies) == {201, 429}
 
 
-def test_accounts_of_one_invitation_have_one_quota(board: Board, url: str) -> None:
-    code = accounts.invite(board.engine, uses=3)["invitation"]
-    people = [account(board, url, name, code) for name in ("ann", "ann-2", "ann-3")]
-    bob = account(board, url, "bob")
-    replies = [put(url, f"m{i}", people[i % 3]).status_code for i in range(7)]
-    assert replies == [201] * 5 + [429] * 2
-    assert put(url, "bobs", bob).status_code == 201
-
-
-def test_a_refused_submission_is_one_of_the_days(board: Board, url: str) -> None:
-    ann = account(board, url, "ann")
-    assert put(url, "m", ann).status_code == 201
-    assert put(url, "m", ann).status_code == 409  # a name in use is told before anything is looked at
-    for _ in range(4):
-        assert put(url, "bad", ann, b"{", "sqa-es").status_code == 400
-    assert put(url, "good", ann).status_code == 429
+def test_what_counts_among_the_submissions_of_a_day(board: Board, organiser: Person) -> None:
+    """Those of all accounts of one invitation, refused and deleted ones; a name in use is told before."""
+    code = invitation(board, uses=3)
+    people = [signed_up(board, organiser.url, name, code) for name in ("ann", "ann-2", "ann-3")]
+    assert [person.submit(f"m{i}", model()).status_code for i, person in enumerate(people)] == [201] * 3
+    assert people[0].submit("m0", model()).status_code == 409
+    assert people[0].ask("DELETE", "/api/tasks/toy/models/m0").status_code == 204
+    assert [person.submit("bad", b"{").status_code for person in people] == [400, 400, 429]
+    late = people[0].submit("late", model())
+    assert late.status_code == 429 and "5 submissions a day" in late.json()["detail"]
+    assert signed_up(board, organiser.url, "bob").submit("bobs", model()).status_code == 201
+    with board.engine.begin() as connection:
+        connection.execute(update(ACCOUNTS).values(day=ACCOUNTS.c.day - 1))
+    assert people[0].submit("late", model()).status_code == 201
 
 
 # ------------------------------------------------------------------------------------------ how much work a look makes
@@ -201,7 +168,6 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 HEAVY = {  # refused submissions of 2 MB, and how many of their rows may be looked at
     "rows without fields": (b'{"question":"x"}\n' * 125_000, 10_000),
-    "broken rows": (b"{\n" * 1_000_000, 0),
     "one long row": (b'{"question":"' + b"x" * 2_000_000 + b'"}', 0),
     "wrong values": (b'{"question":1,"step":"a","token":2,"g":"b"}\n' * 45_000, 10_000),
 }
@@ -228,7 +194,9 @@ def test_rows_of_known_questions_are_read_once_for_all_data_sets(checks: list[ob
     assert all(0 < len(problems) <= 10_000 for problems in by_dataset.values())
 
 
-def test_submissions_are_looked_through_one_at_a_time(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_submissions_are_looked_through_one_at_a_time(
+    board: Board, organiser: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     original, now, most = Board.register_model, [0], [0]
 
     def slow(self: Board, *arguments: Any) -> Any:
@@ -241,11 +209,11 @@ def test_submissions_are_looked_through_one_at_a_time(board: Board, monkeypatch:
             now[0] -= 1
 
     monkeypatch.setattr(Board, "register_model", slow)
-    monkeypatch.setattr(writing, "MOST_HELD", 150)  # three of them
-    with serving(board, ServeConfig()) as url, ThreadPoolExecutor(12) as pool:
-        replies = list(pool.map(lambda i: put(url, f"m{i}", {}).status_code, range(12)))
-        assert most == [1] and set(replies) == {201, 503} and len(board.models("toy")) == replies.count(201) >= 3
-        assert put(url, "later", {}).status_code == 201
+    monkeypatch.setattr(server, "MOST_HELD", 200)  # three of them
+    with ThreadPoolExecutor(12) as pool:
+        replies = list(pool.map(lambda i: organiser.submit(f"m{i}", model()).status_code, range(12)))
+    assert most == [1] and set(replies) == {201, 503} and len(board.models("toy")) == replies.count(201) >= 3
+    assert organiser.submit("later", model()).status_code == 201
 
 
 def test_a_board_of_the_second_version_opens(board: Board) -> None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import board_task
+import numpy as np
 import pytest
+from board_task import RIGHT, model
 from sqlalchemy import update
 
 from sqa.core.errors import ConfigError
 from sqa_services.board import worker
 from sqa_services.board.board import Board, NotFound
+from sqa_services.board.sqa_task import spanish
+from sqa_services.board.standing.rank import StandingCache, rank
 from sqa_services.board.storage import ABOUT, VERSION
 
-
-def model(name: str, **answers: str) -> bytes:
-    return json.dumps({"name": name, "answers": answers}).encode()
+BEST = RIGHT | {"EINS": "a"}
 
 
 def filled(board: Board) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
-    board.register_model("toy", "best", "submission", model("best", eins="a", zwei="b", DREI="c", EINS="a"))
-    board.register_model("toy", "half", "submission", model("half", eins="a", zwei="a", DREI="a", EINS="a", ZWEI="a"))
+    board.register_model("toy", "best", "submission", model(answers=BEST))
+    board.register_model("toy", "half", "submission", model(answers={"": "a"}))
     worker.work(board, until_empty=True)
 
 
@@ -49,7 +52,7 @@ def test_another_data_set_does_not_change_yesterdays_headline(board: Board) -> N
 def test_a_headline_without_perturbed_copies_compares_models_all_the_same(board: Board) -> None:
     board.register_dataset("toy", "plain", board_task.EXAMPLES)
     for name, label in (("one", "a"), ("none", "x")):
-        board.register_model("toy", name, "submission", model(name, eins=label))
+        board.register_model("toy", name, "submission", model(answers={"eins": label}))
     worker.work(board, until_empty=True)
     ranked = board.leaderboard("toy")
     assert ranked["view"]["metrics"] == {"accuracy": 1.0}
@@ -68,7 +71,7 @@ def test_a_view_names_what_there_is(board: Board) -> None:
 
 def test_equal_models_share_a_rank(board: Board) -> None:
     filled(board)
-    board.register_model("toy", "twin", "submission", model("twin", eins="a", zwei="b", DREI="c", EINS="a"))
+    board.register_model("toy", "twin", "submission", model(answers=BEST))
     worker.work(board, until_empty=True)
     rows = {row["model"]: row for row in board.leaderboard("toy", {"accuracy": 1.0})["rows"]}
     assert [rows[name]["rank"] for name in ("best", "twin", "half")] == [1, 1, 3]
@@ -81,3 +84,38 @@ def test_a_board_of_the_first_or_of_a_newer_version_is_refused(board: Board, ver
         connection.execute(update(ABOUT).values(value=str(version)))
     with pytest.raises(ConfigError, match=f"has version {version} of the board's tables"):
         Board.open(board.config)
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "marked"),
+    [("submission", "bob", True), ("submission", "ann", False), ("config", "bob", False)],
+)
+def test_a_file_with_the_answers_of_somebody_elses_earlier_one_is_marked(kind: str, owner: str, marked: bool) -> None:
+    models = [
+        {"id": number, "name": name, "kind": its_kind, "owner": its_owner, "created": 0.0}
+        for number, (name, its_kind, its_owner) in enumerate([("first", "submission", "ann"), ("second", kind, owner)])
+    ]
+    result = {"metadata_json": '{"accuracy": 50.0}', "job": {}, "implausible": [], "digest": "same"}
+    about = {"dataset": "data", "prefix": "", "finished": 0.0, "result": result}
+    done = [{"id": row["id"], "model": row["name"], **about} for row in reversed(models)]
+    ranked = rank(board_task.make(), models, done, {"data": 1.0}, {"accuracy": 1.0}, lambda _: {}, StandingCache())
+    reasons = {row["model"]: row["implausible"] for row in ranked["rows"]}
+    assert reasons["first"] == [] and bool(reasons["second"]) == marked
+
+
+def test_places_are_those_that_paired_differences_allow() -> None:
+    """Right on 10, 9 and 0 of 20 questions: of the first two neither is surely the better."""
+    right = np.arange(20) < np.array([[10], [9], [0]])
+    stats = np.stack([right, np.ones((3, 20))], axis=-1).astype(float)
+    models = [{"id": i, "name": f"m{i}", "kind": "config", "owner": None, "created": 0.0} for i in range(3)]
+    done = [
+        {"id": i, "model": f"m{i}", "dataset": "data", "prefix": "", "finished": 0.0}
+        | {"result": {"metadata_json": json.dumps({"qa_accuracy": rows[:, 0].mean()})}}
+        for i, rows in enumerate(stats)
+    ]
+    for row in done:
+        row["result"] |= {"job": {}, "implausible": [], "digest": str(row["id"])}
+    task = replace(spanish(), perf_metric="qa_accuracy")
+    details = {row["id"]: stats[row["id"]].tolist() for row in done}
+    ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, StandingCache())
+    assert {row["model"]: row["places"] for row in ranked["rows"]} == {"m0": [1, 2], "m1": [1, 2], "m2": [3, 3]}

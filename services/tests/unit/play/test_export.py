@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import play_games
 import pytest
-from typer.testing import CliRunner
 
-from sqa.cli import app
 from sqa.core.errors import DataError
 from sqa.files.store import Store
 from sqa.run import folder as folders
@@ -70,42 +70,24 @@ def test_expected_wins_of_a_person_are_the_curve_at_the_share_of_characters_read
         assert folders.open_run(row.folder).traces[0].emissions == shown.trace(saved.questions[0]).emissions
 
 
-def test_the_commands_take_what_is_exported(folder: Path, tmp_path: Path) -> None:
-    def sqa(*words: str) -> str:
-        done = CliRunner().invoke(app, list(words), catch_exceptions=False)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    games = ("--games", str(folder / "games"))
-    listed = sqa("play", "list", *games).splitlines()
-    assert listed[0] == "player\tquestions" and len(listed) == 6
-    rows = [line.split("\t") for line in sqa("play", "export", *games, "--output", str(tmp_path)).splitlines()]
-    people = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
-    first, second = (Path(person["folder"]) for person in people[:2])
-    header, compared = (
-        line.split("\t")
-        for line in sqa(
-            "compare", str(first), str(first.parent / "echo"), "--metric", "ew", "--resamples", "20"
-        ).splitlines()
-    )
-    assert dict(zip(header, compared, strict=True))["a"] == people[0]["ew"]
-    assert sqa("compare", str(first), str(second), "--metric", "ew", "--resamples", "20")  # two people, same questions
-    assert sqa("report", str(first), str(first.parent / "echo"), "--output", str(tmp_path / "report"))
-    assert people[0]["player"] in (tmp_path / "report" / "report.md").read_text("utf-8")
-    fitted = sqa(
-        "curve", "fit", str(tmp_path / "buzzes.jsonl"), "--output", str(tmp_path / "c.json"), "--resamples", "5"
-    )
-    assert f"buzzes\t{sum(int(person['buzzes']) for person in people)} of" in fitted
-    assert sqa("run", str(first / "config.yaml"), "--runs", str(first.parent))  # finds all of it done
-    assert folders.read(first).stages == folders.read(Path(first)).stages
+def test_every_buzz_is_a_line_where_it_fell(folder: Path, book: Journal, tmp_path: Path) -> None:
+    shown = PlayedRun("echo", folders.read(folder / "runs" / "echo"))
+    exported = export(book, tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "buzzes.jsonl").read_text("utf-8").splitlines()]
+    assert len(lines) == sum(row.buzzes for row in exported) and len({line["game"] for line in lines}) == len(lines)
+    assert sum(line["correct"] for line in lines) == sum(row.right for row in exported)
+    for line in lines:
+        words = shown.trace(line["qid"]).question.words
+        assert line["n_words"] == len(words)
+        assert line["rel_pos"] == pytest.approx(len(" ".join(words[: line["word_index"]])) / len(" ".join(words)))
 
 
 def test_the_config_of_a_person_makes_the_same_run(book: Journal, tmp_path: Path) -> None:
-    [row] = export(book, tmp_path, [book.players()[0][0]])
-    before = (row.folder / "report.tsv").read_bytes()
+    row, *_ = export(book, tmp_path)
+    before, stages = (row.folder / "report.tsv").read_bytes(), folders.read(row.folder).stages
     shutil.rmtree(row.folder.parent / "store")
     saving.save(run(load_run(row.folder / "config.yaml"), Store(row.folder.parent), progress=False), row.folder.parent)
-    assert (row.folder / "report.tsv").read_bytes() == before
+    assert (row.folder / "report.tsv").read_bytes() == before and folders.read(row.folder).stages == stages
     answers = row.folder / f"{row.player}.jsonl"
     first = Person(PersonConfig(str(answers))).fingerprint()
     answers.write_text(answers.read_text("utf-8").replace("Portugal", "Spain"), encoding="utf-8")
@@ -119,9 +101,11 @@ def test_what_cannot_be_exported_is_said(folder: Path, tmp_path: Path) -> None:
     player = play_games.record(book, shown, [("q0", 1, "Spain")])
     book.begin(f"game-{player}", 1, "q1", [player])
     book.finish(Play(f"game-{player}", 1, 0, player, "q1", "lost"))
-    assert [(row.questions, row.lost) for row in export(book, tmp_path / "out")] == [(1, 1)]
-    with pytest.raises(DataError, match="no player 'p-nobody'"):
-        export(book, tmp_path / "out", ["p-nobody"])
+    again = replace(book.games()[0], id="again", questions=("q0",))
+    book.add_game(again, player)
+    book.begin("again", 0, "q0", [player])
+    book.finish(Play("again", 0, 0, player, "q0", "done", 1, 1.0, "nonsense"))  # the first time counts
+    assert [(row.questions, row.right, row.lost) for row in export(book, tmp_path / "out")] == [(1, 1, 1)]
 
 
 def test_a_question_that_was_seen_is_not_asked_again(folder: Path) -> None:

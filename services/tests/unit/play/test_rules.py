@@ -7,8 +7,8 @@ from doubles import echo, question
 
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Guess
-from sqa.metrics.qa import Accuracy, ExpectedWins
-from sqa_services.play.rules import outcome, played, points
+from sqa.metrics.qa import Accuracy
+from sqa_services.play.people import outcome, played, points
 from sqa_services.play.server import Titles
 
 Q = question()  # uno dos | tres cuatro cinco: 26 characters, answer Spain
@@ -18,7 +18,7 @@ SHOWN = QuestionTrace(Q, echo(Q))
 def test_a_right_answer_is_worth_the_curve_where_the_source_had_been_read() -> None:
     """After "uno dos tres", 12 of 25 characters; EW by the published cubic."""
     assert len(Q.text) == 25
-    result = outcome(played(SHOWN, 2, "spain"), ExpectedWins())
+    result = outcome(played(SHOWN, 2, "spain"))
     t = 12 / 25
     by_hand = 0.9930799808912602 + 0.07753813168299144 * t - 1.278222873334493 * t**2 + 0.5879804678680423 * t**3
     assert result.right and result.ew == pytest.approx(by_hand, abs=1e-12)
@@ -28,7 +28,7 @@ def test_a_right_answer_is_worth_the_curve_where_the_source_had_been_read() -> N
 @pytest.mark.parametrize(("step", "answer"), [(2, "France"), (2, ""), (None, "")])
 def test_a_wrong_answer_none_in_time_and_no_buzz_are_worth_nothing(step: int | None, answer: str) -> None:
     trace = played(SHOWN, step, answer)
-    result = outcome(trace, ExpectedWins())
+    result = outcome(trace)
     assert (result.step, result.right, result.ew) == (step, False, 0.0)
     assert Accuracy().stats(trace).tolist() == [0.0, 1.0]
 
@@ -36,7 +36,7 @@ def test_a_wrong_answer_none_in_time_and_no_buzz_are_worth_nothing(step: int | N
 def test_a_system_is_judged_by_its_first_buzz() -> None:
     guesses = tuple((Guess(page, 1.0),) for page in ("France", "Spain", "Spain", "France", "Spain"))
     buzzes = tuple(Buzz(1.0, step in (1, 3)) for step in range(5))
-    result = outcome(QuestionTrace(Q, SHOWN.emissions, guesses, buzzes), ExpectedWins())
+    result = outcome(QuestionTrace(Q, SHOWN.emissions, guesses, buzzes))
     assert (result.step, result.answer, result.right) == (1, "Spain", True)
 
 

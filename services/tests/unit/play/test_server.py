@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import play_games
 import pytest
 import requests
-from play_games import Player
+from play_games import Event, Player
 from stand_ins.http_server import serving_app
+from stand_ins.processes import wait_until
 
 from sqa.core.errors import ConfigError
+from sqa.core.types import Question
 from sqa_services.net.address import Address
+from sqa_services.play import server
 from sqa_services.play.export import export
-from sqa_services.play.server import PlayConfig, Rooms, make_app
+from sqa_services.play.server import PlayConfig, make_app
 from sqa_services.play.table import Timing
 
 QUICK = Timing(0.3, 0.2)
@@ -30,7 +33,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> play_games.PlayedRun:
 
 @contextmanager
 def serving(config: PlayConfig) -> Iterator[str]:
-    with serving_app(make_app(Rooms(config), config)) as url:
+    with serving_app(make_app(config)) as url:
         yield url
 
 
@@ -40,182 +43,168 @@ def url(shown: play_games.PlayedRun, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str) -> None:
+@pytest.fixture
+def book(url: str, tmp_path: Path) -> Iterator[play_games.Journal]:
+    opened = play_games.Journal(tmp_path / "games.sqlite")
+    yield opened
+    opened.close()
+
+
+def questions_of(shown: play_games.PlayedRun, book: play_games.Journal, game: str) -> list[Question]:
+    """From the journal: the page is not told."""
+    by_id = {question.id: question for question in shown.finished.questions}
+    begun = book.game(game)
+    assert begun is not None
+    return [by_id[id] for id in begun.questions]
+
+
+def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str, book: play_games.Journal) -> None:
     """Buzzes right at once on the first question, wrong on the second, never on the third."""
-    player, events, asked, at = Player(url), [], -1, []
-    player.begin(mode="system")
-    for event in player.events():
-        events.append(event)
-        if event["type"] in ("state", "scores"):
-            assert player.act("answer", {"answer": "x"}).status_code == 409  # not asked for
-            player.act("next")
-        elif event["type"] == "question":
-            asked += 1
-        elif event["type"] == "word" and event["step"] == 3 and asked < 2:
+    player = Player(url)
+    questions = questions_of(shown, book, player.begin(mode="system"))
+    asked, at = [], []
+
+    def not_asked_for(_: Event) -> None:
+        assert player.act("answer", {"answer": "x"}).status_code == 409
+
+    def word(event: Event) -> None:
+        if event["step"] == 3 and len(asked) < 3:
             assert player.send("GET", f"games/{player.game}/pages?text=fra").status_code == 409
             at.append(player.act("buzz").json()["step"])
             assert at[-1] >= 3 and player.act("buzz").status_code == 409
-        elif event["type"] == "buzzed":
-            assert player.ask("GET", f"games/{player.game}/pages?text=FRA")["pages"] == ["France"]
-            [question] = [q for q in shown.finished.questions if q.id == _id_of(shown, player.game, asked, url)]
-            player.act("answer", {"answer": question.page if asked == 0 else "Portugal"})
-            assert player.ask("GET", f"games/{player.game}/pages?text=FR")["pages"]  # asked for just before it was sent
-        elif event["type"] == "over":
-            break
+
+    def buzzed(_: Event) -> None:
+        assert player.ask("GET", f"games/{player.game}/pages?text=FRA")["pages"] == ["France"]
+        player.act("answer", {"answer": questions[0].page if len(asked) == 1 else "Portugal"})
+        assert player.ask("GET", f"games/{player.game}/pages?text=FR")["pages"]  # asked for just before it was sent
+
+    on = {"state": not_asked_for, "scores": not_asked_for, "question": asked.append, "word": word, "buzzed": buzzed}
+    events = player.play("over", answer=None, on=on)
     results = [event for event in events if event["type"] == "result"]
     assert [(r["mine"]["step"], r["mine"]["right"]) for r in results] == [(at[0], True), (at[1], False), (None, False)]
-    assert results[0]["mine"]["words"] == at[0] + 1 and results[0]["page"] in ("Spain", "France", "Atlantis")
-    last = [event for event in events if event["type"] == "scores"][-1]
-    assert last["me"]["right"] == 1 and last["me"]["points"] == sum(
-        e["points"] for e in events if e["type"] == "scores"
-    )
-    assert last["me"]["questions"] == 3
-    assert last["rival"]["questions"] == 3 and last["rival"]["points"] in (0, 10, 20)
-
-
-def _id_of(shown: play_games.PlayedRun, game: str, index: int, url: str) -> str:
-    """The question that is shown, from the journal: the page is not told."""
-    return BOOKS[url].game(game).questions[index]
-
-
-BOOKS: dict[str, play_games.Journal] = {}
-
-
-@pytest.fixture(autouse=True)
-def book(url: str, tmp_path: Path) -> Iterator[play_games.Journal]:
-    BOOKS[url] = play_games.Journal(tmp_path / "games.sqlite")
-    yield BOOKS[url]
-    BOOKS.pop(url).close()
+    assert results[0]["mine"]["words"] == at[0] + 1 and results[0]["page"] == questions[0].page
+    scores = [event for event in events if event["type"] == "scores"]
+    me, rival = scores[-1]["me"], scores[-1]["rival"]
+    assert (me["right"], me["questions"], me["points"]) == (1, 3, sum(event["points"] for event in scores))
+    assert rival["questions"] == 3 and rival["points"] in (0, 10, 20)
 
 
 def test_nothing_but_words_that_are_due_comes_before_the_buzz(
     shown: play_games.PlayedRun, url: str, book: play_games.Journal
 ) -> None:
     player = Player(url)
-    game = book.game(player.begin(questions=1))
-    assert game is not None
-    [question] = [q for q in shown.finished.questions if q.id == game.questions[0]]
+    [question] = questions_of(shown, book, player.begin(questions=1))
     *before, event = player.play(until="result", buzz=2)
     assert event["page"] == question.page and event["source"] == list(question.words)
+    words = [e["word"] for e in before if e["type"] == "word"]
+    assert words == list(question.words[: event["mine"]["words"]]) and 3 <= len(words) < len(question.words)
     sent = json.dumps([before, player.setup], ensure_ascii=False)
-    shown_words = [e["word"] for e in before if e["type"] == "word"]
-    assert shown_words == list(question.words[: event["mine"]["words"]]) and 3 <= len(shown_words) < len(question.words)
-    assert not [
-        word
-        for word in (*question.words[len(shown_words) :], question.page, question.reference_text)
-        if f'"{word}' in sent
-    ]
-    assert question.id not in sent
+    secret = (*question.words[len(words) :], question.page, question.reference_text)
+    assert question.id not in sent and not [word for word in secret if f'"{word}' in sent]
+
+
+def two_players(url: str) -> tuple[Player, Player]:
+    """In a game of one question."""
+    first, second = Player(url), Player(url)
+    first.begin(mode="two", questions=1)
+    assert second.send("GET", f"games/{first.game}/events").status_code == 404
+    second.game = second.ask("POST", f"games/{first.game}/join")["game"]
+    assert Player(url).send("POST", f"games/{first.game}/join").status_code == 409
+    return first, second
 
 
 def test_two_people_have_the_same_words_and_do_not_stop_each_other(url: str) -> None:
     """One buzzes early and is done; the other reads to the end and sees nothing of it."""
-    first, second = Player(url), Player(url)
-    first.begin(mode="two", questions=1)
-    stranger = Player(url)
-    assert second.send("GET", f"games/{first.game}/events").status_code == 404
-    second.game = second.ask("POST", f"games/{first.game}/join")["game"]
-    assert stranger.send("POST", f"games/{first.game}/join").status_code == 409
-    events_of: dict[str, list[dict]] = {}
-
-    def play(player: Player, step: int | None) -> None:
-        events_of[player.id] = player.play(until="over", buzz=step, answer="Portugal")
-
-    threads = [threading.Thread(target=play, args=pair) for pair in ((first, 1), (second, None))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    words = {id: [e["word"] for e in events if e["type"] == "word"] for id, events in events_of.items()}
-    n = len(words[first.id])
-    assert 2 <= n < len(words[second.id]) == 10 and words[second.id][:n] == words[first.id]
-    scores = {id: [e for e in events if e["type"] == "scores"][-1] for id, events in events_of.items()}
-    assert scores[first.id]["points"] == -5 and scores[second.id]["points"] == 0
-    assert scores[second.id]["beside"]["step"] == n - 1 and scores[first.id]["beside"]["step"] is None
-    assert scores[second.id]["rival"]["points"] == -5
+    first, second = two_players(url)
+    with ThreadPoolExecutor(2) as pool:
+        early, late = (pool.submit(p.play, "over", at, "Portugal") for p, at in ((first, 1), (second, None)))
+        events = [early.result(30), late.result(30)]
+    mine, whole = ([e["word"] for e in each if e["type"] == "word"] for each in events)
+    n = len(mine)
+    assert 2 <= n < len(whole) == 10 and whole[:n] == mine
+    scores = [[e for e in each if e["type"] == "scores"][-1] for each in events]
+    assert [score["points"] for score in scores] == [-5, 0] and scores[1]["rival"]["points"] == -5
+    assert [score["beside"]["step"] for score in scores] == [None, n - 1]
 
 
 def test_nobody_sees_the_answer_while_the_other_reads(
     shown: play_games.PlayedRun, url: str, book: play_games.Journal
 ) -> None:
     """One person in both seats answered in the first and read there what to answer in the second."""
-    first, second = Player(url), Player(url)
-    game = book.game(first.begin(mode="two", questions=1))
-    assert game is not None
-    [question] = [q for q in shown.finished.questions if q.id == game.questions[0]]
-    second.game = second.ask("POST", f"games/{first.game}/join")["game"]
-    events, order, reads = [], [], threading.Event()
+    first, second = two_players(url)
+    [question] = questions_of(shown, book, first.game)
+    seen: list[Event] = []
+    order: list[str] = []
 
-    def early() -> None:
-        for event in first.events():
-            events.append(event)
-            if event["type"] == "state":
-                first.act("next")
-            elif event["type"] == "word" and event["step"] == 0:
-                first.act("buzz")
-            elif event["type"] == "buzzed":
-                first.act("answer", {"answer": "x"})
-            elif event["type"] == "waiting":
-                order.append("first waits")
-                reads.set()
-            elif event["type"] == "result":
-                order.append("first sees it")
-            elif event["type"] == "over":
-                return
-
-    thread = threading.Thread(target=early)
-    thread.start()
-    for event in second.events():
-        if event["type"] == "state":
-            second.act("next")
-        elif event["type"] == "word" and reads.is_set() and "second buzzes" not in order:
-            so_far = json.dumps(events)
+    def word(_: Event) -> None:
+        if order == ["first waits"]:
+            so_far = json.dumps(seen)
             assert f'"{question.page}' not in so_far and question.reference_text not in so_far
             order.append("second buzzes")
             second.act("buzz")
-        elif event["type"] == "buzzed":
-            second.act("answer", {"answer": question.page})
-        elif event["type"] == "result":
-            assert event["mine"]["right"] and event["page"] == question.page
-        elif event["type"] == "over":
-            break
-    thread.join(30)
+
+    of_first = {"waiting": lambda _: order.append("first waits"), "result": lambda _: order.append("first sees it")}
+    kinds = ("state", "word", "question", "buzzed", "ready")
+    of_first |= dict.fromkeys(kinds, seen.append)
+    with ThreadPoolExecutor(1) as pool:
+        early = pool.submit(first.play, "over", 0, "x", of_first)
+        late = second.play("over", answer=question.page, on={"word": word})
+        results = [next(e for e in events if e["type"] == "result") for events in (early.result(30), late)]
     assert order == ["first waits", "second buzzes", "first sees it"]
-    [result] = [event for event in events if event["type"] == "result"]
-    assert result["page"] == question.page and not result["mine"]["right"]
+    assert [(result["page"], result["mine"]["right"]) for result in results] == [
+        (question.page, False),
+        (question.page, True),
+    ]
 
 
-def test_without_an_answer_in_time_the_buzz_was_wrong(
-    shown: play_games.PlayedRun, tmp_path: Path, book: play_games.Journal
-) -> None:
-    config = PlayConfig((shown.folder,), tmp_path / "quick", timing=QUICK)
-    with serving(config) as url:
+def test_without_an_answer_in_time_the_buzz_was_wrong(shown: play_games.PlayedRun, tmp_path: Path) -> None:
+    with serving(PlayConfig((shown.folder,), tmp_path / "quick", timing=QUICK)) as url:
         player = Player(url)
         player.begin(questions=1)
-        for event in player.events():
-            if event["type"] == "state":
-                player.act("next")
-            if event["type"] == "word" and event["step"] == 0:
-                player.act("buzz")
-            if event["type"] == "result":
-                break
-    assert event["mine"]["step"] >= 0 and (event["mine"]["answer"], event["mine"]["right"]) == ("", False)
+        mine = player.play("result", buzz=0, answer=None)[-1]["mine"]
+    assert mine["step"] >= 0 and (mine["answer"], mine["right"]) == ("", False)
 
 
 def test_a_page_that_comes_back_finds_its_place(url: str) -> None:
     player = Player(url)
     player.begin(questions=2)
-    for event in player.events():
-        if event["type"] == "state":
-            player.act("next")
-        if event["type"] == "word" and event["step"] == 2:
-            seen = event["step"]
-            break
+    player.play(lambda event: event["type"] == "word" and event["step"] == 2)
     state = next(player.events())
-    assert state["phase"] == "reading" and len(state["words"]) > seen and state["place"] == 0
+    assert state["phase"] == "reading" and len(state["words"]) > 2 and state["place"] == 0
     player.act("buzz")
     state = next(player.events())
     assert state["phase"] == "answering" and 0 < state["left"] <= 20 and state["result"] is None
+
+
+def test_before_the_first_word_there_is_nothing_to_buzz_at(url: str) -> None:
+    player = Player(url)
+    player.begin(pace=30)
+    player.play("question")
+    assert player.act("buzz").status_code == 409
+
+
+def test_a_question_that_nobody_was_there_for_is_lost(url: str, book: play_games.Journal) -> None:
+    player = Player(url)
+    game = player.begin(questions=1)
+    player.play("word")  # and the page is closed
+    wait_until(lambda: book.plays(game)[0].state != "shown")
+    assert book.plays(game)[0].state == "lost"
+
+
+def test_as_many_games_as_there_is_room_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "TABLES", 1)
+    first, second = Player(url), Player(url)
+    for player in (first, second):
+        player.begin()
+    under_way = first.events()
+    assert next(under_way)["type"] == "state"
+    assert second.act("next").status_code == 503
+    under_way.close()
+
+
+def test_without_a_guesser_there_are_no_titles(tmp_path: Path) -> None:
+    """They would be those of the answers alone."""
+    assert play_games.make(tmp_path, guesser=None, buzzer=None, metrics=["al"]).pages == []
 
 
 def test_who_leaves_is_forgotten(url: str, book: play_games.Journal) -> None:
@@ -234,7 +223,6 @@ def test_who_leaves_is_forgotten(url: str, book: play_games.Journal) -> None:
         ({"run": "other"}, "run: there is no such run"),
         ({"mode": "duel"}, "mode: Input should be"),
         ({"pace": 1e9}, "pace: Input should be less than or equal to 1200"),
-        ({"pace": True}, "pace: Input should be a valid number"),
         ({"questions": 0}, "questions: Input should be greater than or equal to 1"),
     ],
 )
@@ -272,12 +260,7 @@ def test_a_config_makes_its_run_when_the_game_begins(tmp_path: Path) -> None:
         assert player.setup["runs"] == [{"name": "mine (live)", "questions": 6, "systems": ["mine (live)"]}]
         player.begin(mode="system", questions=2)
         assert (tmp_path / "games" / "live" / player.game / "mine" / "report.tsv").is_file()
-        for event in player.events():
-            if event["type"] in ("state", "scores"):
-                player.act("next")
-            if event["type"] == "result" and event["system"]:
-                break
-    assert event["system"]["name"] == "mine"
+        assert player.play("result")[-1]["system"]["name"] == "mine"
     [exported] = export(play_games.journal(tmp_path), tmp_path / "out")
     assert (exported.run, exported.questions) == ("mine", 1) and (
         exported.folder.parent / "mine" / "report.tsv"

@@ -17,8 +17,7 @@ from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.corpus import EOS, Recording, TextCorpus, load
-from sqa_services.protocols.iwslt.float32 import sentence_latency, total
-from sqa_services.protocols.iwslt.scores import Files
+from sqa_services.protocols.iwslt.scores import Files, sentence_latency, total
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
 
 CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
@@ -139,39 +138,38 @@ def test_in_the_strict_guide_reading_the_end_is_no_step() -> None:
     assert [session.read(1, guide=True)["segment_id"] for _ in range(3)] == [0, 1, 1]
 
 
-def test_what_follows_the_end_counts_only_when_strict(tmp_path: Path) -> None:
-    for strict, text, delays in ((False, "eins", [2, 2]), (True, "eins </s> and", [2, 2, 2, 2])):
-        session = Session(TextCorpus((("one",),), ("eins",)), strict)
-        session.read(0)
-        session.read(0)
-        session.write(0, ["eins", EOS, "and", "more"])
-        files = Files(*(tmp_path / name for name in ("text", "delay", "scores")))
-        session.result(files)
-        assert files.text.read_text() == f"{text}\n"
-        assert json.loads(files.delay.read_text()) == {"src_len": 2, "delays": delays}
-
-
-def test_an_unfinished_sentence_keeps_its_last_word_unless_strict(tmp_path: Path) -> None:
-    for strict, text in ((False, "Alice und"), (True, "Alice")):
-        session = Session(CORPUS, strict)
-        session.write(0, ["Alice", "und"])
-        files = Files(*(tmp_path / name for name in ("text", "delay", "scores")))
-        session.result(files)
-        assert files.text.read_text() == f"{text}\n"
+@pytest.mark.parametrize(
+    ("strict", "tokens", "text", "delays"),
+    [
+        (False, ["eins", EOS, "and", "more"], "eins", [2, 2]),
+        (True, ["eins", EOS, "and", "more"], "eins </s> and", [2, 2, 2, 2]),
+        (False, ["Alice", "und"], "Alice und", [2, 2]),
+        (True, ["Alice", "und"], "Alice", [2, 2]),
+    ],
+)
+def test_what_follows_the_end_and_the_last_word_of_an_unfinished_sentence(
+    tmp_path: Path, strict: bool, tokens: list[str], text: str, delays: list[int]
+) -> None:
+    session = Session(TextCorpus((("one",),), ("eins",)), strict)
+    session.read(0)
+    session.read(0)
+    session.write(0, tokens)
+    files = Files(*(tmp_path / name for name in ("text", "delay", "scores")))
+    session.result(files)
+    assert files.text.read_text() == f"{text}\n"
+    assert json.loads(files.delay.read_text()) == {"src_len": 2, "delays": delays}
 
 
 def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_strict_result() -> None:
-    for strict in (False, True):
-        session = Session(CORPUS, strict)
+    mended, strict = Session(CORPUS), Session(CORPUS, strict=True)
+    for session in (mended, strict):
         session.read(1)
         session.write(1, ["eins", EOS])
-        if strict:
-            with pytest.raises(Refused):
-                session.result()
-        else:
-            scores = session.result()
-            assert scores["SoFar"]["AL"] == 0.5 and scores["SoFar"]["TER"] is None
-            assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)
+    with pytest.raises(Refused):
+        strict.result()
+    scores = mended.result()
+    assert scores["SoFar"]["AL"] == 0.5 and scores["SoFar"]["TER"] is None
+    assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)
 
 
 def test_nothing_received_and_unknown_sentences() -> None:
@@ -196,6 +194,3 @@ def test_the_end_is_no_part_of_sentence_bleu_unless_strict() -> None:
         session.write(0, ["A", "B", "C", "D", EOS], wrap=False)
         got = session.instance(0)["metric"]["sentence_bleu"]
         assert got == pytest.approx(score) if score else got < 100
-
-
-# --------------------------------------------------------------------------------------------- config and agents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import doubles
@@ -26,7 +26,7 @@ from sqa.run.pipeline import run
 from sqa_services.net.address import Address
 from sqa_services.net.server import json_reply, reply
 from sqa_services.protocols import qanta
-from sqa_services.protocols.qanta import Act, Player, QantaConfig, make_app
+from sqa_services.protocols.qanta import Player, QantaConfig, make_app
 
 API = "/api/1.0/quizbowl"
 
@@ -43,19 +43,14 @@ def url(contestant) -> Iterator[str]:
         yield url + API
 
 
-def texts() -> list[str]:
-    """The beginnings of two questions, one after the other."""
-    words = [question.reference_text.split() for question in load_questions("mini-en", limit=2)]
-    return [" ".join(each[:end]) for each in words for end in range(1, len(each) + 1)]
-
-
-def offline(contestant) -> list[Act]:
+def offline(contestant) -> list[dict[str, Any]]:
+    """What is to be answered to the beginnings of two questions."""
     guesser, buzzer = contestant
     acts = []
     for question in load_questions("mini-en", limit=2):
         history = guesses_per_word(guesser, question.reference_text.split(), 50)
         pairs = zip(history, buzzer.decide(history), strict=True)
-        acts += [Act(guesses[0].page if guesses else "", buzz.buzz) for guesses, buzz in pairs]
+        acts += [{"guess": guesses[0].page if guesses else "", "buzz": buzz.buzz} for guesses, buzz in pairs]
     return acts
 
 
@@ -73,8 +68,9 @@ def test_the_contracts_replies(url: str) -> None:
 
 
 def test_guesses_and_buzzes_are_those_of_a_run_in_any_order(url: str, contestant) -> None:
-    expected = [{"guess": act.guess, "buzz": act.buzz} for act in offline(contestant)]
-    questions = [{"text": text} for text in texts()]
+    expected = offline(contestant)
+    words = [question.reference_text.split() for question in load_questions("mini-en", limit=2)]
+    questions = [{"text": " ".join(each[:end])} for each in words for end in range(1, len(each) + 1)]
     order = [*range(1, len(questions), 2), *reversed(range(0, len(questions), 2))]
     acts: dict[int, Any] = {}
     for start in range(0, len(order), 60):
@@ -87,31 +83,22 @@ def test_guesses_and_buzzes_are_those_of_a_run_in_any_order(url: str, contestant
     assert {act["buzz"] for act in expected} == {True, False}
 
 
-def test_titles_with_underscores() -> None:
+def test_texts_that_begin_alike_share_their_work_and_titles_may_have_underscores() -> None:
     class Guesser:
-        def guess(self, texts, n):
-            return [[Guess("New York City", 1.0)] for _ in texts]
-
-    player = Player(Guesser(), doubles.FirstGuessBuzzer(doubles.BuzzerConfig()))
-    assert player.act(["a b", "", "a"]) == [Act("New York City", True), Act("", False), Act("New York City", True)]
-    with serving_app(make_app(player, QantaConfig(underscores=True))) as url:
-        acted = requests.post(f"{url}{API}/act", json={"text": "a"}, timeout=30).json()
-    assert acted == {"guess": "New_York_City", "buzz": True}
-
-
-def test_texts_that_begin_alike_share_their_work() -> None:
-    class Guesser(doubles.KeywordGuesser):
         asked = 0
 
-        def guess(self, texts, n):
+        def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
             self.asked += 1
-            return super().guess(texts, n)
+            return [[Guess("New York", 1.0)] if "b" in text else [] for text in texts]
 
-    guesser = Guesser(doubles.GuesserConfig())
+    guesser = Guesser()
     player = Player(guesser, doubles.FirstGuessBuzzer(doubles.BuzzerConfig()))
-    acts = player.act(["a b Spain", "a b", "a", "a c", "a b Spain x"])
-    assert [act.guess for act in acts] == ["Spain", "", "", "", "Spain"]
+    acts = player.act(["a b Spain", "a b", "a", "", "a c", "a b Spain x"])
+    assert [act.guess for act in acts] == ["New York", "New York", "", "", "", "New York"]
     assert guesser.asked == 2  # "a b Spain x" and "a c"
+    with serving_app(make_app(player, QantaConfig(underscores=True))) as url:
+        acted = requests.post(f"{url}{API}/act", json={"text": "b"}, timeout=30).json()
+    assert acted == {"guess": "New_York", "buzz": True}
 
 
 @pytest.mark.parametrize(
@@ -119,10 +106,8 @@ def test_texts_that_begin_alike_share_their_work() -> None:
     [
         ("act", b"no json", 400),
         ("act", b"[" * 100_000, 400),
-        ("act", b'{"text": 5}', 400),
         ("act", json.dumps({"text": "w " * 3000}).encode(), 413),
         ("act", b" " * (5 << 20), 413),
-        ("batch_act", b"{}", 400),
         ("batch_act", b'{"questions": [5]}', 400),
         ("batch_act", json.dumps({"questions": [{"text": "a"}] * 201}).encode(), 413),
         ("nothing", b"{}", 404),
@@ -234,10 +219,8 @@ OVERLONG = "x" * (9 << 20)
 @pytest.mark.parametrize(
     ("replies", "problem"),
     [
-        ({"status": [1]}, "a JSON object was expected, it said"),
         ({"status": {"ready": False}}, "not ready after 0 seconds"),
         ({"status": {}, "act": {"guess": 5, "buzz": True}}, "was expected, it said"),
-        ({"status": {}, "act": {"guess": "A", "buzz": "yes"}}, "was expected, it said"),
         ({"status": {}, "act": {"guess": "A" * 501, "buzz": True}}, "was expected, it said"),
         ({"status": {}, "act": reply("<html>")}, "JSON was expected, it said '<html>'"),
         ({"status": {}, "act": lambda _: reply("broke", 500)}, "HTTP 500, it said 'broke'"),

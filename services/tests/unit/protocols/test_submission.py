@@ -45,13 +45,10 @@ def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert by_metric["ew"]["value"] == pytest.approx(expected, abs=0.01)
     assert by_metric["accuracy"]["value"] == 1
     assert by_metric["al"]["value"] > 0 and by_metric["bleu"]["value"] > 0
-
-
-def test_without_answers_there_is_no_ew_but_latency(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, list(rows(answered=False))) == 0
-    by_metric = scores(capsys)
-    assert by_metric["ew"]["value"] is None and "no guesser ran" in by_metric["ew"]["refusal"]
-    assert by_metric["al"]["value"] > 0
+    unanswered = scores(capsys)
+    assert unanswered["ew"]["value"] is None and "no guesser ran" in unanswered["ew"]["refusal"]
+    assert unanswered["al"] == by_metric["al"]
 
 
 def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,3 +97,14 @@ def test_missing_questions_and_empty_translations(tmp_path: Path, capsys: pytest
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert submission.main("", "", schema=True) == 0
     assert json.loads(capsys.readouterr().out)["required"] == ["question", "step", "token", "g"]
+
+
+def test_a_word_belongs_to_the_sentence_that_holds_the_last_word_read() -> None:
+    [question] = load_questions(QUESTIONS, 1)
+    first = len(question.sentences[0])
+    lines = [
+        {"question": question.id, "step": step, "token": "x", "g": g} for step, g in enumerate((0, first, first + 1))
+    ]
+    problems: list[str] = []
+    [trace] = submission.traces_of("\n".join(map(json.dumps, lines)), [question], problems)
+    assert [(e.sentence, e.g) for e in trace.emissions] == [(0, 0), (0, first), (1, 1)] and not problems

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import length_hint
-
 import pytest
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
@@ -28,8 +26,8 @@ from simuleval.utils import entrypoint
 
 
 @dataclass
-class Seen:  # a dataclass looks its module up in sys.modules
-    words: int = 0
+class Late:  # a dataclass looks its module up in sys.modules
+    words: int
 
 
 @entrypoint
@@ -38,7 +36,7 @@ class WaitK(TextToTextAgent):
 
     def __init__(self, args):
         super().__init__(args)
-        self.k = args.waitk
+        self.late = Late(args.waitk)
 
     @staticmethod
     def add_args(parser):
@@ -46,7 +44,7 @@ class WaitK(TextToTextAgent):
 
     def policy(self):
         source, written, ended = self.states.source, len(self.states.target), self.states.source_finished
-        if len(source) - written >= self.k or ended:
+        if len(source) - written >= self.late.words or ended:
             return WriteAction(source[written].upper(), finished=ended and written + 1 == len(source))
         return ReadAction()
 
@@ -79,15 +77,6 @@ class Ragged(TextToTextAgent):
         if self.after == 3:
             return WriteAction("", finished=True)
         return WriteAction(["", "  a \\t b ", " "][len(self.states.source) % 3], finished=False)
-
-
-class Stateless(TextToTextAgent):
-    """Is handed its states."""
-
-    def policy(self, states=None):
-        if states.source_finished:
-            return WriteAction(" ".join(reversed(states.source)), finished=True)
-        return ReadAction()
 
 
 class Segmenter(TextToTextAgent):
@@ -130,7 +119,7 @@ class Speech(SpeechToTextAgent):
 
 NOT_AN_AGENT = 3
 '''
-RUNNING = ["WaitK", "Nosy", "Hasty", "Ragged", "Stateless", "Pair"]
+RUNNING = ["WaitK", "Nosy", "Hasty", "Ragged", "Pair"]
 
 
 @pytest.fixture(scope="module")
@@ -170,38 +159,6 @@ def _short(*words):
     return Question(f"short{len(words)}", "test", "es", (words,), ("x",), "Page")
 
 
-@pytest.mark.parametrize("name", RUNNING)
-def test_streaming_a_source_that_knows_its_length_gives_the_batch(path, questions, name):
-    class Source:
-        """What the pipeline hands out, with the length of the rest."""
-
-        def __init__(self, words):
-            self.words, self.read, self.ended = iter(words), 0, False
-
-        def __iter__(self):
-            return self
-
-        def __length_hint__(self):
-            return length_hint(self.words)
-
-        def __next__(self):
-            try:
-                word = next(self.words)
-            except StopIteration:
-                self.ended = True
-                raise
-            self.read += 1
-            return word
-
-    translator = make(path, name)
-    for question, emissions in zip(questions, translator.translate_batch(questions), strict=True):
-        streamed = []
-        for i, sentence in enumerate(question.sentences):
-            source = Source(sentence)
-            streamed += [(i, token, source.read, source.ended) for token in translator.translate(source)]
-        assert streamed == [(e.sentence, e.token, e.g, e.ended) for e in emissions]
-
-
 def test_a_source_that_does_not_know_its_length_ends_one_step_later(path):
     words = list(make(path, "Nosy").translate(word for word in ["a", "b"]))
     assert words == ["not1", "not2", "last2", "bye"]
@@ -210,7 +167,7 @@ def test_a_source_that_does_not_know_its_length_ends_one_step_later(path):
 
 def test_arguments_reach_the_agent_and_its_siblings_do_not_mix(path, questions):
     late, early = make(path, "WaitK", "--waitk", 7), make(path, "WaitK", "--waitk", 1)
-    assert (late.agent.k, early.agent.k) == (7, 1)
+    assert (late.agent.late.words, early.agent.late.words) == (7, 1)
     assert late.agent.args.source_segment_size == 1  # SimulEval's own options are there
     [first] = {e.g for e in early.translate_batch(questions[:1])[0][:1]}
     [seventh] = {e.g for e in late.translate_batch(questions[:1])[0][:1]}
@@ -241,40 +198,32 @@ def test_fingerprints_hold_arguments_class_source_and_the_files_that_arguments_n
     assert prints[0] == prints[1] and prints[3] == prints[4] and len(set(prints)) == 8
 
 
-WRONG = {
-    "no class": (":", "agent: must be file.py:ClassName or module:ClassName"),
-    "no file": ("none.py:Agent", "agent: no such file: none.py"),
-    "no module": ("no_such_module:Agent", "needs the Python module 'no_such_module', which is not installed"),
-    "no such class": ("{}:Nobody", "has no SimulEval agent class 'Nobody'"),
-    "speech": ("{}:Speech", "is speech to text; only text to text"),
-}
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_agents_that_cannot_be(path, what):
-    agent, expected = WRONG[what]
+@pytest.mark.parametrize(
+    ("agent", "args", "expected"),
+    [
+        (":", (), "agent: must be file.py:ClassName or module:ClassName"),
+        ("none.py:Agent", (), "agent: no such file: none.py"),
+        ("no_such_module:Agent", (), "needs the Python module 'no_such_module', which is not installed"),
+        ("{}:Nobody", (), "has no SimulEval agent class 'Nobody'"),
+        ("{}:NOT_AN_AGENT", (), "has no SimulEval agent class"),
+        ("{}:Speech", (), "is speech to text; only text to text"),
+        ("{}:WaitK", ("--waitk", "many"), "args: argument --waitk: invalid int value: 'many'"),
+        ("{}:WaitK", ("--nonsense",), "args: unrecognized arguments: --nonsense"),
+        ("{}:WaitK", ("--eval-latency-unit", "char"), "args: --eval-latency-unit must be word, got char"),
+    ],
+)
+def test_agents_that_cannot_be(path, agent, args, expected):
     with pytest.raises(ConfigError, match=expected):
-        build(SimulevalConfig(agent.format(path)))
+        build(SimulevalConfig(agent.format(path), args))
 
 
 @pytest.mark.parametrize(
-    ("args", "expected"),
+    ("name", "problem"),
     [
-        (("--waitk", "many"), "args: argument --waitk: invalid int value: 'many'"),
-        (("--wait", "3", "--nonsense"), "args: unrecognized arguments: --nonsense"),
-        (("--eval-latency-unit", "char"), "args: --eval-latency-unit must be word, got char"),
+        ("Endless", "did not finish within 10000 steps after the end"),
+        ("Wrong", "pushpop returned str, not a SimulEval Segment"),
     ],
 )
-def test_arguments_that_cannot_be(path, args, expected):
-    with pytest.raises(ConfigError, match=expected):
-        make(path, "WaitK", *args)
-
-
-def test_an_agent_that_never_finishes(path, questions):
-    with pytest.raises(DataError, match="Endless: did not finish within 10000 steps after the end"):
-        make(path, "Endless").translate_batch(questions[:1])
-
-
-def test_an_agent_that_returns_something_else(path, questions):
-    with pytest.raises(DataError, match="Wrong: pushpop returned str, not a SimulEval Segment"):
-        make(path, "Wrong").translate_batch(questions[:1])
+def test_agents_that_go_wrong(path, questions, name, problem):
+    with pytest.raises(DataError, match=f"{name}: {problem}"):
+        make(path, name).translate_batch(questions[:1])

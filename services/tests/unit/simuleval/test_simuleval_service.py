@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 import requests
@@ -33,6 +32,9 @@ from sqa_services.simuleval.service import SimulevalServiceConfig, build
 ECHO = "{name: 'doubles:build_translator', k: 3}"
 AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"
 SIMULEVAL = ROOT / "services" / "tests" / "simuleval_mended.py"
+
+
+WORD = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
 
 
 def echo(question):
@@ -65,27 +67,19 @@ def test_simulevals_remote_evaluator_drives_our_translator(tmp_path) -> None:
 
 
 def test_bad_requests_and_the_token() -> None:
-    config = ServiceConfig(address=Address(token="secret", max_body=1000, body_seconds=0.5))
-    word = {"index": 0, "content": "a", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
+    config = ServiceConfig(address=Address(token="secret", max_body=1000))
     changes = ({"content": 5}, {"config": 5}, {"data_type": "speech"}, {"data_type": "speech_text"}, {"unknown": 1})
-    bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(word | change).encode() for change in changes)]
+    bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(WORD | change).encode() for change in changes)]
     with serving_app(make_app(agent_of(ECHO), config)) as url:
         assert requests.get(url, timeout=30).json() == {"info": "TranslatorAgent[text -> text]"}
         for method, path in (("POST", "/reset"), ("PUT", "/input"), ("GET", "/output")):
             assert requests.request(method, url + path, timeout=30).status_code == 401
+        assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
         inside = url.replace("http://", "http://any:secret@")  # all that SimulEval's client can be told
         for body in bad:
             assert requests.put(f"{inside}/input", data=body, timeout=30).status_code == 500, body
         assert requests.put(f"{inside}/input", data=b"x" * 2000, timeout=30).status_code == 413
-        host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port))) as stalled:
-            head = (
-                b"PUT /input HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\nContent-Length: 9\r\n\r\n"
-            )
-            stalled.sendall(head + b"half")
-            service = SimulevalServiceConfig(url=inside)
-            assert list(build(service).translate(iter(["a", "b"]))) == ["a", "b"]
-            assert stalled.recv(100).startswith(b"HTTP/1.1 408")
+        assert list(build(SimulevalServiceConfig(url=inside)).translate(iter(["a", "b"]))) == ["a", "b"]
     with pytest.raises(ConfigError, match="give a --token"):
         ServiceConfig(address=Address(host="0.0.0.0"))
     for arguments in (("", ""), (ECHO, "agent.py:A"), (ECHO, "", ["--k", "3"])):
@@ -93,12 +87,13 @@ def test_bad_requests_and_the_token() -> None:
             agent_of(*arguments)
 
 
-def test_a_client_that_vanished_leaves_nothing_behind() -> None:
-    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=0.5))) as url:
+def test_a_client_that_vanished_leaves_nothing_behind(monkeypatch) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr("sqa_services.simuleval.server.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
         translator = build(SimulevalServiceConfig(url=url))
-        first = translator.translate(iter(["a", "b", "c", "d", "e"]))
-        assert next(first) == "a"  # and is never asked again
-        time.sleep(0.6)
+        assert next(translator.translate(iter(["a", "b", "c", "d", "e"]))) == "a"  # and is never asked again
+        clock[0] += 11
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
@@ -115,8 +110,7 @@ def test_a_second_client_is_refused_and_spoils_nothing() -> None:
             with pytest.raises(RemoteProtocolError, match="HTTP 409"):
                 list(second.translate(iter(["x", "y"])))
             at_other = url.replace("//", f"//{other}")  # SimulEval's client does not look at what a reset is answered
-            word = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
-            assert requests.put(f"{at_other}/input", data=json.dumps(word), timeout=30).status_code == 409
+            assert requests.put(f"{at_other}/input", data=json.dumps(WORD), timeout=30).status_code == 409
             assert requests.get(f"{at_other}/output", timeout=30).status_code == 409
             assert [*under_way] == words[1:]
             assert list(second.translate(iter(["x", "y"]))) == ["x", "y"]
@@ -127,7 +121,19 @@ def test_a_client_with_a_user_may_begin_anew_at_once() -> None:
         translator = build(SimulevalServiceConfig(url=url.replace("//", "//ann:x@")))
         assert next(translator.translate(iter(["a", "b", "c", "d", "e"]))) == "a"
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
-        assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
+
+
+def test_a_sentence_has_an_end(monkeypatch) -> None:
+    monkeypatch.setattr("sqa_services.simuleval.server.MAX_SEGMENTS", 3)
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
+        translator = build(SimulevalServiceConfig(url=url))
+        with pytest.raises(RemoteProtocolError, match="HTTP 413"):
+            list(translator.translate(iter(["a", "b", "c", "d"])))
+
+
+def test_results_are_kept_by_address_and_label() -> None:
+    configs = [SimulevalServiceConfig(url, label) for url in ("http://a", "http://b") for label in ("", "x")]
+    assert len({build(config).fingerprint() for config in (*configs, *configs)}) == 4
 
 
 # -------------------------------------------------------------------------------- our client, SimulEval's service
@@ -161,7 +167,6 @@ def test_our_translator_drives_simulevals_service(standalone: str) -> None:
     ("content", "problem"),
     [
         ("no json", "JSON was expected, it said 'no json'"),
-        ("[1]", "a segment of text with content"),
         ('{"content": 5, "finished": true, "is_empty": false}', "a segment of text with content"),
         ('{"content": "a", "finished": "yes"}', "a segment of text with content"),
         ("x" * (9 << 20), "a reply of more than 8388608 bytes"),

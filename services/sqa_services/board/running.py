@@ -1,0 +1,152 @@
+"""How a model that runs here is made to answer: the config of a run, or a client's session.
+
+A run: its stages up to the buzzes, here or on the workers of a scheduler.  A session on an evaluation server, which
+counted what was read, not the client: the model's file is JSON lines, who answers, then what was written for each
+question, as a response of a model that does not answer; the guesser and the buzzer answer here.
+
+    {"session": "ann", "guesser": "bm25", "buzzer": "{name: mlp, model: bm25}"}
+    {"id": "q", "answered": false, "steps": [{"sentence": 0, "token": "The", "g": 3, "ended": false, "erase": 0}, ...]}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import DataError
+from sqa.core.trace import QuestionTrace, buzzes_rows, check_emissions, guesses_rows
+from sqa.core.types import Emission, Question
+from sqa.files.records import parse_json
+from sqa.files.store import Stage, Store, Traces, blocks_of
+from sqa.run import pipeline
+from sqa.run.config import RunConfig
+from sqa.run.named import contestant_from
+from sqa.run.parts import Parts
+from sqa.run.scheduler import Scheduler, current
+from sqa_services.board.files import as_lines
+from sqa_services.board.metrics import Job
+
+Response = Mapping[str, Any]
+UNTIL = "buzz"  # the board scores by itself
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+# ------------------------------------------------------------------------------------------------- a run's config
+
+
+def answer(
+    config: RunConfig, questions: Sequence[Question], work: Path, respond: Callable[[QuestionTrace], Response]
+) -> tuple[list[Response], Job]:
+    """`respond` of every trace, and how the run went; the store below `work` keeps what a killed run had made.
+
+    Inside `scheduled(...)` the blocks are spread, and this process loads no model.  Time and memory of such a run tell
+    nothing of the model: they are not known.
+    """
+    scheduler = current()
+    if scheduler is not None:
+        traces = _spread(scheduler, config, questions)
+        return [respond(trace) for trace in traces], Job(len(questions), None, None)
+    with peak_memory() as peak:
+        start = time.perf_counter()
+        result = pipeline.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
+        seconds = time.perf_counter() - start
+        responses = [respond(trace) for trace in result.traces]
+    blocks = len(blocks_of(result.questions, pipeline.BLOCK_SIZE))
+    whole = all(computed == blocks for computed in result.made.values())  # nothing was taken from the store
+    return responses, Job(len(questions), seconds if whole else None, peak[0] if peak else None)
+
+
+def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
+    """The traces, made by workers; these find the questions in the store, and know nothing of the board."""
+    from sqa.run import spread
+
+    given = scheduler.store.keep(questions)
+    job = spread.Job(config, partial(_stages, config, given), UNTIL, given)
+    [(_, stages)] = spread.spread(scheduler, [job], spread.PROCESSES)
+    return Traces(scheduler.store, blocks_of(questions, pipeline.BLOCK_SIZE), stages)
+
+
+def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, Stage]:
+    """On a worker, when all blocks are in the store: where they lie."""
+    from sqa.run.blocks import workshop_of
+
+    return {stage.name: stage for stage in workshop_of(store).plan(config, UNTIL, given).stages}
+
+
+@contextmanager
+def peak_memory() -> Iterator[list[int]]:
+    """After the block the list holds the bytes that were held at most, what was held before included.
+
+    It is empty where Linux does not say.
+    """
+    peak: list[int] = []
+    try:
+        _CLEAR.write_text("5")  # the peak starts again from what is held now (proc(5))
+    except OSError:
+        yield peak
+        return
+    yield peak
+    match = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
+    if match:
+        peak.append(int(match[1]) * 1024)
+
+
+# ------------------------------------------------------------------------------------------------------ a session
+
+
+def session_model(
+    journal: Path, session: str, questions: Sequence[Question], guesser: str = "", buzzer: str = ""
+) -> bytes:
+    """The file of a model that is a finished session; `guesser` and `buzzer` are YAML as `contestant_from` takes them.
+
+    The errors of `session_emissions` and of `contestant_from`.
+    """
+    from sqa_services.protocols.iwslt.questions import session_emissions
+
+    contestant_from(guesser, buzzer)
+    written = session_emissions(journal, session, questions)
+    rows: list[Mapping[str, Any]] = [{"session": session, "guesser": guesser, "buzzer": buzzer}]
+    for id, emissions in written.items():
+        rows.append({"id": id, "answered": False, "steps": [dataclasses.asdict(e) for e in emissions]})
+    return as_lines(rows)
+
+
+def problems_of_session(model: bytes, questions: Sequence[Question]) -> list[str]:
+    """Why a session cannot be scored on these questions."""
+    _, written = _parsed(model)
+    missing = [question.id for question in questions if question.id not in written]
+    return [f"the session is of other questions, {missing[0]} is not among them"] if missing else []
+
+
+def answer_session(model: bytes, questions: Sequence[Question]) -> list[QuestionTrace]:
+    """What the session wrote for these questions, with guesses and buzzes.  Another set's session: DataError."""
+    if problems := problems_of_session(model, questions):
+        raise DataError(problems[0])
+    head, written = _parsed(model)
+    guesser, buzzer = contestant_from(head["guesser"], head["buzzer"])
+    if buzzer is None:
+        raise DataError("session: without a buzzer there are no expected wins")
+    traces = []
+    for question in questions:
+        emissions = tuple(Emission(**step) for step in written[question.id])
+        check_emissions(question, emissions)
+        id = question.id
+        guesses = guesses_rows(pipeline.guess(guesser, [question], {id: emissions}, _silent)).get(id, ())
+        buzzes = buzzes_rows(pipeline.buzz(buzzer, [question], {id: guesses}, _silent)).get(id, ())
+        traces.append(QuestionTrace(question, emissions, guesses, buzzes))
+    return traces
+
+
+def _parsed(model: bytes) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
+    head, *rows = (parse_json(line) for line in model.decode().splitlines())
+    return head, {row["id"]: row["steps"] for row in rows}
+
+
+def _silent(_: int) -> None:
+    """No progress bar."""

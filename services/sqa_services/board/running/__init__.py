@@ -1,1 +1,0 @@
-"""How a model that runs here is made to answer."""

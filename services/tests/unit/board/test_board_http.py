@@ -1,0 +1,255 @@
+"""The board over HTTP: who may do what, what leaves it in each phase of data, what a hostile request gets."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import board_task
+import pytest
+from board_task import model
+from sqlalchemy import update
+from stand_ins.board_server import Person, invitation, signed_up
+from stand_ins.processes import PATHS
+
+from sqa.core.errors import DataError
+from sqa.data.datasets import load_questions
+from sqa_services.board import queue, worker
+from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.files import as_lines
+from sqa_services.board.storage import ACCOUNTS, INVITATIONS
+
+TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
+
+
+def test_from_registration_to_leaderboard(board: Board, organiser: Person) -> None:
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    reply = organiser.submit("m", model())
+    assert reply.status_code == 201 and reply.json()["queued"] == 2
+    worker.work(board, until_empty=True)
+    ranked = organiser.get(f"{TOY}/leaderboard", weights="accuracy=1", dataset="data").json()
+    assert ranked["rows"][0]["metrics"]["accuracy"] == 100.0 and "needs two or more" in ranked["refusal"]
+    assert len(organiser.get(f"{TOY}/evaluations", state="done").json()) == 2
+    assert [row["name"] for row in organiser.get(f"{TOY}/models").json()] == ["m"]
+    assert "toy" in [task["code"] for task in organiser.get("/api/tasks").json()]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/api/tasks/nothing/models", None, 404),
+        ("GET", f"{TOY}/leaderboard?weights=accuracy=0", None, 400),
+        ("GET", f"{TOY}/leaderboard?dataset=x", None, 404),
+        ("GET", f"{TOY}/leaderboard?version=99999999999999999999", None, 422),
+        ("PUT", f"{TOY}/models/m", b"{", 400),
+        ("PUT", f"{ES}/models/m", b"\xff", 400),
+        ("PUT", f"{ES}/models/m", b"dataset: {name: mini-es}\ntranslator: {name: waitk}\n", 400),  # never a run
+        ("PUT", f"{ES}/models/" + "m" * 64, b"{}", 422),
+        ("POST", "/api/accounts", b"[" * 50_000, 422),
+        ("POST", "/api/accounts", b'{"name": "\\ud800", "invitation": "x"}', 422),
+        ("POST", f"{TOY}/models/m", b"", 405),
+        ("GET", "/docs", None, 404),
+    ],
+)
+def test_what_is_wrong_is_the_clients_mistake(
+    organiser: Person, method: str, path: str, body: bytes | None, status: int
+) -> None:
+    reply = organiser.ask(method, path, data=body)
+    assert reply.status_code in (status, 400 if status == 422 else status) and "detail" in reply.json()
+
+
+def test_the_page_and_who_needs_a_token(board: Board, organiser: Person) -> None:
+    stranger = Person(organiser.url)
+    page = stranger.get("/")
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    for name, kind in (("page.css", "text/css"), ("page.js", "text/javascript")):
+        assert name in page.text and stranger.get(f"/{name}").headers["Content-Type"].startswith(kind)
+    for given in ("", "wrong"):
+        refused = Person(organiser.url, given).submit("m", model())
+        assert refused.status_code == 401 and refused.headers["WWW-Authenticate"] == "Bearer"
+    assert stranger.get("/api/tasks").status_code == 200 and board.models("toy") == []
+
+
+def test_an_invitation_makes_one_account(board: Board, organiser: Person) -> None:
+    def sign_up(name: str, code: str) -> Any:
+        return Person(organiser.url).ask("POST", "/api/accounts", json={"name": name, "invitation": code})
+
+    code, again = invitation(board), invitation(board)
+    ann = sign_up("ann", code)
+    assert ann.status_code == 201
+    for token, status, me in ((ann.json()["token"], 200, {"name": "ann"}), (organiser.token, 200, {"name": None})):
+        reply = Person(organiser.url, token).get("/api/me")
+        assert (reply.status_code, reply.json()) == (status, me)
+    assert Person(organiser.url).get("/api/me").status_code == 401
+    used = sign_up("bob", code)
+    assert used.status_code == 403 and "used up" in used.json()["detail"]
+    assert sign_up("bob", "guessed").status_code == 403
+    assert sign_up("ann", again).status_code == 409
+    assert sign_up("bob", again).status_code == 201  # it was not used up
+    with board.engine.begin() as connection:
+        connection.execute(update(INVITATIONS).values(until=0.0, uses=9))
+    assert sign_up("eve", again).status_code == 403
+    with board.engine.connect() as connection:
+        kept = str(connection.execute(ACCOUNTS.select()).all()) + str(connection.execute(INVITATIONS.select()).all())
+    assert ann.json()["token"] not in kept and code not in kept
+
+
+def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, organiser: Person) -> None:
+    board.register_dataset("toy", "data", board_task.EXAMPLES)
+    ann, bob = (signed_up(board, organiser.url, name) for name in ("ann", "bob"))
+    path = f"{TOY}/models/m"
+    registered = ann.submit("m?kind=config", model(refusal="no such thing")).json()
+    assert (registered["owner"], registered["kind"]) == ("ann", "submission") and registered["created"] > 0
+    worker.work(board, until_empty=True)
+    for method, action in (("POST", "/withdraw"), ("POST", "/restore"), ("POST", "/requeue"), ("DELETE", "")):
+        assert Person(organiser.url).ask(method, path + action).status_code == 401
+        denied = bob.ask(method, path + action)
+        assert denied.status_code == 403 and "another account" in denied.json()["detail"]
+    assert ann.ask("POST", f"{path}/requeue").json() == {"queued": 1}
+    assert board.evaluations("toy")[0]["state"] == "queued"
+    assert ann.ask("POST", f"{path}/withdraw").status_code == 204
+    assert worker.work(board, until_empty=True) == 0 and board.leaderboard("toy")["rows"] == []
+    assert ann.ask("POST", f"{path}/requeue").status_code == 400
+    assert organiser.ask("POST", f"{path}/restore").status_code == 204
+    worker.work(board, until_empty=True)
+    said = [event["text"] for event in organiser.get(f"{path}/log").json()]
+    assert said[:2] == ["registered by ann; evaluations queued: 1", "data: failed: no such thing"]
+    assert said[2:5] == ["queued again by ann: 1 that failed", "withdrawn by ann", "restored by the organiser"]
+    assert said[5] == said[1] and len(said) == 6
+    assert ann.ask("DELETE", path).status_code == 204
+    assert ann.get(f"{path}/log").status_code == 404 and board.evaluations("toy") == []
+    with pytest.raises(DataError, match="is missing"):
+        board.files.read("models/toy/m.submission")
+    assert bob.submit("m", model()).status_code == 201  # the name is free again
+
+
+def test_deleting_takes_answers_along_and_restoring_only_what_was_withdrawn(board: Board, organiser: Person) -> None:
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    for name, more in (("good", {}), ("bad", {"refusal": "no such thing"})):
+        organiser.submit(name, model(name, **more))
+    worker.work(board, until_empty=True)
+    for action in ("withdraw", "restore"):
+        assert organiser.ask("POST", f"{TOY}/models/bad/{action}").status_code == 204
+    assert {row["state"] for row in board.evaluations("toy") if row["model"] == "bad"} == {"failed"}
+    assert organiser.ask("DELETE", f"{TOY}/models/good").status_code == 204
+    for name in ("data", "robustness-data"):
+        with pytest.raises(DataError, match="is missing"):
+            board.files.read(f"predictions/toy/good/{name}.jsonl")
+
+
+# ----------------------------------------------------------------------------------------------------- at upload
+
+
+def rows(page: str | None = None, answered: bool = True) -> list[dict[str, Any]]:
+    written = []
+    for q in load_questions("mini-es"):
+        for step, word in enumerate(q.words):
+            row = {"question": q.id, "step": step, "token": word, "g": step + 1}
+            written.append(row | ({"guess": page or q.page, "buzz": step > 60} if answered else {}))
+    return written
+
+
+def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(
+    board: Board, organiser: Person, tmp_path: Path
+) -> None:
+    board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])
+    first = load_questions("mini-es")[0]
+    wrong = [row for row in rows() if row["question"] != first.id]
+    wrong[3]["g"], wrong[200]["g"] = 10_000, 0
+    for data, count, reason in (
+        (as_lines(wrong), 3, f"mini: 0: question {first.id}: has no rows"),
+        (as_lines(rows(answered=False)), 1, "without answers there are no expected wins"),
+    ):
+        reply = organiser.submit("m", data, "sqa-es")
+        reasons = reply.json()["reasons"]
+        assert reply.status_code == 400 and reply.json()["more"] == 0 and len(reasons) == count
+        assert any(reason in text for text in reasons) and all(text.startswith("mini: ") for text in reasons)
+    broken = organiser.submit("m", b"\n".join([b"{"] * 1500), "sqa-es").json()
+    assert len(broken["reasons"]) == 1000 and broken["more"] == 500 and "1495 more" in broken["detail"]
+    assert board.models("sqa-es") == []
+    question = {"id": "q1", "language": "es", "source": ["El rey vive."], "reference": ["X."], "page": "Spain"}
+    (tmp_path / "q.jsonl").write_text(json.dumps(question))
+    board.register_dataset("sqa-es", "other", str(tmp_path / "q.jsonl"))
+    reply = organiser.submit("m", as_lines(rows()), "sqa-es")
+    assert reply.status_code == 201 and list(reply.json()["cannot"]) == ["other"]
+
+
+# -------------------------------------------------------------------------------------------------------- phases
+
+
+def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, organiser: Person, tmp_path: Path) -> None:
+    path, questions = tmp_path / "some.jsonl", load_questions("mini-es")[:6]
+    path.write_bytes(
+        as_lines(
+            {"id": q.id, "language": "es", "source": [" ".join(s) for s in q.sentences]}
+            | {"reference": list(q.reference), "page": q.page}
+            for q in questions
+        )
+    )
+    for phase in ("open", "closed", "hidden"):
+        board.register_dataset("sqa-es", phase, str(path), ["casing"], phase=phase)
+    registered = organiser.submit("m", as_lines(rows("Nowhere")), "sqa-es").json()
+    assert registered["queued"] == 4  # a file is not evaluated on hidden questions
+    worker.work(board, until_empty=True)
+    ask, data = Person(organiser.url).get, f"{ES}/datasets"
+    by_example, view = f"{ES}/models/m/examples", "/tasks/sqa-es/models/m/view"
+    for phase, shown, answered in (("open", 200, 200), ("closed", 200, 403), ("hidden", 403, 403)):
+        for name in (phase, f"robustness-{phase}"):
+            assert ask(f"{data}/{name}/examples").status_code == shown
+            assert ask(f"{data}/{name}/answers").status_code == answered
+        assert ask(by_example, dataset=phase).status_code == answered
+        assert ask(view, dataset=phase, example=questions[0].id).status_code == answered
+    assert set(ask(f"{data}/robustness-open/examples").json()[0]) == {"id", "language", "source"}
+    answers = {q.page for q in questions}
+    assert {row["page"] for row in ask(f"{data}/open/answers").json()} == answers
+    each = ask(by_example, dataset="open").json()
+    assert len(each) == 6 and each[0]["guess"] == "Nowhere" and each[0]["page"] in answers and each[0]["value"] == 0.0
+    page = ask(view, dataset="open", example=each[0]["id"])
+    assert page.headers["Content-Security-Policy"].count("sha256-") == 2 and each[0]["page"] in page.text
+    assert ask(view, dataset="open", example="x").status_code == ask(by_example, dataset="nothing").status_code == 404
+    leaving = ("evaluations", "leaderboard", "models/m/log", "datasets/closed/examples", "datasets", "models")
+    said = "".join(ask(f"{ES}/{path}").text for path in leaving)
+    assert not [q for q in questions if q.reference_text[:30] in said]
+    assert not [answer for answer in answers if len(answer) > 12 and f'"{answer}"' in said]
+
+
+# ------------------------------------------------------------------------------------------------------- workers
+
+
+def test_the_board_knows_whether_a_worker_runs(
+    board: Board, organiser: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def status() -> dict[str, Any]:
+        return organiser.get("/api/status").json()
+
+    assert status() == {"workers": 0, "to_do": 0, "guarded": True}
+    board.register_dataset("toy", "data", board_task.EXAMPLES)
+    board.register_model("toy", "m", "submission", model())
+    seen, original = [status()], worker.run_one
+
+    def watched(*arguments: Any) -> Any:
+        seen.append(status())
+        return original(*arguments)
+
+    monkeypatch.setattr(worker, "run_one", watched)
+    worker.work(board, until_empty=True)
+    assert [(now["workers"], now["to_do"]) for now in (*seen, status())] == [(0, 1), (1, 1), (0, 0)]
+
+
+def test_a_worker_beside_the_server_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", PATHS)
+    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
+    board.register_dataset("toy", "data", board_task.EXAMPLES)
+    board.register_model("toy", "m", "submission", model())
+    with worker.beside(board):
+        for _ in range(1200):  # a minute, on a busy machine
+            if not queue.open_count(board.engine):
+                break
+            Event().wait(0.05)
+        assert board.evaluations("toy")[0]["state"] == "done" and queue.workers(board.engine) == 1
+    assert queue.workers(board.engine) == 0
+    assert worker.work(board, beside=os.getpid()) == 0  # of another process: it ends at once
+    board.engine.dispose()
