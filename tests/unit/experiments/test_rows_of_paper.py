@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.ablation import over_k
+from experiments.ablation import report
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
 from experiments.paper import contestants_over_k, table4
@@ -21,7 +21,7 @@ def test_unknown_pages_are_named_where_the_guesser_says_them() -> None:
         return SimpleNamespace(n=5, cell=cell, unknown_pages=unknown, empty_sentences=2)
 
     ledger = Ledger("over-k", "", "", "", {}, grid_rows.COLUMNS)
-    notes = list(over_k.tables(ledger, [row("bm25", 2), row("silent", None)]))
+    notes = list(report.tables(ledger, [row("bm25", 2), row("silent", None)]))
     assert "2 of the answer pages are unknown to bm25; those questions count as wrong." in notes
     assert not any("unknown to silent" in note for note in notes)
     assert notes[-1] == "Sentences with an empty translation: t k=3: 2."
