@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from smt.training.alignment_priors import pruned
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.priors import Priors, form, load_priors, similar
+from sqa.diagnose import hmm
 from sqa.diagnose.alignment import SEEDS, HmmAligner
 
 COLOURS = {"rojo": "red", "verde": "green", "azul": "blue", "negro": "black"}
@@ -22,6 +24,8 @@ PRIORS = Priors(
     {form(s, "es"): 30 for s in WORDS},
     {form(t, "en"): 30 for t in WORDS.values()},
 )
+
+PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_passes_change_what_is_trusted`
 
 
 def test_forms() -> None:
@@ -53,6 +57,13 @@ def test_priors_survive_the_disk(tmp_path: Path) -> None:
     assert all(getattr(loaded, name) == getattr(PRIORS, name) for name in ("pair", "links", "source", "target"))
     assert len(loaded.digest) == 64
     assert load_priors("es-en", tmp_path).digest == loaded.digest
+
+
+def test_rare_words_and_rare_links_go() -> None:
+    """A word needs 3 occurrences, a link 2 of them, and 1 in 50 of those of the rarer word."""
+    links = {("a", "x"): 2, ("a", "y"): 1, ("b", "x"): 5, ("c", "z"): 2, ("d", "z"): 2}
+    kept = pruned(Priors("es-en", links, {"a": 3, "b": 2, "c": 100, "d": 101}, {"x": 9, "y": 9, "z": 200}))
+    assert (set(kept.links), set(kept.source)) == ({("a", "x"), ("c", "z")}, {"a", "c", "d"})
 
 
 def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:
@@ -89,6 +100,14 @@ class TestHmm:
         first = HmmAligner(PRIORS).align(pairs)
         assert HmmAligner(PRIORS).align(pairs) == first
         assert HmmAligner(PRIORS, seeds=[seed + 100 for seed in SEEDS]).align(pairs) != first
+
+    def test_passes_change_what_is_trusted(self, pairs: list, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Three passes with equal jumps, then four with learnt ones: the published numbers are theirs."""
+        texts = [*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))]
+        single = HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1]
+        assert [round(trust, 4) for trust in single.target] == PINNED
+        monkeypatch.setattr(hmm, "PASSES", (3, 5))
+        assert [round(trust, 4) for trust in HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1].target] != PINNED
 
     def test_the_spread_is_that_of_the_seeds(self, pairs: list) -> None:
         [single] = HmmAligner(PRIORS, seeds=(0,)).align(pairs[:1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from refusals import refused
@@ -17,7 +19,7 @@ from smt.models.bundle import save_model
 from smt.models.decode import decode_batch
 from smt.models.transformer import ModelConfig, Transformer
 from smt.models.transformer_stepper import TransformerWriter
-from smt.models.vocab import BOS, EOS, PAD
+from smt.models.vocab import BOS, EOS, PAD, UNK
 from smt.policies.waitk import FULL, Schedule, pad
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
@@ -83,6 +85,21 @@ def learn(pairs, encoder):
         torch.nn.functional.cross_entropy(scores, wanted.flatten(), ignore_index=PAD).backward()
         optimiser.step()
     return model.eval()
+
+
+def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
+    """A random model would write them now and then."""
+    translator, asked = engine(exported[1]), {}
+    inner = translator.engine
+
+    def translate_batch(rows, **settings):
+        asked.update(settings)
+        return inner.translate_batch(rows, **settings)
+
+    monkeypatch.setattr(translator, "engine", SimpleNamespace(translate_batch=translate_batch))
+    translator.words([" ".join(SENTENCES[0])])
+    names = piece_names(vocabulary())
+    assert asked["suppress_sequences"] == [[names[i]] for i in (PAD, UNK, BOS)]
 
 
 def test_a_folder_of_ours_is_converted_with_small_numbers_too(tmp_path):

@@ -41,6 +41,12 @@ def test_what_is_not_marked_is_what_was_there(kind: str) -> None:
         assert kind != "repeated" or " ".join(map(strip_edges, new)) in " ".join(map(strip_edges, LINE))
 
 
+def test_a_planted_number_has_one_other_digit() -> None:
+    numbers = {KINDS["number"](SOURCE, list(LINE), OTHERS, rng_for(seed)).words[0] for seed in range(12)}
+    assert len(numbers) > 6
+    assert all(sum(a != b for a, b in zip(number, "4,500", strict=True)) == 1 for number in numbers)
+
+
 def test_a_dropped_clause_is_told() -> None:
     planted = KINDS["dropped"](SOURCE, list(LINE), OTHERS, rng_for(1))
     assert planted is not None and not planted.words

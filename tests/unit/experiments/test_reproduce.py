@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from experiments.beside import beside
 from experiments.paper import examples
 from sqa.cli import evidence
+from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS
 from sqa.core.registry import Registry
 
@@ -86,3 +87,8 @@ def test_the_paper_stands_beside_each_of_its_items() -> None:
         assert keys == ["paper", "ours", "why different"] * (len(lines) // 3)
     assert len(beside("fig5")) == 3 * len(examples.KINDS)
     assert not set(beside("fig1")) & set(beside("fig10")) and beside("hallucination") == []
+
+
+def test_all_items_take_no_config() -> None:
+    done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "configs/figure6.yaml"])
+    assert isinstance(done.exception, ConfigError) and "name one item" in str(done.exception)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 from experiments.ablation import report
+from experiments.items import buzzers, claims
 from experiments.lab import grid_rows
-from experiments.lab.ledger import Ledger
+from experiments.lab.ledger import Ledger, Row
+from experiments.lab.pages import ledger_of
 from experiments.paper import contestants_over_k, table4
 from sqa.core.types import Question
 
@@ -56,3 +59,26 @@ def test_the_first_half_is_half_of_the_bins(bins: int) -> None:
     rows = list(contestants_over_k.of_lines(results, {("xqb", "g"): {3: small, "full": full}}))
     [early] = [row for row in rows if "in the first half" in str(row)]
     assert "1.0" in str(early) or early.value == 1.0
+
+
+def test_figure_6_is_over_shares_of_the_source() -> None:
+    """Bin b of n ends where 100 b / n percent have been read."""
+    numbers = [
+        Row(("xqb", "g", k, str(number)), "log MRR", -1.0, -2.0, 0.0, 9) for k in ("3", "full") for number in (1, 4)
+    ]
+    config: Any = SimpleNamespace(questions="all", bins=4)
+    [axes, *_] = contestants_over_k.over_source(numbers, config).axes
+    assert {tuple(line.get_xdata()) for line in axes.lines} == {(25.0, 100.0)}
+
+
+def test_the_buzzers_that_are_compared_are_those_of_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(buzzers.grid_rows, "finished", lambda *given: asked.append(given) or [])
+    assert list(buzzers.contestants_compared(Path("config"), Path("runs"))) == []
+    assert asked == [(Path("config"), Path("runs"))]
+
+
+def test_the_power_of_claims_is_for_the_difference_that_the_page_names() -> None:
+    """experiments/ledger/error-rates.tsv was measured with these."""
+    planted = {row.metric for row in ledger_of("error-rates").rows if row.metric.startswith("found")}
+    assert planted == {f"found: a {shape} of {claims.DIFFERENCE}" for shape in ("hill", "spike")}

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.items.facts import GOLD, reading
+from experiments.items.facts import GOLD, _marked, contrast, reading
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
-from sqa.data.datasets import available
+from sqa.data.datasets import available, load_questions
 from sqa.metrics import build
 from sqa.metrics.fact_metrics import summary_of, written
 from sqa.metrics.facts_log import FactOptions, judged_lines, main
@@ -144,6 +144,23 @@ def test_precision_and_recall_on_sentences_marked_by_hand(marks, least):
         pytest.skip("the XQB questions are not here (SQA_MIRROR)")
     rows = {row.metric: row.value for row in reading(GOLD / f"facts-{marks}.tsv")}
     assert rows["precision"] >= 0.9 and rows["recall"] >= 0.8 and rows["recall of"] >= least
+
+
+def test_marks_say_what_a_fact_may_hold(tmp_path):
+    """A fact that is all of what is marked is right; one word in brackets may lack."""
+    [name, *_] = (GOLD / "facts-mini.tsv").read_text(encoding="utf-8").split("\t")
+    words = _marked(GOLD / "facts-mini.tsv")[name].split()
+    spans = [range(fact.first, fact.last + 1) for fact in facts_in(words)]
+    marks = ";".join(" ".join(map(str, span)) for span in spans)
+    (tmp_path / "facts-mini.tsv").write_text(f"{name}\t{marks}\n", encoding="utf-8")
+    rows = {row.metric: row.value for row in reading(tmp_path / "facts-mini.tsv")}
+    assert rows == {"precision": 1.0, "precision of": len(spans), "recall": 1.0, "recall of": len(spans)}
+
+
+def test_changed_texts_are_compared_by_the_two_scores_of_facts():
+    questions = load_questions("mini-es")
+    rows = contrast("human", questions, [q.reference_text.split() for q in questions])
+    assert {row.metric for row in rows} == {"facts", "facts p", "facts@invented", "facts@invented p"}
 
 
 def log(folder: Path, **changed: object) -> str:

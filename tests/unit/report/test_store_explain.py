@@ -10,6 +10,7 @@ import pytest
 from stand_ins.keyed_parts import LESSONS
 
 from guessers.retrieval import bm25, counting
+from sqa.cli.store import COLUMNS, listing
 from sqa.files.store import Store
 from sqa.report import store_explain as stored
 from sqa.run import folder as folders
@@ -48,6 +49,13 @@ def test_what_is_stored_and_who_uses_it(tmp_path: Path) -> None:
     assert held == both | {("score", ("a",)), ("score", ("b",))}
     for stage in stored.holdings(tmp_path):
         assert stage.size > 100 and (stage.blocks > 0) == (stage.stage != "questions")
+
+
+def test_the_list_is_a_table_unless_json_is_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(tmp_path, "a")
+    listing(tmp_path)
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split("\t") == list(COLUMNS) and len(rows) == 5
 
 
 def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
