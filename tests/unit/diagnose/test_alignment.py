@@ -8,8 +8,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from smt_models import vocabulary
 
-from smt.training.alignment_priors import pruned
+from smt.training.alignment_priors import count, pruned
+from smt.training.corpus import pack
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.priors import Priors, form, load_priors, similar
 from sqa.diagnose import hmm
@@ -64,6 +66,15 @@ def test_rare_words_and_rare_links_go() -> None:
     links = {("a", "x"): 2, ("a", "y"): 1, ("b", "x"): 5, ("c", "z"): 2, ("d", "z"): 2}
     kept = pruned(Priors("es-en", links, {"a": 3, "b": 2, "c": 100, "d": 101}, {"x": 9, "y": 9, "z": 200}))
     assert (set(kept.links), set(kept.source)) == ({("a", "x"), ("c", "z")}, {"a", "c", "d"})
+
+
+def test_priors_count_linked_words_of_whole_sentences() -> None:
+    words = vocabulary()
+    sentence = len(words.words(["tren", "rojo"])[0])
+    links = [(i, j) for i in range(sentence) for j in range(sentence)]
+    priors = count(pack([("tren rojo", "tren rojo", "own")] * 3, words, [links] * 3), words, "es-en")
+    first, last = form("tren", "es"), form("rojo", "en")
+    assert priors.links[first, last] == 3 and priors.target[last] == 3
 
 
 def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:

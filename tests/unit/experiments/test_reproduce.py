@@ -89,6 +89,6 @@ def test_the_paper_stands_beside_each_of_its_items() -> None:
     assert not set(beside("fig1")) & set(beside("fig10")) and beside("hallucination") == []
 
 
-def test_all_items_take_no_config() -> None:
+def test_all_items_take_no_config(items: Path) -> None:
     done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "configs/figure6.yaml"])
     assert isinstance(done.exception, ConfigError) and "name one item" in str(done.exception)
