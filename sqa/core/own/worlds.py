@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from sqa.core.own import PACKAGES
@@ -200,5 +200,11 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     world = _STATE["shown"]
     if event == "open" and world is not OUTSIDE and not _STATE["reading"]:
         file = arguments[0]
-        if isinstance(file, str) and file.endswith((".py", ".pyc")):
+        if isinstance(file, str) and file.endswith((".py", ".pyc")) and not _is_shown(sys._getframe(1)):
             world.opened(whole(file))
+
+
+def _is_shown(opener: FrameType) -> bool:
+    """Whether linecache opens a file: its lines are shown (a traceback, Dask's profile of a worker), not executed."""
+    frames = (opener, opener.f_back)  # linecache, or tokenize on its behalf
+    return any(frame is not None and frame.f_globals.get("__name__") == "linecache" for frame in frames)

@@ -122,7 +122,7 @@ def test_runs_of_one_translator_share_each_block_of_it(table, scheduler, monkeyp
     here = list(run_all(grid, Path("alone"), progress=False))
     expected = [(run.folder.name, run.rows, run.chosen) for run in here]
     assert [(run.folder.name, run.rows, run.chosen) for run in there] == expected
-    assert results(Path("runs")) == results(Path("alone"))
+    assert (results(Path("runs")), blocks(Path("runs"))) == (results(Path("alone")), blocks(Path("alone")))
 
 
 # ------------------------------------------------------------------------------------------------------------ calls

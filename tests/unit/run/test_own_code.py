@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import linecache
 import pickle
 import queue
 import subprocess
@@ -290,6 +291,18 @@ def test_a_thread_that_waits_for_another_leaves_its_world_to_it(monkeypatch: pyt
         assert "own_first" in sys.modules
     thread.join()
     assert "own_first" not in sys.modules
+
+
+def test_lines_that_are_shown_are_no_code_of_the_part(tmp_path):
+    """Dask's profile of a worker, and tracebacks, read the files of whatever calls the part."""
+    for name in ("mine", "caller", "helper"):
+        (tmp_path / f"{name}.py").write_text("def build(config): ...\n", encoding="utf-8")
+    code = Code.at(f"{tmp_path / 'mine.py'}:build")
+    code.built()
+    with code.running():
+        assert linecache.getlines(str(tmp_path / "caller.py"))
+        exec((tmp_path / "helper.py").read_text(encoding="utf-8"), {})
+    assert [load.file for load in code.late] == ["helper.py"]
 
 
 def test_what_a_library_looks_for_in_vain_is_no_code_of_the_part(tmp_path, monkeypatch):
