@@ -48,7 +48,6 @@ class Workshop:
         self.parts = Parts(COMPONENTS)
         self._datasets: dict[DatasetConfig, str] = {}  # fingerprints
         self._works: dict[str, Work] = {}
-        self._described: set[str] = set()  # keys of stages whose manifest is there
 
     def plan(self, config: RunConfig, until: str = "score", given: str | None = None) -> Planned:
         """The stages of a run up to `until`; their components are loaded and the questions checked.
@@ -104,9 +103,7 @@ class Workshop:
         if work.stages[wanted.name] != wanted:
             differ = "models, code or questions here are not those of the machine that planned it"
             raise DataError(f"{config.name}: stage {wanted.name}: {differ}; use the same version and files everywhere")
-        if wanted.key not in self._described:
-            self.store.describe(wanted, lambda: work.key_parts(wanted.name))
-            self._described.add(wanted.key)
+        self.store.describe(wanted, lambda: work.key_parts(wanted.name))  # each time: a store may be emptied meanwhile
         work.check(wanted.name, [index])
         work.make(wanted.name, index, lambda _: None)
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,6 +49,9 @@ def test_blocks_are_those_of_a_run(tmp_path, without):
     assert files(tmp_path / "b") == files(tmp_path / "a")
     assert not any(made_in_blocks(workshop, config))  # nothing is made twice
     assert sum(run(config, Store(tmp_path / "b"), progress=False).made.values()) == 0
+    shutil.rmtree(tmp_path / "b")  # a worker outlives what is deleted
+    assert all(made_in_blocks(workshop, config))
+    assert files(tmp_path / "b") == files(tmp_path / "a")
 
 
 def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path):
