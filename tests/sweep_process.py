@@ -1,6 +1,8 @@
 """A small sweep that needs no data but the bundled questions; as a program, what a test kills or runs twice.
 
 `python -m tests.sweep_process RUNS KS SEEDS STEPS`
+
+As `--preload` of a worker of Dask it gives that worker the same data.
 """
 
 from __future__ import annotations
@@ -48,6 +50,11 @@ def config(steps: int = 4, **train: object) -> SmtConfig:
     settings |= {"evaluate_sentences": 1, "k": (2, "full"), "threads": 1, "steps": steps}
     model = ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4)
     return SmtConfig("tiny", CORPUS, model, TrainConfig(**settings | train), data="mini")
+
+
+def dask_setup(_: object) -> None:
+    """What Dask calls in a worker that preloads this module."""
+    sqa.data.texts.load_parallel = sentence_pairs
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from smt.lm import translator as lm
 from smt.lm.adapter import load_adapter
@@ -81,3 +83,9 @@ def test_the_words_of_a_language_model_and_how_likely_it_finds_them(model, optio
 def test_shipped_adapters_are_of_this_programs_layout(name):
     config = load_adapter(DATA / "models" / name).config
     assert f"lm-{config['source']}-{config['target']}" == name
+
+
+def test_their_numbers_are_finite():
+    for path in sorted((DATA / "models").glob("*/*.safetensors")):
+        for name, array in load_file(path).items():
+            assert array.dtype.kind != "f" or np.isfinite(array).all(), (path, name)

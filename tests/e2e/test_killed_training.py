@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from smt.models.bundle import folder_fingerprint
+from smt.training.sweep import finished
 from smt.training.train import train_in
 from sqa.core.paths import ROOT
 from tests.sweep_process import config, prepared
@@ -60,3 +61,28 @@ def test_a_killed_training_gives_the_same_losses_and_weights(tmp_path):
     assert len(steps(folder)) == STEPS and steps(folder) == steps(whole)
     weights = [(path / "model" / "model.safetensors").read_bytes() for path in (folder, whole)]
     assert weights[0] == weights[1] and folder_fingerprint(folder / "model")
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_sweep_and_one_outlives_the_other(tmp_path):
+    prepared(tmp_path)
+    folder = tmp_path / "smt" / "tiny"
+    first = start(tmp_path, "k=2,full", 2)
+    while not steps(folder / "k2-seed0"):
+        time.sleep(0.01)
+        assert first.poll() is None
+    second = start(tmp_path, "k=2,full", 2)
+    while not steps(folder / "kfull-seed0"):
+        time.sleep(0.01)
+        assert second.poll() is None
+    first.kill()
+    first.communicate()
+    printed = second.communicate(timeout=300)[0].decode()
+    assert second.returncode == 0
+    assert [line.split("\t")[:3] for line in printed.splitlines()] == [
+        ["separate", "2", "2"],
+        ["separate", "full", "2"],
+    ]
+    assert [(run.k, run.seed) for run in finished(folder)] == [(2, 0), (2, 1), ("full", 0), ("full", 1)]
+    for run in finished(folder):
+        assert [row[0] for row in steps(run.model.parent)] == [str(i + 1) for i in range(STEPS)]

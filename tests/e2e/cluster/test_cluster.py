@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from cluster_ablation import blocks, prepare, results, threads_as_workers
 
 from experiments import grid
 from experiments.grid import AblationConfig
 from sqa.core.paths import ROOT
+from sqa.run import overrides, sweep
 from sqa.run.config import load
 from sqa.run.scheduler import current, scheduled
 
@@ -147,6 +149,49 @@ def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Made
     assert killed
 
 
+@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes minutes)")
+def test_one_of_four_workers_killed_every_twenty_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dask
+    from distributed import LocalCluster
+
+    dask.config.set({"distributed.scheduler.allowed-failures": 30})  # as docs/cluster.md says
+    folder, ended, killed = tmp_path / "slow", threading.Event(), []
+    prepare(folder, delay=0.2)
+    monkeypatch.chdir(folder)
+
+    def kill(cluster: Any) -> None:
+        while not ended.wait(20.0):
+            worker = next(iter(cluster.workers.values()))
+            killed.append(worker.pid)
+            os.kill(worker.pid, signal.SIGKILL)
+
+    with LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
+        killer = threading.Thread(target=kill, args=(cluster,))
+        killer.start()
+        made = ablation(folder / "four", cluster.scheduler_address)
+        ended.set()
+        killer.join()
+    assert len(killed) > 1 and made == alone(folder / "alone")
+
+
+def test_a_scheduler_that_is_restarted(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    runs, clusters = folder / "restarted", [threads_as_workers()]
+    address = clusters[0].scheduler_address
+
+    def restart() -> None:
+        wait_for_blocks(runs)
+        clusters[0].close()
+        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
+
+    restarter = threading.Thread(target=restart)
+    restarter.start()
+    made = ablation(runs, address)
+    restarter.join()
+    clusters[1].close()
+    assert made == expected
+    assert "the scheduler is gone; waiting" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", range(TRIES))
 def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made, number: int) -> None:
     """No crash, nothing lost; only a block that both have in flight is made twice."""
@@ -166,6 +211,31 @@ def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made,
     assert (results(runs), blocks(runs)) == expected[1:]
 
 
+def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
+    mapping = {
+        "dataset": {"name": "questions.jsonl"},
+        "translator": {"name": "doubles:build_translator", "k": 1},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer"},
+        "metrics": ["ew", "bleu"],
+    }
+    Path("swept.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["k=1,2,3"]))
+
+    def swept(runs: Path, scheduler: str | None) -> list[sweep.Swept]:
+        with scheduled(scheduler, runs):
+            return list(sweep.run_all(combinations, runs, progress=False))
+
+    here, there = swept(folder / "sweep", None), swept(folder / "spread", cluster.scheduler_address)
+    assert [one.folder.name for one in there] == [one.folder.name for one in here]
+    assert [(one.rows, one.chosen) for one in there] == [(one.rows, one.chosen) for one in here]
+    assert len({one.values()["ew"] for one in here}) > 1
+    assert (results(folder / "spread"), blocks(folder / "spread")) == (
+        results(folder / "sweep"),
+        blocks(folder / "sweep"),
+    )
+
+
 SLURM = """
 jobs: 1
 cores: 2
@@ -173,7 +243,7 @@ memory: 4GB
 walltime: "00:10:00"
 partition: cpu
 directives: [--gres=gpu:1]
-prologue: [source /shared/env]
+prologue: [source /shared/sqa/.venv/bin/activate]
 """
 
 
@@ -201,8 +271,9 @@ def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Pat
         "DASK_DISTRIBUTED__WORKER__PRELOAD": json.dumps([str(tmp_path / "dies.py")]),
     }
     command = [sys.executable, "-m", "sqa", "ablation", "ablation.yaml", "--runs", str(tmp_path / "runs")]
-    command += ["--scheduler", "local:2"]
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(
+        [*command, "--scheduler", "local:2"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
     lines = [line for line in ended.stderr.splitlines() if not line.startswith("ablation: ")]  # its progress
     assert ended.returncode == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
     assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
@@ -227,5 +298,10 @@ def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         while not script.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
     lines = script.read_text(encoding="utf-8").splitlines()
-    assert {"#SBATCH -p cpu", "#SBATCH -t 00:10:00", "#SBATCH --gres=gpu:1", "source /shared/env"} <= set(lines)
+    assert {
+        "#SBATCH -p cpu",
+        "#SBATCH -t 00:10:00",
+        "#SBATCH --gres=gpu:1",
+        "source /shared/sqa/.venv/bin/activate",
+    } <= set(lines)
     assert "--nthreads 1 " in lines[-1] and "--nworkers 2 " in lines[-1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +26,7 @@ import sqa.data.texts
 from experiments.studies import translation_table
 from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
+from sqa.core.paths import ROOT
 from sqa.files.atomic import held
 from sqa.files.store import Store
 from sqa.run import overrides
@@ -311,3 +314,48 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(boards, scheduler, mo
             worker.work(board, until_empty=True, lease_seconds=0.2)
     assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
     assert worker.work(board, until_empty=True, poll_seconds=0.05) == 2
+
+
+@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes a minute)")
+def test_a_worker_killed_in_mid_training(prepared_runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGKILL after the first checkpoint: the worker in its place goes on to the same weights."""
+    from distributed import LocalCluster
+
+    alone, spread = prepared_runs
+    expected, killed = swept(alone, None), []
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+
+    def kill(cluster: Any) -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not list(spread.rglob("checkpoint-*/*")):
+            time.sleep(0.002)
+        worker = next(iter(cluster.workers.values()))
+        killed.append(worker.pid)
+        os.kill(worker.pid, signal.SIGKILL)
+
+    options = {"preload": ["tests.sweep_process"], "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=1, **options) as cluster:
+        killer = threading.Thread(target=kill, args=(cluster,))
+        killer.start()
+        assert swept(spread, cluster.scheduler_address) == expected
+        killer.join()
+    assert killed and weights(spread) == weights(alone)
+
+
+def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
+    """A worker of the scheduler tells the board's what a run in this process would have."""
+    from sqlalchemy import update
+
+    from sqa_services.board import worker
+    from sqa_services.board.storage import EVALUATIONS
+
+    board, errors = boards("wrong"), []
+    wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}
+    board.register_model("sqa-es", "wrong", "config", yaml.safe_dump(wrong).encode())
+    for where in (scheduler, None):
+        with scheduled(where, board.config.work):
+            worker.work(board, until_empty=True)
+        errors.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
+        with board.engine.begin() as connection:
+            connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "failed").values(state="queued"))
+    assert errors[0] == errors[1] and "nowhere" in errors[0][0]

@@ -15,6 +15,7 @@ from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.core.types import GREATEST_SMALL, Emission, Question
 from sqa.data.datasets import load_questions
+from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
 from sqa.metrics.latency_log import LogOptions, score
 
@@ -122,3 +123,15 @@ def test_damaged_files(tmp_path: Path, name: str, data: bytes | None, message: s
         path.write_bytes(data)
     reader = READERS.get(path.suffix, records.lines)
     refused(DataError, message, lambda: list(reader(path)))
+
+
+def test_buzzes_with_odd_values(tmp_path: Path) -> None:
+    good = {"qid": "q", "correct": True, "rel_pos": 0.5, "word_index": 1, "n_words": 2, "game": 1, "tournament": "t"}
+    path = tmp_path / "b.jsonl"
+    for key, value in {"game": [1], "tournament": {}, "word_index": 10**10, "n_words": 2.5}.items():
+        path.write_text("".join(json.dumps(row) + "\n" for row in (good, good | {key: value})))
+        with pytest.raises(DataError, match=rf"b\.jsonl:2: Expected .* - at `\$\.{key}`"):
+            load_buzzes(str(path))
+    path.write_text(json.dumps(good | {"game": None}) + "\n")
+    with pytest.raises(DataError, match=r"no value for game"):
+        load_buzzes(str(path))

@@ -4,6 +4,9 @@ import json
 import re
 from collections import Counter
 
+import pytest
+from sentence_splitter import SentenceSplitter
+
 from sqa.core.paths import DATA
 
 LANGUAGES = {"en": "For 10 points, name ", "es": "Por 10 puntos, nombre ", "pl": "Za 10 punktów podaj "}
@@ -32,3 +35,22 @@ def test_questions_are_parallel_and_do_not_name_their_answer() -> None:
         assert question["page"] == question["page"].strip() != "" and "_" not in question["page"]
         assert {len(question[language]) for language in LANGUAGES} in ({3}, {4})
         assert re.sub(r" \(.*\)", "", question["page"]).lower() not in text(question, "en").lower()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sentences_are_well_formed_and_only_the_last_one_asks(language: str) -> None:
+    for question in QUESTIONS:
+        for sentence in question[language]:
+            assert sentence == " ".join(sentence.split()) and sentence[0].isupper()
+            assert re.search(r"\w[»”\"]?\.$", sentence), sentence
+            assert not re.search(r"[.!?…] ", sentence), sentence  # nothing that a splitter could take for an end
+            assert 12 <= len(sentence.split()) <= 40
+        asks = [LANGUAGES[language] in sentence for sentence in question[language]]
+        assert asks == [False] * (len(asks) - 1) + [True] and question[language][-1].startswith(LANGUAGES[language])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_splits_where_it_was_written(language: str) -> None:
+    splitter = SentenceSplitter(language=language)
+    for question in QUESTIONS:
+        assert splitter.split(text(question, language)) == question[language]

@@ -135,3 +135,17 @@ def test_the_figure_draws_every_translator(families):
         assert [len(line.get_xdata()) for line in axes.get_lines()] == [3] * len(families)
     assert [text.get_text() for text in made.legends[0].get_texts()] == list(families)
     pyplot.close(made)
+
+
+def test_a_translator_has_one_colour_in_all_figures():
+    drawn = ["a", "b", "c"]
+    figures = [
+        drawn_over(ledger(dataset, *here), [(dataset, "bm25", "")], drawn)
+        for dataset, here in (("mini-es", "abc"), ("mini-pl", "ac"))
+    ]
+    first, second = (
+        {line.get_label(): line.get_color() for line in made.legends[0].legend_handles} for made in figures
+    )
+    assert len(set(first.values())) == 3 and second == {name: first[name] for name in ("a", "c")}
+    for made in figures:
+        pyplot.close(made)
