@@ -7,7 +7,8 @@ to blanks, white space collapsed, letter case ignored.  Nothing else is forgiven
 (The code published with QANTA compares the strings as they are; later code of the same authors also drops blanks,
 underscores and hyphens and accepts substrings, by which "a" answers "Alaska".  Neither is done here.)
 
-A config may ask for a second, more generous rule beside it: what a Quizbowl moderator takes, sqa/core/quizbowl.py.
+A config may ask for a second, more generous rule beside it: what a Quizbowl moderator takes, sqa/core/quizbowl.py.  A
+listener's own question (`asked` of a Question) is judged by that rule alone.
 """
 
 from __future__ import annotations

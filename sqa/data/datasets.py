@@ -6,6 +6,8 @@
     human-buzzes              the English tossups on which people's buzzes are recorded (`sqa.data.human_buzzes`)
     any/file.json, .jsonl     your own, see sqa/data/own_questions.py
 
+A new name stands in `_SETS` below; files that it downloads have their address, size and hash in data/manifest.yaml.
+
 Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references: both stay, both count.
 """
 
