@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -18,7 +19,8 @@ import guessers.bert.train
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import load_encoder, rarity
 from guessers.bert.guesser import BertConfig, build
-from guessers.bert.train import CHECKPOINT, BertTraining, train
+from guessers.bert.reading import Reading
+from guessers.bert.train import CHECKPOINT, BertTraining, _draw, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.run import config as configs
@@ -135,6 +137,15 @@ def test_int8_names_the_same_page_and_no_row_depends_on_its_batch(trained):
 
 
 # --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_ends_at_the_broken_passage_has_it_in_place_of_the_whole_one():
+    """Four passages are rows 10 to 13, the broken second one row 14."""
+    reading = Reading(0, ("a.", "b.", "c.", "d."), (1, "b"))
+    rng = np.random.default_rng(0)
+    drawn = sorted({tuple(_draw(reading, 10, rng)) for _ in range(200)}, key=lambda rows: (len(rows), rows))
+    short = [(10,), (12,), (13,), (14,), (10, 14), (11, 12), (12, 13)]
+    assert drawn == [*short, (10, 11, 12), (11, 12, 13), (10, 11, 12, 13)]
 
 
 def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, tmp_path, monkeypatch):

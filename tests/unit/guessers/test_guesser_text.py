@@ -54,3 +54,5 @@ def test_passages_of_a_prefix_are_those_of_the_text_except_the_last(words, cut, 
 def test_a_passage_ends_with_a_sentence_or_at_its_longest():
     words = ("a b c d e f g h. " + "i " * 100 + 'j k."').split()
     assert text.spans(words, 8, 48) == [(0, 8), (8, 56), (56, 104), (104, 110)] and text.spans([], 8, 48) == []
+    short = ("a b c d e f g h. " + "i j k. " + "l m n o p q.").split()  # the second sentence alone has too few words
+    assert text.spans(short, 8, 48) == [(0, 8), (8, 17)]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from stand_ins.http_server import anything, serving_app
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from sqa.net.client import Failed, Http
+from sqa.core.errors import RemoteProtocolError
+from sqa.net.client import Failed, Http, Service
 
 
 async def answer(request: Request) -> Response:
@@ -67,6 +70,19 @@ def test_streams_follow_so_many_redirects_and_none_to_another_scheme() -> None:
             assert reply.status_code == 307
         with pytest.raises(Failed, match="leads to 'ftp://elsewhere/'"), http.stream(f"{url}/away", {}, redirects=3):
             pass
+
+
+def test_a_service_is_asked_again_after_waits_that_double_up_to_five_seconds(monkeypatch) -> None:
+    waits: list[float] = []
+    clock = SimpleNamespace(sleep=waits.append, monotonic=time.monotonic)
+    monkeypatch.setattr("sqa.net.client.time", clock)
+
+    async def failing(_: Request) -> Response:
+        return Response("broken", 500)
+
+    with serving_app(anything(failing)) as url, pytest.raises(RemoteProtocolError, match="HTTP 500"):
+        Service(url, 10.0, retries=6).text("GET", "/")
+    assert waits == [0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
 
 
 def test_threads_share_an_object_but_no_connection() -> None:

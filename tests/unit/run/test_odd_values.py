@@ -66,6 +66,14 @@ def test_plain_yaml_with_aliases_is_read(tmp_path):
     assert parse_yaml("") is None
 
 
+def test_values_are_counted_with_aliases_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a: &a [x, x]\nb: [*a, *a]\n"  # a mapping of 2 keys, lists of 3 and of 1 + 2 * 3 values
+    monkeypatch.setattr(yaml_reader, "MAX_NODES", 13)
+    assert parse_yaml(text) == {"a": ["x", "x"], "b": [["x", "x"], ["x", "x"]]}
+    monkeypatch.setattr(yaml_reader, "MAX_NODES", 12)
+    refused(ValueError, "more than 12 values, aliases written out", parse_yaml, text)
+
+
 @pytest.mark.parametrize("text", ["x" * 5_000_000, "- x\n" * 20_000, "[" * 1_000_000])
 def test_a_yaml_document_too_large_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values are counted before the list that holds them has ended."""

@@ -60,6 +60,11 @@ def first_words_are_the_answers(q: Question, i: int) -> Rows:
     yield from honest(q, i)
 
 
+def two_first_words(q: Question, i: int) -> Rows:
+    yield ("yes" if i == 7 else "no"), 0, "", False
+    yield from honest(q, i)
+
+
 def guesses_before_reading(q: Question, i: int) -> Rows:
     yield "The", 0, q.page, False
     yield from honest(q, i)
@@ -122,6 +127,7 @@ CHEATS: dict[Callable[[Question, int], Rows], str] = {
     buzz_a_little_later: "questions within 10%",
     half_of_the_answers_at_a_quarter: "questions within 25%",
     first_words_are_the_answers: "different texts before any source word",
+    two_first_words: "writes 2 different texts before any source word",
     guesses_before_reading: "different pages before any source word",
     the_reference_with_honest_delays: "the human reference to the letter in 45 of 45",
     the_reference_but_for_a_word: "the human reference but for a few words in 45 of 45",

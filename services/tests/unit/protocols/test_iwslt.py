@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import wave
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqa.core.errors import DataError
+from sqa.data.datasets import load_questions
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.corpus import EOS, Recording, TextCorpus, load
+from sqa_services.protocols.iwslt.questions import corpus_of
 from sqa_services.protocols.iwslt.scores import Files, sentence_latency, total
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
 
@@ -54,6 +57,14 @@ def test_float32_latencies_agree_with_the_float64_ones(source: int, delays: list
 
 
 # -------------------------------------------------------------------------------------------------------- corpora
+
+
+def test_a_reference_cut_into_other_sentences_is_of_none() -> None:
+    one, two = load_questions("mini-es", limit=2)
+    corpus = corpus_of([replace(one, reference=one.reference[:1]), two])
+    count = len(one.sentences)
+    assert corpus.sources == one.sentences + two.sentences and count > 1
+    assert corpus.targets == ("",) * count + tuple(two.reference)
 
 
 def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:

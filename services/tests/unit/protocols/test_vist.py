@@ -176,6 +176,8 @@ def test_no_document_and_bad_escape_and_depth() -> None:
         (12345678.0, "1.2345678E7"),
         (-0.25, "-0.25"),
         (float("nan"), "NaN"),
+        (float("inf"), "Infinity"),
+        (-float("inf"), "-Infinity"),
     ],
 )
 def test_doubles_as_java_prints_them(value: float, text: str) -> None:
