@@ -375,10 +375,11 @@ def test_init_writes_all_though_nobody_reads_what_it_prints(tmp_path: Path) -> N
 
 
 def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    required = ["nothere==1.0; extra == 'lm'", "typer==0.1", "x; extra == 'ci'"]
+    required = ["nothere==1.0; extra == 'lm'", "numpy; extra == 'bert'", "typer==0.1", "x; extra == 'ci'"]
     monkeypatch.setattr(start, "requires", lambda name: required)
     rows = {row["what"]: (row["state"], row["remark"]) for row in json.loads(sqa("doctor", "--json").out)}
     assert rows["[lm]"] == ("no", "for language models as translators and guessers; lacks nothere")
+    assert rows["[bert]"] == ("yes", "for the BERT guesser; all there")
     assert ", not 0.1" in rows["packages"][1] and "[ci]" not in rows
     assert rows["bundled"][1].endswith("45 questions") and len(rows) < 40  # one screen
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]

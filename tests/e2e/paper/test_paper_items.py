@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -151,6 +152,25 @@ def test_an_omission_goes_on_and_an_under_translation_does_not(subject):
             silence = max([0.0, *(f for before, f in steps if before)]), min([1.0, *(f for b, f in steps if not b)])
             assert subject.silence(finding) == silence
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("panel", "expected"), [("a", "a (1) **b** **c** d (2) **e**"), ("b", "a (1) **b** **c** [silence] d (2) **e**")]
+)
+def test_hallucinated_words_are_bold_and_numbered(panel, expected):
+    lines = [SimpleNamespace(sentence=np.array([0, 0, 0, 1, 1]))]
+    subject = SimpleNamespace(
+        lines=lines,
+        index_of=lambda _: 0,
+        marks=lambda _: [SimpleNamespace(first=1, last=2), SimpleNamespace(first=4, last=4)],
+        trace=lambda _: SimpleNamespace(emissions=[SimpleNamespace(token=token) for token in "abcde"]),
+    )
+    assert paper.marked(paper.Example(panel, subject, SimpleNamespace(sentence=0), 1.0)) == expected
+
+
+@pytest.mark.parametrize(("log_mrr", "answerable"), [([-1.0, 0.0], True), ([0.0, -1.0], False), ([], False)])
+def test_an_example_needs_the_answer_at_the_end_of_the_human_translation(log_mrr, answerable):
+    assert paper.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
 
 
 def test_errors_are_counted(folder, runs, capsys):

@@ -14,7 +14,8 @@ from refusals import refused
 from small_ablation import changed
 from small_ablation import rows as read_rows
 
-from experiments.studies.translation_table import TableConfig, main, shares
+from experiments.lab.ledger import Row
+from experiments.studies.translation_table import TableConfig, main, quality_over_lag, shares
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
@@ -160,6 +161,17 @@ def test_wrong_configs_name_the_place(config, tmp_path):
     problems = "\n".join(caught.value.problems)
     assert "translators[0].translator.comand: unknown, did you mean 'command'" in problems
     assert "translators[1].translator.k: unknown" in problems
+
+
+def test_quality_over_lag_has_bleu_over_dal_of_those_with_a_lag():
+    """Two k of a and one of b on one test set; c has no lag."""
+    values = [("a", "1", 20.0, 2.0), ("a", "3", 25.0, 4.0), ("b", "1", 15.0, 3.0), ("c", "1", 30.0, None)]
+    rows = [Row(("es-en", "flores", name, k), "bleu", bleu, n=9) for name, k, bleu, _ in values]
+    rows += [Row(("es-en", "flores", name, k), "dal", lag, n=9) for name, k, _, lag in values if lag is not None]
+    [axes] = quality_over_lag(rows).axes
+    drawn = [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
+    assert axes.get_title(loc="left") + axes.get_title() == "BLEU, flores, 9"
+    assert drawn == [([2.0, 4.0], [20.0, 25.0]), ([3.0], [15.0])]
 
 
 def test_shares():

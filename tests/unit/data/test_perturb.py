@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -104,6 +105,14 @@ def test_shares_are_about_what_they_are_said_to_be() -> None:
         total += len(long)
         changed += sum(a != b for a, b in long)
     assert 0.07 < changed / total < 0.13
+
+
+def test_words_are_misheard_as_the_language_writes_sounds() -> None:
+    """Of 4,000 words one in ten, as one of v > b and c > s says; one in fifty is missed."""
+    counts = Counter(text(perturb(spanish("Vaca " * 4000), "asr", 0)).split())
+    assert set(counts) == {"vaca", "baca", "vasa"}
+    missed, misheard = 4000 - counts.total(), counts["baca"] + counts["vasa"]
+    assert 60 < missed < 100 and 340 < misheard < 440 and counts["baca"] > 150 < counts["vasa"]
 
 
 def test_reordering_takes_the_reference_along() -> None:

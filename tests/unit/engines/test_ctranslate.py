@@ -153,3 +153,5 @@ def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_p
         assert ids[:COMPARED] == [i for i in expected if i not in marks][:COMPARED]
     together = fast.words(TEXTS)
     assert together == [fast.words([text])[0] for text in TEXTS] and len(set(together)) > 1
+    limit = min(tokenizer.model_max_length, 1024)
+    refused(DataError, f"reads at most {limit}: 'Una Una", fast.words, ["Una " * 1100])

@@ -49,6 +49,7 @@ class Book:
         self.item = Item("toy", "a toy", "ablation.yaml", ("k",), self._measure, self._inputs, *shows)
 
     def _measure(self, config: Path, runs: Path):
+        assert config.name == "ablation.yaml"
         for k, value in enumerate(self.values):
             yield Row((str(k),), "ew", value, value - 1, value + 1, 10, "0-1", self.signature)
 

@@ -41,6 +41,11 @@ def test_what_is_not_marked_is_what_was_there(kind: str) -> None:
         assert kind != "repeated" or " ".join(map(strip_edges, new)) in " ".join(map(strip_edges, LINE))
 
 
+def test_an_unrelated_word_is_like_no_word_of_either_text() -> None:
+    drawn = {materials._unrelated_word(["Goethe", "Viennese"], ["Lima", "Vienna"], rng_for(seed)) for seed in range(9)}
+    assert drawn == {"Goethe"} and materials._unrelated_word(["Viennese"], ["Lima", "Vienna"], rng_for(0)) is None
+
+
 def test_a_planted_number_has_one_other_digit() -> None:
     numbers = {KINDS["number"](SOURCE, list(LINE), OTHERS, rng_for(seed)).words[0] for seed in range(12)}
     assert len(numbers) > 6
@@ -140,9 +145,10 @@ def test_what_is_planted_depends_on_seed_and_text_alone() -> None:
 
 
 def table(kind: str, texts: int = 30) -> Table:
-    """A wrong word per text, whose first signal is 1, and three right ones."""
+    """A wrong word per text, whose first signal is 51, and three right ones with 50."""
     signals = np.zeros((4 * texts, len(GROUPS["words"])))
-    signals[::4, 0] = 1.0
+    signals[:, 0] = 50.0
+    signals[::4, 0] = 51.0
     kinds = np.array([kind if i % 4 == 0 else "" for i in range(4 * texts)])
     return Table(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4))
 

@@ -251,6 +251,11 @@ def test_a_training_starts_from_the_vectors(config, material, tmp_path):
     assert len(train(dataclasses.replace(chosen, epochs=1), material).guess(["Peru"], 3)[0]) == 3
 
 
+def test_a_first_line_of_a_word_and_a_number_is_no_header(tmp_path):
+    (tmp_path / "v.txt").write_text("peru 5\n")
+    assert vectors.table(tmp_path / "v.txt", ["peru"], 1, stems=False)[0][1:].tolist() == [[5.0]]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -15,7 +15,7 @@ from stand_ins.lm_models import make, tokenizer
 from smt.lm.base import base_folder, load_base
 from smt.lm.files import load_network
 from smt.lm.gguf_file import unpacked
-from sqa.core.errors import ChecksumError, DataError
+from sqa.core.errors import ChecksumError, ConfigError, DataError
 
 gguf = pytest.importorskip("gguf")
 
@@ -116,6 +116,11 @@ def test_truncated_files_give_a_line(tmp_path):
         path.write_bytes(whole[: int(len(whole) * share)])
         refused(DataError, "damaged or incomplete GGUF", base_folder, str(path))
     assert not list((tmp_path / "cache" / "lm").iterdir())
+
+
+def test_a_name_without_a_folder_is_one_of_the_hub_if_it_has_a_slash():
+    refused(ConfigError, "neither a packaged one", base_folder, "gemma")
+    refused(ConfigError, r"no/where.*(hub|cache)", base_folder, "no/where")
 
 
 def test_a_package_that_carries_something_else_is_refused(monkeypatch):

@@ -14,6 +14,7 @@ import pytest
 import torch
 import yaml
 from refusals import refused
+from safetensors.torch import load_file, save_file
 from small_runs import small_run
 from stand_ins import quality_models
 
@@ -227,6 +228,10 @@ def test_bleurt_with_sentencepiece_as_in_bleurt_20(tmp_path: Path) -> None:
 def test_folders_that_are_no_bleurt_model(bert: Path, tmp_path: Path) -> None:
     for folder, message in ((bert, "says 'bert'"), (tmp_path, "no config.json"), ("./no", "no such folder")):
         assert message in problem(bleurt, BleurtConfig(str(folder)))
+    folder = quality_models.save_bleurt(tmp_path / "bleurt", bert)
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: weights[name] for name in sorted(weights)[1:]}, folder / "model.safetensors", {"format": "pt"})
+    refused(DataError, "weights of BLEURT are missing", lambda: bleurt.Bleurt(BleurtConfig(str(folder)), folder).loaded)
 
 
 # ----------------------------------------------------------------------------------------------------------- runs

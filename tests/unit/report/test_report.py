@@ -16,18 +16,20 @@ from doubles import echo, question
 from refusals import refused
 from viewer_runs import EVIL, make
 
+from smt.lm.translator import CausalLmConfig
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
 from sqa.report import figures
-from sqa.report.data import changes, read_rows, read_runs, run_names
+from sqa.report.data import changes, described, read_rows, read_runs, run_names
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
 from sqa.report.report import main
 from sqa.run import folder as runs
 from sqa.run import paired, saving
+from sqa.run.config import ComponentConfig
 
 METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 
@@ -326,6 +328,13 @@ def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> Non
     assert (differences["buzzer"], differences["metrics"]) == ("null", "[al]")
     assert "name" not in differences
     assert changes(first, runs.read(sweep[1]).config) == [("translator.k", "3")]
+
+
+@pytest.mark.parametrize(("model", "shown"), [("/models/mine/lm-x", "lm-x"), ("mine/lm-x", "mine/lm-x")])
+def test_a_part_is_described_by_the_last_name_of_an_absolute_path(model: str, shown: str) -> None:
+    options = CausalLmConfig(model=model, k=3)
+    assert described(ComponentConfig("causal-lm", options), "k") == f"causal-lm {shown}"
+    assert described(ComponentConfig("causal-lm", options)) == f"causal-lm {shown} k=3"
 
 
 def test_the_bands_and_the_page_have_the_seed_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,6 +223,7 @@ def test_which_phrases_are_kept(tmp_path):
     assert ("a", "y") in kept(tmp_path, ROWS, best=3, least=0.05)
     assert ("a", "y") not in kept(tmp_path, ROWS, best=3)  # 9 of 129: less than a tenth
     assert ("b a b a", "v") in kept(tmp_path, ROWS, longest=4)
+    assert kept(tmp_path, [("a", "x", 9, 9), ("a", "y", 1, 1)]) == [("a", "x"), ("a", "y")]  # just a tenth
 
 
 def test_counts_that_follow_from_others():
