@@ -98,9 +98,11 @@ def test_the_figures_show_an_example_chosen_by_rule(folder, runs, subject, capsy
     assert (subject.dataset, subject.system, len(subject.errors)) == ("mini-es", "wait-3", LIMIT)
     stepwise.main(folder / "stepwise.yaml", runs)
     printed = capsys.readouterr()
-    costs = rows(runs / "stepwise" / "errors_costs.csv")
+    words, costs = stepwise.KINDS[0], rows(runs / "stepwise" / "errors_costs.csv")
     assert {line["kind"] for line in costs} == {kind.label for kind in stepwise.KINDS}
     assert all(",".join(line.values()) in printed.out for line in costs)
+    invented = [float(line["value"]) for line in costs if (line["kind"], line["metric"]) == (words.label, "places")]
+    assert invented == [stepwise.word_gap(subject).sum(axis=0)[1]] == [sum(sum(e.hallucinated) for e in subject.errors)]
     shown = 0
     for kind, costly, *_ in stepwise.KINDS:
         examples = stepwise.worst(subject, kind, costly)

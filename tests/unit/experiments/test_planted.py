@@ -19,7 +19,7 @@ from sqa.core.registry import SCORERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data.priors import strip_edges
-from sqa.diagnose.signals import GROUPS
+from sqa.diagnose.signals import GROUPS, SIGNS
 from sqa.diagnose.step_errors import DiagnoseConfig
 
 SOURCE = "El viejo poeta Pablo Neruda vendió 4.500 libros, según dicen, en la ciudad de Lima.".split()
@@ -159,6 +159,10 @@ def test_the_network_learns_what_tells_and_is_the_same_again() -> None:
     p = network.probabilities(given.signals)
     assert p[::4].min() > 0.9 and p[1::4].max() < 0.1
     assert fit(given).record() == network.record()
+    for name, inner in zip(GROUPS["words"], np.moveaxis(network.inner, 1, 0), strict=True):
+        sign = SIGNS.get(name)  # 0: may count both ways
+        assert sign == 0 or (not inner.any() if sign is None else (sign * inner >= 0).all())
+    assert not set(GROUPS["words"]) <= set(SIGNS)
 
 
 def test_each_text_is_judged_by_the_network_that_never_saw_its_kind() -> None:
