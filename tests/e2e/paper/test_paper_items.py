@@ -17,7 +17,7 @@ from experiments.ablation import correlation, models
 from experiments.ablation.report import main as ablation
 from experiments.paper import examples as paper
 from experiments.stepwise import errors as stepwise
-from experiments.stepwise import systems
+from experiments.stepwise import figure, systems
 from experiments.stepwise.figure import red_curve
 from experiments.stepwise.systems import RULES
 from sqa.core.errors import ConfigError, DataError, NotComputable
@@ -286,6 +286,17 @@ def test_figure5_and_table2_show_the_same_examples(folder, runs, selection, caps
         assert of["human"] == trace.question.reference_text and of["source"].replace("**", "") == trace.question.text
         assert all(f"({i})" in of["wait-3"] for i in range(1, len(example.subject.marks(example.finding)) + 1))
         assert ("[silence]" in of["wait-3"]) == (example.panel == "b") != ("rank" in of["error"])
+
+
+def test_words_that_stand_for_none_and_the_finding_itself_are_marked(subject):
+    finding = stepwise.worst(subject, "hallucination", False)[0]
+    logs, _, text = figure.draw(subject, finding).axes
+    written = [step for step, emission in enumerate(subject.trace(finding).emissions) if emission.token]
+    unaligned = subject.errors[subject.index_of(finding)].unaligned
+    leads = [line.get_color() == figure.RED for line in text.lines if len(line.get_xdata()) == 3]
+    assert leads == [unaligned[step] for step in written] and len(set(leads)) == 2
+    large = [line.get_markersize() == 5 for line in logs.lines if line.get_marker() == "o"]
+    assert large == [mark == finding for mark in subject.marks(finding)] and large.count(True) == 1
 
 
 def test_the_red_curve_is_binary():

@@ -15,6 +15,7 @@ from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
 from experiments.paper import contestants_over_k, table4
+from experiments.studies import guesser_report
 from sqa.core.types import Question
 
 
@@ -61,14 +62,28 @@ def test_the_first_half_is_half_of_the_bins(bins: int) -> None:
     assert "1.0" in str(early) or early.value == 1.0
 
 
-def test_figure_6_is_over_shares_of_the_source() -> None:
-    """Bin b of n ends where 100 b / n percent have been read."""
+def test_figure_6_is_over_shares_of_the_source_with_bands_at_the_ends() -> None:
+    """Bin b of n ends where 100 b / n percent have been read; of k = 3, 6, 9 and full the first and the last band."""
     numbers = [
-        Row(("xqb", "g", k, str(number)), "log MRR", -1.0, -2.0, 0.0, 9) for k in ("3", "full") for number in (1, 4)
+        Row(("xqb", "g", k, str(number)), "log MRR", -1.0, -2.0, 0.0, 9)
+        for k in ("3", "6", "9", "full")
+        for number in (1, 4)
     ]
     config: Any = SimpleNamespace(questions="all", bins=4)
     [axes, *_] = contestants_over_k.over_source(numbers, config).axes
     assert {tuple(line.get_xdata()) for line in axes.lines} == {(25.0, 100.0)}
+    assert (len(axes.lines), len(axes.collections)) == (4, 2)
+
+
+def test_accuracy_of_guessers_is_over_percent_of_the_question() -> None:
+    rows = [
+        Row(("xqb", group, "bm25", share), metric, 0.5, 0.4, 0.6, 9)
+        for group in (guesser_report.ALL, "history")
+        for share in ("0.25", "1.0")
+        for metric in ("acc@1", "mrr")
+    ]
+    [axes] = guesser_report.accuracy_over_question(rows, ["bm25"]).axes
+    assert [tuple(line.get_xdata()) for line in axes.lines] == [(25.0, 100.0)]
 
 
 def test_the_buzzers_that_are_compared_are_those_of_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
