@@ -153,6 +153,8 @@ def test_an_omission_goes_on_and_an_under_translation_does_not(subject):
             steps = [(e.sentence <= finding.sentence, f) for e, f in zip(trace.emissions, trace.fraction, strict=True)]
             silence = max([0.0, *(f for before, f in steps if before)]), min([1.0, *(f for b, f in steps if not b)])
             assert subject.silence(finding) == silence
+            lost = subject.deficits(subject.index_of(finding))[finding.sentence]
+            assert subject.cost(finding) == (lost if finding.kind == "omission" else finding.loss)
     assert len(seen) == 2
 
 

@@ -14,9 +14,10 @@ from experiments.items import buzzers, claims
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
-from experiments.paper import contestants_over_k, table4
+from experiments.paper import contestants_over_k, table4, table4_answers
 from experiments.studies import guesser_report
 from sqa.core.types import Question
+from sqa.report import plots
 
 
 def test_unknown_pages_are_named_where_the_guesser_says_them() -> None:
@@ -63,16 +64,16 @@ def test_the_first_half_is_half_of_the_bins(bins: int) -> None:
 
 
 def test_figure_6_is_over_shares_of_the_source_with_bands_at_the_ends() -> None:
-    """Bin b of n ends where 100 b / n percent have been read; of k = 3, 6, 9 and full the first and the last band."""
+    """Bin b of n ends where 100 b / n percent have been read; of k = 3, 6 and full two have bands."""
     numbers = [
         Row(("xqb", "g", k, str(number)), "log MRR", -1.0, -2.0, 0.0, 9)
-        for k in ("3", "6", "9", "full")
+        for k in ("3", "6", "full")
         for number in (1, 4)
     ]
     config: Any = SimpleNamespace(questions="all", bins=4)
     [axes, *_] = contestants_over_k.over_source(numbers, config).axes
     assert {tuple(line.get_xdata()) for line in axes.lines} == {(25.0, 100.0)}
-    assert (len(axes.lines), len(axes.collections)) == (4, 2)
+    assert (len(axes.lines), len(axes.collections)) == (3, 2)
 
 
 def test_accuracy_of_guessers_is_over_percent_of_the_question() -> None:
@@ -84,6 +85,22 @@ def test_accuracy_of_guessers_is_over_percent_of_the_question() -> None:
     ]
     [axes] = guesser_report.accuracy_over_question(rows, ["bm25"]).axes
     assert [tuple(line.get_xdata()) for line in axes.lines] == [(25.0, 100.0)]
+
+
+def test_the_primary_claims_are_marked_in_the_forest(monkeypatch: pytest.MonkeyPatch) -> None:
+    panels: dict[str, list[plots.Dot]] = {}
+    monkeypatch.setattr(plots, "forest", lambda drawn, *_: panels.update(drawn))
+    claims.forest(ledger_of("claims"))
+    marked = {(*dot.row.cell[:2], kind) for kind, dots in panels.items() for dot in dots if dot.number}
+    assert marked == {("both", "language model", "rise"), ("both", "language model", "fall")}
+
+
+@pytest.mark.parametrize(
+    ("answers", "yes_no"), [(["Yes", "Yes, it is"], True), (["no"], True), (["Norway", "yesterday"], False)]
+)
+def test_a_question_is_of_yes_or_no_where_an_answer_is(answers: list[str], yes_no: bool) -> None:
+    question: Any = SimpleNamespace(answers=answers)
+    assert table4_answers.is_yes_no(question) == yes_no
 
 
 def test_the_buzzers_that_are_compared_are_those_of_the_config(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from experiments.items import words_ahead
@@ -36,10 +38,12 @@ def test_a_source_that_is_read_whole_leaves_nothing_ahead():
     assert counts((SOURCE, TARGET), LAST, 7, 2.0)[0] == 0
 
 
-def test_rows_of_the_bundled_questions():
+def test_rows_of_the_bundled_questions(monkeypatch):
     texts = words_ahead.segments(SetConfig("mini-es", "es-en"))[:4]
     [entry] = [s for s in load(ITEM.path(), WordsAheadConfig).sets if s.name == "xqb-es"]
-    results = list(words_ahead.rows(texts, entry, (1, 3, 9)))
+    monkeypatch.setattr(words_ahead, "segments", lambda _: texts)
+    monkeypatch.setattr(words_ahead, "load", lambda *_: WordsAheadConfig((entry,), (1, 3, 9)))
+    results = list(words_ahead.measure(ITEM.path(), Path()))
     values = {row.key: row.value for row in results}
     assert len(values) == 12 and {row.n for row in results} == {4}
     for pace in ("1", "catch-up"):
