@@ -91,7 +91,7 @@ def align(packed: Packed) -> list[list[tuple[int, int]]]:
 
 
 def _merge(forward: str, reverse: str) -> list[tuple[int, int]]:
-    """Intersection of both directions, plus links of either whose source and target are otherwise unaligned."""
+    """Intersection of both directions, plus links of either whose source or target is otherwise unaligned."""
     a, b = (
         {(int(source), int(target)) for source, _, target in (link.partition("-") for link in way.split())}
         for way in (forward, reverse)

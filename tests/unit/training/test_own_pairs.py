@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from refusals import refused
 from smt.models.vocab import Vocabulary
 from smt.models.waitk_translator import WaitKConfig, build
 from smt.train import main
+from smt.training.clean import Report
 from smt.training.config import SmtConfig
-from smt.training.prepare import is_prepared, prepare
+from smt.training.prepare import cleaned, is_prepared, prepare
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.texts import load_own_pairs
@@ -67,6 +69,9 @@ def test_an_edited_file_is_prepared_anew_and_development_is_kept_out(folder: Pat
     prepare(corpus, folder / "data")
     assert is_prepared(corpus, folder / "data")
     assert "overlap" in (folder / "data/clean.tsv").read_text("utf-8")
+    kept = len(list(cleaned(corpus, folder / "again", Report())))
+    done = json.loads((folder / "data/prepared.json").read_text("utf-8"))
+    assert done["pairs"] == kept and list(done["corpora"]) == ["own"]  # each pair once
     with (folder / "pairs.tsv").open("a", encoding="utf-8") as file:
         file.write("Una frase más de todas.\tOne more sentence of all.\n")
     assert not is_prepared(corpus, folder / "data")

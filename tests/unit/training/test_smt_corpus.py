@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from smt.models.vocab import EOS, normalise
-from smt.training.corpus import Packed, align, lexicon, load_arrays, pack, save_arrays, weigh
+from smt.training.corpus import Packed, _merge, align, lexicon, load_arrays, pack, save_arrays, weigh
 from tests.smt_models import vocabulary
 
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
+
+
+def test_links_of_one_direction_stand_for_words_that_have_none():
+    assert _merge("0-0 1-1 1-2 2-2", "0-0 1-1 3-1 2-0") == [(0, 0), (1, 1), (1, 2), (2, 0), (3, 1)]
 
 
 def test_weights_are_expected_copies():

@@ -21,6 +21,7 @@ from smt.models.transformer import ModelConfig
 from smt.models.transformer_stepper import TransformerWriter
 from smt.policies.waitk import Schedule
 from smt.train import main as train_main
+from smt.training import identity
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.prepare import main as clean
 from smt.training.sweep import main as sweep_main
@@ -121,6 +122,12 @@ def test_a_model_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path, m
     with pytest.raises(TypeError):
         save_model(random_model(seed=1), vocabulary(), tmp_path, {"steps": object()})
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_setting_that_takes_the_place_of_none_is_named(tmp_path):
+    identity.take(tmp_path, {"config": {"model": None, "clip": 1.0}}, {})
+    [problem] = identity.problems(tmp_path, {"config": {"model": {"width": 2}, "clip": 1.0}}, {})
+    assert "with another model;" in problem
 
 
 def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs, capsys):
