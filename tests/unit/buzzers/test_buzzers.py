@@ -44,7 +44,11 @@ def test_shape_is_what_its_table_says():
     history = [[Guess("b", 2.0)], TEN, TEN[:1], [Guess("b", 5.0), Guess("a", 3.0)]]
     rows = shape(history).astype(np.float64)
     np.testing.assert_allclose(rows[:, 0], np.log([1, 2, 3, 4]), rtol=1e-6)
+    np.testing.assert_allclose(rows[:, 1], [0.01, 0.02, 0.03, 0.04], rtol=1e-6)
     np.testing.assert_allclose(rows[1, 2:5], np.array([4, 1, 1]) / 13, rtol=1e-5)
+    assert rows[1, 5] == pytest.approx(math.log(13) - 4 / 13 * math.log(4), rel=1e-5)  # entropy of 4, 1, ... 1 of 13
+    assert rows[1, 7] == pytest.approx(math.log(1 + 9 * math.exp(-1)), rel=1e-5)
+    np.testing.assert_allclose(rows[3, [8, 9, 22]], np.log([5.0001, 2.001, 0.999 / 0.001]), rtol=1e-5)
     assert rows[1, 6] == pytest.approx(math.log(1 + 9 * math.exp(-3)), rel=1e-5)
     assert rows[1, 10] == pytest.approx(0.75, rel=1e-5)  # 3 ahead of the second, of 4
     np.testing.assert_allclose(np.expm1(rows[:, 11]), [1, 1, 2, 1], rtol=1e-5)  # "a" twice in a row

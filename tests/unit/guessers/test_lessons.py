@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from refusals import refused
@@ -13,7 +15,7 @@ from guessers.bonus import Bonus, HeldOut, Overlap, sift
 from guessers.lessons import identity_of, learnt, own_texts
 from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.counting import Bm25Training
-from guessers.train import main
+from guessers.train import KINDS, main
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT
 from sqa.data.datasets import load_questions
@@ -160,3 +162,11 @@ def test_too_few_texts_to_stop_by_and_edited_ones_are_noticed(tmp_path: Path) ->
     assert "bonus" not in before and "folds" in before and "output" not in before
     other = pages(tmp_path, {"id": "x", "text": "b", "page": "A"})
     assert identity_of(Bm25Training("bm25", tmp_path, texts=(other,)), ("bonus",)) != before
+
+
+@pytest.mark.parametrize("kind", ["fusion", "rerank"])
+def test_trainings_that_read_what_they_need_are_asked_by_their_module(kind, monkeypatch, tmp_path):
+    saved = []
+    monkeypatch.setattr(f"guessers.{kind}.train.train", lambda config: SimpleNamespace(save=saved.append))
+    KINDS[kind][2](SimpleNamespace(kind=kind), tmp_path)
+    assert saved == [tmp_path] and hasattr(import_module(KINDS[kind][0]), KINDS[kind][1])

@@ -166,7 +166,7 @@ def folder(tmp_path_factory):
     (path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
     BertTokenizerFast(str(path / "vocab.txt"), model_max_length=128).save_pretrained(path)
     torch.manual_seed(3)
-    model = BertForQuestionAnswering(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=128, **SIZE))
+    model = BertForQuestionAnswering(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=160, **SIZE))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:
@@ -241,7 +241,7 @@ def test_the_best_span_is_the_best_of_all(seed, length, longest):
 def test_what_is_no_reader(folder, tmp_path):
     refused(ConfigError, r"model models/nowhere not found: .*download: true", Reader, config("models/nowhere"))
     refused(DataError, "no config.json", Reader, config(tmp_path))
-    refused(ConfigError, "reads at most 128 pieces, got 200", Reader, config(folder, max_length=200))
+    refused(ConfigError, "reads at most 128 pieces, got 150", Reader, config(folder, max_length=150))
     refused(ConfigError, "max_length: must be >= 32", config, folder, max_length=8)
 
     shutil.copytree(folder, tmp_path / "cut")
