@@ -124,6 +124,18 @@ def test_a_model_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path, m
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"heads": 3}, "heads: must divide width 32, got 3"),
+        ({"heads": 0}, "heads: must divide width 32, got 0"),
+        ({"source_vocabulary": 50}, "lexicon_width: must be 0 where the source has a vocabulary of its own"),
+    ],
+)
+def test_a_model_whose_sizes_do_not_fit_is_refused(changed, problem):
+    refused(ConfigError, problem, replace, config().model, **changed)
+
+
 def test_a_setting_that_takes_the_place_of_none_is_named(tmp_path):
     identity.take(tmp_path, {"config": {"model": None, "clip": 1.0}}, {})
     [problem] = identity.problems(tmp_path, {"config": {"model": {"width": 2}, "clip": 1.0}}, {})
