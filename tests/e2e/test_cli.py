@@ -376,6 +376,7 @@ def test_init_writes_all_though_nobody_reads_what_it_prints(tmp_path: Path) -> N
 
 def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     required = ["nothere==1.0; extra == 'lm'", "numpy; extra == 'bert'", "typer==0.1", "x; extra == 'ci'"]
+    required += ["older; python_version < '3.9' and extra == 'bert'"]
     monkeypatch.setattr(start, "requires", lambda name: required)
     rows = {row["what"]: (row["state"], row["remark"]) for row in json.loads(sqa("doctor", "--json").out)}
     assert rows["[lm]"] == ("no", "for language models as translators and guessers; lacks nothere")

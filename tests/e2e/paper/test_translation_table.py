@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import sys
+from dataclasses import replace
 
 import pytest
 import sacrebleu
@@ -168,7 +169,9 @@ def test_quality_over_lag_has_bleu_over_dal_of_those_with_a_lag():
     values = [("a", "1", 20.0, 2.0), ("a", "3", 25.0, 4.0), ("b", "1", 15.0, 3.0), ("c", "1", 30.0, None)]
     rows = [Row(("es-en", "flores", name, k), "bleu", bleu, n=9) for name, k, bleu, _ in values]
     rows += [Row(("es-en", "flores", name, k), "dal", lag, n=9) for name, k, _, lag in values if lag is not None]
-    [axes] = quality_over_lag(rows).axes
+    rows += [replace(row, cell=(row.cell[0], test, *row.cell[2:])) for test in ("xqb", "news") for row in rows]
+    [axes, *more] = [axes for axes in quality_over_lag(rows).axes if axes.lines]
+    assert [each.get_title(loc="left") for each in more] == ["BLEU, xqb, 9", "BLEU, news, 9"]
     drawn = [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
     assert axes.get_title(loc="left") + axes.get_title() == "BLEU, flores, 9"
     assert drawn == [([2.0, 4.0], [20.0, 25.0]), ([3.0], [15.0])]

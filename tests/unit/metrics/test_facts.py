@@ -15,14 +15,26 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import available, load_questions
+from sqa.data.priors import Priors, form
 from sqa.metrics import build
 from sqa.metrics.fact_metrics import summary_of, written
 from sqa.metrics.facts_log import FactOptions, judged_lines, main
+from sqa.metrics.quality import facts
 from sqa.metrics.quality.fact_words import readings, roman, values
 from sqa.metrics.quality.facts import facts_in, judge, same_name
 
 SOURCE = "En noviembre de 1830 el general Bolívar visitó Londres con dos hermanos de los Estados Unidos ."
 REFERENCE = "In November 1830 General Bolívar visited London with two brothers from the United States."
+
+
+@pytest.mark.parametrize(
+    ("links", "seen", "index"),
+    [(1, 1, None), (2, 2, 1), (2, 19, 1), (2, 20, None), (3, 30, None)],  # twice, and in more than a tenth
+)
+def test_a_word_is_linked_by_two_links_that_are_more_than_a_tenth(links, seen, index, monkeypatch):
+    link = (form("Moscú", "es"), form("Moscow", "en"))
+    monkeypatch.setattr(facts, "_priors", lambda _: Priors("es-en", {link: links}, {link[0]: seen}, {link[1]: 9}))
+    assert facts.linked("Moscow", facts.Text.of("En Moscú".split(), "es")) == index
 
 
 def texts_of(text: str) -> list[str]:

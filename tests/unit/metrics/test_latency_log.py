@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import math
+from pathlib import Path
 
 import pytest
 from refusals import refused
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.metrics import latency_log
 from sqa.metrics.latency_log import LogOptions, convention_named, main, score
 
 
@@ -106,6 +108,20 @@ def test_computing_time_counts_when_asked(tmp_path):
 )
 def test_what_is_wrong_is_named_by_line(tmp_path, rows, message):
     refused(DataError, r"instances\.log" + message, score, log(tmp_path, *rows), LogOptions())
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_log_of_the_greatest_size_is_read_and_one_byte_more_refused(tmp_path, monkeypatch, piped):
+    path = log(tmp_path, row([1, 2], 3, 2))
+    text = Path(path).read_bytes()
+    for size, longer in ((len(text), False), (len(text) - 1, True)):
+        monkeypatch.setattr(latency_log, "MAX_BYTES", size)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+        where = "-" if piped else path
+        if longer:
+            refused(DataError, "longer than 0 MiB", latency_log.read_lines, where, dict)
+        else:
+            assert latency_log.read_lines(where, dict) == [json.loads(text)]
 
 
 ODD = [  # a line, and how it is marked

@@ -122,7 +122,9 @@ def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -
         assert f"`{signature}`" in section(text, "## Signatures")
     key = summary["stages"]["translate"]
     manifest = json.loads((sweep[1].parent / "store" / "translate" / key / "manifest.json").read_text())
-    assert manifest["fingerprint"] in section(text, "## Fingerprints")
+    prints = {(row[0], row[2]): row[3] for row in cells(section(text, "## Fingerprints"))}
+    assert prints["translate", f"`{manifest['fingerprint']}`"] == "`wait3`"  # each k is another translator
+    assert [runs for (stage, _), runs in prints.items() if stage == "guess"] == ["every run"]
     assert "sacrebleu 2" in section(text, "## Versions")
     assert "`wait3` differs in `translator.k`: `3`." in section(text, "## Configurations")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.phrase_table import PhraseCounts, ngrams, only_ngrams_of, spans, write_ngrams
+from smt.statistical.phrase_table import PhraseCounts, ngrams, only_ngrams_of, only_phrases_of, spans, write_ngrams
 from smt.statistical.tune import Candidates, bleu, search, statistics
 
 # --------------------------------------------------------------------------------------------------------- tokens
@@ -127,6 +127,15 @@ def test_ngrams_of_some_sentences_and_seen_once(tmp_path):
 
 
 # -------------------------------------------------------------------------------------------------------- weights
+
+
+def test_a_table_of_the_phrases_of_some_sentences(tmp_path):
+    rows = [f"x ||| {source} ||| 1.0 1.0\n" for source in ("a", "a b", "a b c", "b c", "b c d", "a c", "d")]
+    (tmp_path / "all").write_text("".join(rows))
+    only_phrases_of(tmp_path / "all", [["a", "b", "c"], ["d"]], 3, tmp_path / "some")
+    assert (tmp_path / "some").read_text() == "".join(rows[:4] + rows[-1:])
+    only_phrases_of(tmp_path / "all", [["a", "b", "c"]], 2, tmp_path / "short")
+    assert (tmp_path / "short").read_text() == "".join([*rows[:2], rows[3]])
 
 
 def test_bleu_of_summed_statistics_is_that_of_sacrebleu():

@@ -129,11 +129,16 @@ def test_a_model_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path, m
     [
         ({"heads": 3}, "heads: must divide width 32, got 3"),
         ({"heads": 0}, "heads: must divide width 32, got 0"),
+        ({"k_weights": (1.0,)}, r"k_weights: 2 values expected \(one per k\), got 1"),
+        ({"k_weights": (0.0, 0.0)}, "k_weights: must be >= 0, finite and not all 0"),
+        ({"k": ()}, "k: at least one value is needed"),
         ({"source_vocabulary": 50}, "lexicon_width: must be 0 where the source has a vocabulary of its own"),
     ],
 )
-def test_a_model_whose_sizes_do_not_fit_is_refused(changed, problem):
-    refused(ConfigError, problem, replace, config().model, **changed)
+def test_settings_that_do_not_fit_each_other_are_refused(changed, problem):
+    whole = config()
+    part = whole.train if set(changed) & {"k", "k_weights"} else whole.model
+    refused(ConfigError, problem, replace, part, **changed)
 
 
 def test_a_setting_that_takes_the_place_of_none_is_named(tmp_path):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import ExitStack, suppress
-from itertools import accumulate
+from itertools import accumulate, count
 from pathlib import Path
 
+import pytest
 import requests
 from stand_ins.iwslt_loopback import serving
 
 from sqa.data.datasets import load_questions
 from sqa.run.named import contestant_from
+from sqa_services.bench import iwslt
 from sqa_services.bench.iwslt import Client, at_once, memory, server
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.questions import QuestionScorer
@@ -32,6 +34,22 @@ def test_many_clients_at_once_get_the_scores_of_one_alone() -> None:
         for client in alone:
             assert asyncio.run(at_once(url, [client], corpus.sources)) == [results[client.number]]
     assert len({tuple(result.items()) for result in results}) > 50 and any(row["OracleEW"] for row in results)
+
+
+def test_a_rate_is_of_all_requests_of_all_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In two seconds: 3 requests of each of 200 clients at once, 10 of all that come one after another."""
+
+    async def together(_: str, clients: list[Client], __: object) -> list[dict[str, int]]:
+        return [{"requests": 3}] * len(clients)
+
+    async def apart(_: str, clients: list[Client], __: object) -> int:
+        return 10
+
+    monkeypatch.setattr(iwslt, "at_once", together)
+    monkeypatch.setattr(iwslt, "one_by_one", apart)
+    for alone, rate in ((False, 3 * iwslt.CLIENTS / 2), (True, 5.0)):
+        monkeypatch.setattr(iwslt.time, "perf_counter", count(0.0, 2.0).__next__)
+        assert iwslt.rate("nowhere", 0.0, [("a",)] * 4, alone) == rate
 
 
 def test_bad_clients_harm_nobody(tmp_path: Path) -> None:

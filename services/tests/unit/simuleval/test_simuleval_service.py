@@ -23,10 +23,11 @@ from sqa.core.registry import TRANSLATORS
 from sqa.data.datasets import load_questions
 from sqa.run.pipeline import stream
 from sqa_services.net.address import Address
+from sqa_services.net.guard import Refused
 from sqa_services.net.server import reply
 from sqa_services.simuleval.agent import SimulevalConfig
 from sqa_services.simuleval.agent import build as build_agent
-from sqa_services.simuleval.server import ServiceConfig, agent_of, make_app
+from sqa_services.simuleval.server import Lease, ServiceConfig, agent_of, make_app
 from sqa_services.simuleval.service import SimulevalServiceConfig, build
 
 ECHO = "{name: 'doubles:build_translator', k: 3}"
@@ -182,3 +183,17 @@ def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
         problem = problem.replace("10000", "5")
     with serving_app(anything(answer)) as url, pytest.raises(RemoteProtocolError, match=problem):
         list(build(SimulevalServiceConfig(url=url)).translate(iter(["a"])))
+
+
+def test_while_another_client_tries_an_output_needs_an_input() -> None:
+    lease, client, other = Lease(60.0), (b"", "here"), (b"", "there")
+    lease.reset(client)
+    lease.input(client, 0)
+    lease.output(client)
+    lease.output(client)  # asked again
+    with pytest.raises(Refused):
+        lease.input(other, 0)
+    lease.input(client, 1)
+    lease.output(client)
+    with pytest.raises(Refused):
+        lease.output(client)
