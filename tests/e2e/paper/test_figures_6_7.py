@@ -93,6 +93,7 @@ def test_figure7(folder, runs, capsys):
     assert of["Gone"][0]["difference"] == "" and "'nowhere'" in of["Gone"][0]["note"]
     assert "Gone: left out" in printed.err
     assert printed.out.startswith((runs / "figure7" / "differences.tsv").read_text(encoding="utf-8"))
+    assert sorted(printed.out.splitlines()[-4:]) == [str(runs / "figure7" / name) for name in made]
 
 
 def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, monkeypatch):

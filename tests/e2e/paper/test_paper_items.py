@@ -239,8 +239,9 @@ def test_correlation(folder, runs, tmp_path, capsys):
     assert sorted(path.name for path in (runs / "few").iterdir()) == ["correlation.csv", "correlation_tau.csv"]
 
 
-def test_models(folder, tmp_path):
+def test_models(folder, tmp_path, capsys):
     models.main(folder / "models.yaml", tmp_path)
+    assert capsys.readouterr().out == f"{tmp_path / 'models' / 'models.csv'}\n"
     values = {(v["model"], v["setting"]): (v["value"], v["source"]) for v in rows(tmp_path / "models" / "models.csv")}
     assert values["es-en", "model.width"] == ("256", "data/models/es-en/config.json")
     assert values["the paper's recipe", "hidden"] == ("1500", "configs/train_guessers.yaml:gru-paper")
