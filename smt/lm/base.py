@@ -67,7 +67,7 @@ def _packaged(base: str) -> Path:
     or_else = f"{packaged.licence}; or give the folder or hub name of {packaged.hub}"
     need(packaged.package, f"the language model {base} ({or_else})")
     path = cache_dir() / "lm" / "packages" / f"{base}.gguf"
-    with held(path.parent):  # a file that is written anew while another process reads it would end that one by SIGBUS
+    with held(path.parent):  # or a second process would truncate the file that the first has mapped: SIGBUS
         if (folder / "config.json").is_file():  # another process has unpacked it meanwhile
             return folder
         try:

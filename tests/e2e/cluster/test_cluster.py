@@ -227,9 +227,8 @@ def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
             return list(sweep.run_all(combinations, runs, progress=False))
 
     here, there = swept(folder / "sweep", None), swept(folder / "spread", cluster.scheduler_address)
-    assert [one.folder.name for one in there] == [one.folder.name for one in here]
-    assert [(one.rows, one.chosen) for one in there] == [(one.rows, one.chosen) for one in here]
-    assert len({one.values()["ew"] for one in here}) > 1
+    seen = [[(run.folder.name, run.rows, run.chosen) for run in runs] for runs in (here, there)]
+    assert seen[0] == seen[1] and len({run.values()["ew"] for run in here}) > 1
     assert (results(folder / "spread"), blocks(folder / "spread")) == (
         results(folder / "sweep"),
         blocks(folder / "sweep"),
@@ -243,7 +242,7 @@ memory: 4GB
 walltime: "00:10:00"
 partition: cpu
 directives: [--gres=gpu:1]
-prologue: [source /shared/sqa/.venv/bin/activate]
+prologue: [source /shared/env]
 """
 
 
@@ -271,9 +270,8 @@ def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Pat
         "DASK_DISTRIBUTED__WORKER__PRELOAD": json.dumps([str(tmp_path / "dies.py")]),
     }
     command = [sys.executable, "-m", "sqa", "ablation", "ablation.yaml", "--runs", str(tmp_path / "runs")]
-    ended = subprocess.run(
-        [*command, "--scheduler", "local:2"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
+    command += ["--scheduler", "local:2"]
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     lines = [line for line in ended.stderr.splitlines() if not line.startswith("ablation: ")]  # its progress
     assert ended.returncode == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
     assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
@@ -298,10 +296,5 @@ def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         while not script.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
     lines = script.read_text(encoding="utf-8").splitlines()
-    assert {
-        "#SBATCH -p cpu",
-        "#SBATCH -t 00:10:00",
-        "#SBATCH --gres=gpu:1",
-        "source /shared/sqa/.venv/bin/activate",
-    } <= set(lines)
+    assert {"#SBATCH -p cpu", "#SBATCH -t 00:10:00", "#SBATCH --gres=gpu:1", "source /shared/env"} <= set(lines)
     assert "--nthreads 1 " in lines[-1] and "--nworkers 2 " in lines[-1]

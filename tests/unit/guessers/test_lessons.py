@@ -165,7 +165,7 @@ def test_too_few_texts_to_stop_by_and_edited_ones_are_noticed(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["fusion", "rerank"])
-def test_trainings_that_read_what_they_need_are_asked_by_their_module(kind, monkeypatch, tmp_path):
+def test_fusion_and_rerank_are_trained_by_their_own_modules(kind, monkeypatch, tmp_path):
     saved = []
     monkeypatch.setattr(f"guessers.{kind}.train.train", lambda config: SimpleNamespace(save=saved.append))
     KINDS[kind][2](SimpleNamespace(kind=kind), tmp_path)

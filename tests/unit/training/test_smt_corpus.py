@@ -14,7 +14,7 @@ from tests.smt_models import vocabulary
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
 
 
-def test_links_of_one_direction_stand_for_words_that_have_none():
+def test_links_of_one_direction_are_added_at_unaligned_words():
     assert _merge("0-0 1-1 1-2 2-2", "0-0 1-1 3-1 2-0") == [(0, 0), (1, 1), (1, 2), (2, 0), (3, 1)]
 
 

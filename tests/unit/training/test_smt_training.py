@@ -141,7 +141,7 @@ def test_settings_that_do_not_fit_each_other_are_refused(changed, problem):
     refused(ConfigError, problem, replace, part, **changed)
 
 
-def test_a_setting_that_takes_the_place_of_none_is_named(tmp_path):
+def test_a_setting_that_was_null_is_named(tmp_path):
     identity.take(tmp_path, {"config": {"model": None, "clip": 1.0}}, {})
     [problem] = identity.problems(tmp_path, {"config": {"model": {"width": 2}, "clip": 1.0}}, {})
     assert "with another model;" in problem

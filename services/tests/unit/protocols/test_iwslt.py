@@ -59,7 +59,7 @@ def test_float32_latencies_agree_with_the_float64_ones(source: int, delays: list
 # -------------------------------------------------------------------------------------------------------- corpora
 
 
-def test_a_reference_cut_into_other_sentences_is_of_none() -> None:
+def test_a_reference_cut_into_other_sentences_gives_empty_targets() -> None:
     one, two = load_questions("mini-es", limit=2)
     corpus = corpus_of([replace(one, reference=one.reference[:1]), two])
     count = len(one.sentences)
