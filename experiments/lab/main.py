@@ -92,8 +92,8 @@ def _problems(chosen_items: Sequence[Item]) -> Iterator[str]:
         if ledgers.edited(path):
             yield f"{path.relative_to(ROOT)}: was edited by hand; run `{item.command}`"
         for name in item.figures:
-            if pages.drawn_from(ROOT / name) != pages.picture_digest(item):
-                yield f"{name}: is not of {path.relative_to(ROOT)} as it is now; run `sqa results update`"
+            if problem := pages.stale_picture(item, name):
+                yield f"{name}: {problem}; run `sqa results update`"
     for page in pages.pages():
         for line, is_there, expected in pages.stale_lines(page):
             was, now = is_there.splitlines() or [""], expected.splitlines() or [""]

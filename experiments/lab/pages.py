@@ -26,11 +26,10 @@ from sqa.core.registry import did_you_mean
 if TYPE_CHECKING:
     from PIL import Image
 
-    from sqa.report.plots import Figure
-
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
 PICTURE = "Ledger"  # key of a PNG's text: digest of the ledger that it shows
+DRAWING = "Drawing"  # digest of what it shows; a screenshot has none
 _MARK = re.compile(r"^<!-- \[\[\[cog", re.MULTILINE)
 _PROLOGUE = "from experiments.lab.pages import show"
 
@@ -86,50 +85,69 @@ def picture_digest(item: Item) -> str:
     return hashlib.sha256(ledger_path(item.name).read_bytes()).hexdigest()[:DIGITS]
 
 
-def drawn_from(picture: Path) -> str | None:
-    """The digest that a PNG carries; None where it carries none or does not exist."""
+def drawn_from(picture: Path) -> Mapping[str, str]:
+    """The digests that a PNG carries; none where it does not exist."""
     from PIL import Image
 
     if not picture.is_file():
-        return None
+        return {}
     with Image.open(picture) as image:
-        text: Mapping[str, str] = getattr(image, "text", {})
-        return text.get(PICTURE)
+        return dict(getattr(image, "text", {}))
+
+
+def stale_picture(item: Item, name: str) -> str | None:
+    """Why a picture has to be made anew: its ledger has changed, or the code that draws it."""
+    carried = drawn_from(ROOT / name)
+    if carried.get(PICTURE) != picture_digest(item):
+        return f"is not of {ledger_path(item.name).relative_to(ROOT)} as it is now"
+    if DRAWING in carried and carried[DRAWING] != _drawn(item, name)[1]:
+        return "shows something else than the code draws now"
+    return None
 
 
 def draw(item: Item) -> list[Path]:
-    """Make the pictures of an item whose ledger has changed since; the files written.
+    """Make the pictures of an item whose ledger or drawing has changed since; the files written.
 
     One that this machine cannot make (no browser) is said on stderr and stays old.
     """
-    from sqa.report.plots import style
-
-    written, digest = [], picture_digest(item)
-    for name, drawing in item.figures.items():
-        if drawn_from(ROOT / name) == digest:
+    written = []
+    for name in item.figures:
+        if stale_picture(item, name) is None:
             continue
         try:
-            with style():
-                _save(drawing(ledger_of(item.name)), ROOT / name, digest)
+            image, drawing = _drawn(item, name)
         except ImportError as error:
             print(f"{name}: not made: {lacking(error.name or 'a package', 'it')}", file=sys.stderr)
         else:
+            digests = {PICTURE: picture_digest(item)} | ({DRAWING: drawing} if drawing else {})
+            _save(image, ROOT / name, digests)
             written.append(ROOT / name)
     return written
 
 
-def _save(drawn: Figure | Image.Image, path: Path, digest: str) -> None:
-    """A PNG of few colours, half as large, with the digest of its ledger."""
+def _drawn(item: Item, name: str) -> tuple[Image.Image, str]:
+    """A picture as it is drawn now, and the digest of what it shows, "" of a screenshot."""
+    from PIL import Image
+
+    from experiments.lab import drawing
+    from sqa.report.plots import close, style
+
+    with style():
+        drawn = item.figures[name](ledger_of(item.name))
+        if isinstance(drawn, Image.Image):
+            return drawn, ""
+        shows, file = drawing.digest(drawn), BytesIO()
+        drawn.savefig(file, format="png")
+        close(drawn)
+    return Image.open(file), shows
+
+
+def _save(image: Image.Image, path: Path, digests: Mapping[str, str]) -> None:
+    """A PNG of few colours, half as large, with its digests."""
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
-    from sqa.report.plots import close
-
-    image, text = drawn, PngInfo()
-    if not isinstance(image, Image.Image):
-        file = BytesIO()
-        image.savefig(file, format="png")
-        close(image)
-        image = Image.open(file)
-    text.add_text(PICTURE, digest)
+    text = PngInfo()
+    for key, value in digests.items():
+        text.add_text(key, value)
     image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True, pnginfo=text)

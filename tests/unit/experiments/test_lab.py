@@ -12,6 +12,7 @@ from refusals import refused
 from experiments.lab import item as lab_items
 from experiments.lab import ledger as ledgers
 from experiments.lab import main, pages
+from experiments.lab.drawing import contents
 from experiments.lab.item import Item, folder_digest, items
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, across, pivot, table
@@ -112,6 +113,37 @@ def test_a_picture_of_other_numbers_is_named_and_one_that_is_gone(book, capsys):
     assert _problems(book, capsys).startswith("docs/toy.png: is not of")
     picture.unlink()
     assert _problems(book, capsys).startswith("docs/toy.png: is not of")
+
+
+def test_a_picture_that_the_code_draws_otherwise_now_is_named_and_made_anew(book, capsys):
+    def dotted(ledger: Ledger):
+        figure = _figure(ledger)
+        figure.axes[0].lines[0].set_linestyle(":")
+        return figure
+
+    book.item = replace(book.item, figures={"docs/toy.png": dotted})
+    assert _problems(book, capsys).startswith("docs/toy.png: shows something else than the code draws now")
+    main.update([], book.root / "runs")
+    assert not _problems(book, capsys)
+
+
+def test_what_a_figure_shows_is_written_out():
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(4, 2))
+    left.plot([1, 2], [3, 4.5], color="red", marker="o", label="a line")
+    left.set_xticks([1, 2], ["one", "two"])
+    left.annotate("here", (1, 3), xytext=(5, 5), textcoords="offset points")
+    right.bar([0], [2.0], 0.5)
+    right.axis("off")
+    figure.legend()
+    lines = contents(figure)
+    pyplot.close(figure)
+    assert lines[0] == "figure 4 2" and lines[-1] == "legend a line"
+    assert "x ticks 1 2 ['one', 'two']" in lines and "text here black normal 1 3" in lines
+    assert "line a line red - o default 1.5 6 every None 1 3 2 4.5" in lines
+    assert any(line.startswith("patch") and line.endswith("-0.25 0 0.25 0 0.25 2 -0.25 2 -0.25 0") for line in lines)
+    assert sum(line.startswith("hidden axes") for line in lines) == 1
 
 
 def test_another_version_of_the_program_makes_it_stale(book, capsys, monkeypatch):
