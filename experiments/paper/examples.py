@@ -34,7 +34,7 @@ from experiments.stepwise.figure import draw, numbers, ranks
 from experiments.stepwise.systems import RULES, Kind, Selection, Subject, systems
 from sqa.core.answers import key
 from sqa.core.errors import NotComputable
-from sqa.diagnose.step_errors import Finding
+from sqa.diagnose.step_errors import TINY, Finding
 from sqa.run.config import load
 
 SHORT = 5
@@ -100,7 +100,7 @@ def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
     if panel == "b":
         before = np.flatnonzero(line.sentence <= finding.sentence)
         return not (len(before) and line.log_mrr[before[-1]] == 0)
-    if len(finding.words) > SHORT or finding.loss <= RULES.drop:
+    if len(finding.words) > SHORT or finding.loss <= RULES.drop + TINY:
         return False
     question = subject.run.questions[index]
     return len(line.read) <= LONG * len(question.reference_text.split())

@@ -42,7 +42,7 @@ from sqa.core.differences import compare
 from sqa.core.significance import Mean, bootstrap
 from sqa.diagnose.alignment import SEEDS
 from sqa.diagnose.findings import cells as finding_cells
-from sqa.diagnose.step_errors import Finding
+from sqa.diagnose.step_errors import TINY, Finding
 from sqa.run.config import load
 
 FEW = 10  # sentences or words: a mean over fewer is not compared
@@ -180,7 +180,7 @@ def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
     more, by cost."""
     findings = subject.findings(kind)
     if costly:
-        findings = sorted((f for f in findings if subject.cost(f) >= RULES.drop), key=subject.cost, reverse=True)
+        findings = sorted((f for f in findings if subject.cost(f) >= RULES.drop - TINY), key=subject.cost, reverse=True)
     of_question: dict[str, Finding] = {}
     for finding in findings:
         of_question.setdefault(finding.question, finding)

@@ -80,6 +80,7 @@ def texts_of(trace: QuestionTrace) -> list[Text]:
 
 
 HALVED = math.log(2)  # nats
+TINY = 1e-9  # nats: differences of logarithms are so far off, otherwise on another processor
 Chance = Annotated[float, Bound(0, 1, above=True)]
 Kind = Literal["hallucination", "omission", "drop"]
 KINDS: tuple[Kind, ...] = ("hallucination", "omission", "drop")
@@ -156,8 +157,8 @@ class StepErrors:
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """Worst first: by severity, then by question and step."""
-    return sorted(findings, key=lambda f: (-f.severity, f.question, f.first, f.kind))
+    """Worst first: by severity, then by question and step; rounded, so that equal ones are so on every processor."""
+    return sorted(findings, key=lambda f: (-round(f.severity, 9), f.question, f.first, f.kind))
 
 
 def step_errors(
@@ -323,7 +324,7 @@ def _drops(
     """Steps at which log MRR falls, except those of hallucinated words, which are findings already."""
     source = trace.question.words
     for step, emission in enumerate(trace.emissions):
-        if hallucinated[step] or ranks.loss(step - 1, step) < config.drop:
+        if hallucinated[step] or ranks.loss(step - 1, step) < config.drop - TINY:
             continue
         at = links[step]
         words = (emission.token,) if emission.token else ()

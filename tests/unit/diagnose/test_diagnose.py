@@ -171,6 +171,14 @@ def test_nothing_written_at_all() -> None:
     assert (finding.first, finding.last) == (0, 0)
 
 
+@pytest.mark.parametrize("rank", range(1, 25))
+def test_half_the_reciprocal_rank_is_a_drop_from_any_rank(rank: int) -> None:
+    """log r - log 2r is not log 2 to the last digit, and on another processor it is another one."""
+    findings = diagnose([trace(FULL, "He died late.", ranks=[rank] * 6 + [2 * rank] * 7)], ALIGNER)
+    drops = [(f.rank_before, f.rank_after) for f in findings if f.kind == "drop"]
+    assert drops[-1:] == [(rank, 2 * rank)]
+
+
 def test_without_guesses_there_are_no_ranks_and_no_drops() -> None:
     [errors] = step_errors([trace("The rocket poet Neruda", "He died late.")], ALIGNER)
     assert errors.log_mrr is None
