@@ -7,12 +7,14 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 from doubles import echo, question
+from recorded import Keep, recorded
 from refusals import refused
 from viewer_runs import EVIL, make
 
@@ -41,11 +43,25 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [make(folder, f"wait{k}", k=k, **METRICS) for k in (1, 3, 6)]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def keep() -> Iterator[Keep]:
+    """Figures are compared with what was recorded, and texts by `keep`."""
+    with recorded(Path(__file__)) as keep:
+        yield keep
+
+
 @pytest.fixture(scope="module")
 def report(sweep: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     main(sweep, folder)
     return folder
+
+
+def test_texts_and_tables_are_as_recorded(report: Path, keep: Keep) -> None:
+    for path in sorted(report.rglob("*")):
+        if path.suffix in (".md", ".csv", ".tsv"):
+            text = path.read_text("utf-8")
+            keep(path.name, re.sub(r"## (Versions|Wall times)\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
 
 
 def section(text: str, heading: str) -> str:

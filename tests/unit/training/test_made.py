@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from recorded import recorded
 from refusals import refused
 
 from smt.training import lexical, made
@@ -16,6 +17,7 @@ from smt.training.made import MadeConfig, made_pairs, translated
 from smt.training.prepare import _texts
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT, cache_dir
+from sqa.data.datasets import load_questions
 from sqa.run.config import load
 
 ECHO = {"name": "doubles:build_translator", "k": 1}
@@ -112,3 +114,16 @@ LEXICON = [("zamek", "castle", "made"), ("stary zamek", "old castle", "made")]
 )
 def test_rough_polish(english: str, polish: str) -> None:
     assert lexical.back_translate_lexically([english], LEXICON, 0) == [polish]
+
+
+LEMMAS = "zamek stary czytać kobieta miasto wojna król pisać duży rzeka dziecko widzieć".split()
+
+
+def test_rough_polish_of_questions_is_as_recorded() -> None:
+    """Every word but the third has one of a dozen lemmas, in turn; a pair of words, too, now and then."""
+    english = [sentence for question in load_questions("mini-es", 12) for sentence in question.reference]
+    words = sorted({word.strip(".,").lower() for sentence in english for word in sentence.split()})
+    lexicon = [(LEMMAS[i % 12], word, "made") for i, word in enumerate(words) if i % 9]
+    lexicon += [("stara wojna", " ".join(sentence.lower().split()[2:4]), "made") for sentence in english[::5]]
+    with recorded(Path(__file__)) as keep:
+        keep("polish", "\n".join(lexical.back_translate_lexically(english, lexicon, 3)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from recorded import recorded
 from refusals import refused
 
 from smt.models.vocab import Vocabulary
@@ -16,6 +18,7 @@ from smt.models.waitk_translator import WaitKConfig, build
 from smt.train import main
 from smt.training.clean import Report
 from smt.training.config import SmtConfig
+from smt.training.corpus import Packed, lexicon, load_arrays, pack
 from smt.training.prepare import cleaned, is_prepared, prepare
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
@@ -62,6 +65,23 @@ def test_a_translator_of_ones_own_pairs(folder: Path, capsys: pytest.CaptureFixt
     assert "bleu_full" in log
     translator = build(WaitKConfig(str(model), k=2))
     assert isinstance(list(translator.translate(iter("un dos tres".split()))), list)
+
+
+def test_prepared_data_are_as_recorded(folder: Path) -> None:
+    """What the cleaner drops, the vocabulary, the pairs in pieces; and a lexicon of links as they might be."""
+    weights = {"weights": {"own": 1.5}, "clean": {"max_words": 30}}
+    prepare(load(config(folder, **weights), SmtConfig).corpus, folder / "data")
+    packed = load_arrays(Packed, folder / "data" / "packed")
+    vocabulary = Vocabulary.load(folder / "data" / "vocabulary.model")
+    pairs = [(source, target, "own") for source, target, _ in load_own_pairs(folder / "pairs.tsv", "fr-en")]
+    linked = pack(pairs, vocabulary, [[(i, i + i % 2) for i in range(6)] for _ in pairs])
+    with recorded(Path(__file__)) as keep:
+        keep("clean.tsv", (folder / "data" / "clean.tsv").read_text("utf-8"))
+        keep("corpora", str(json.loads((folder / "data" / "prepared.json").read_text("utf-8"))["corpora"]))
+        keep("vocabulary", " ".join(vocabulary.texts))
+        for field in fields(packed):
+            keep(field.name, " ".join(map(str, getattr(packed, field.name).ravel()[:1500])))
+        keep("lexicon", "\n".join(str(values.round(4).tolist()) for values in lexicon(linked, vocabulary.size, 3)))
 
 
 def test_an_edited_file_is_prepared_anew_and_development_is_kept_out(folder: Path) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recorded import recorded
 from refusals import refused
 
 from smt.models.bundle import model_folder
 from smt.statistical import packed, tokens
 from smt.statistical import train as statistical_train
 from smt.statistical.config import PbmtConfig, TuningConfig
-from smt.statistical.model import read_model
+from smt.statistical.model import LANGUAGE, TABLE, read_model
 from smt.statistical.packed import PackingConfig, Phrase, phrases_of, unpack, unpacked, usual_forms
 from smt.statistical.phrase_table import LEXICON, history_counts
 from smt.statistical.train import STAGES, choose
@@ -43,6 +44,16 @@ def system(trained):
     loaded = Statistical(trained / "smt" / "tiny" / "model")
     yield loaded
     loaded.engine.close()
+
+
+def test_tables_are_as_recorded(trained):
+    """Corpus, tokens, usual case, n-grams, phrases and what of them is packed; the weights hang on the processor."""
+    with recorded(Path(__file__)) as keep:
+        for path in sorted((trained / "smt" / "tiny").rglob("*")):
+            if path.name in ("train.source", "train.target", "language.txt", "forms.json", LANGUAGE, f"{TABLE}.ttable"):
+                keep(path.name, "\n".join(path.read_text("utf-8").splitlines()[:400]))
+        table = trained / "smt" / "tiny" / "model" / f"{TABLE}.ttable"
+        keep("kept", "\n".join(map(str, phrases_of(table, PackingConfig()))))
 
 
 def test_words(system):

@@ -1,0 +1,13 @@
+"""As tests/golden/test_config_defaults.py, for the services."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import config_defaults
+
+import sqa_services
+
+
+def test_defaults_are_as_recorded():
+    config_defaults.check(Path(__file__).with_name("vectors") / "config_defaults.json", sqa_services)

@@ -1,0 +1,122 @@
+"""Items of the lab book, measured on a few bundled questions: every number is compared with its record.
+
+The "language model" is the small Transformer here, and two sets stand for XQB, so that the primary claims are tested.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+import yaml
+from small_ablation import BUZZER, write_small_ablation
+from small_ablation import changed as with_keys
+
+from experiments.items import answers, buzzers, claims, delay_or_text, facts, training, which_metric
+from experiments.lab import grid_rows
+from experiments.lab.ledger import Row
+from experiments.outputs import Outputs
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.files.yaml_reader import read_yaml
+from sqa.run.config import of_parts
+from sqa.run.parts import Parts
+from tests.e2e.paper.test_ablation_seeds import finish
+
+LIMIT, KS = 8, (1, 3, 6, "full")
+TRANSLATORS = [
+    {"label": "language model", "language": language, "translator": {"name": "waitk", "model": f"{language}-en"}}
+    for language in ("es", "pl")
+]
+CONTESTANTS = [{"guesser": {"name": name}, "buzzer": BUZZER} for name in ("rerank", "bm25")]
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    """A small ablation in both languages, with the configs of items beside it."""
+    path = write_small_ablation(tmp_path_factory.mktemp("items"), KS, LIMIT)
+    keys = {"datasets": ["mini-es", "mini-pl"], "fallback": ["mini-es", "mini-pl"], "contestants": CONTESTANTS}
+    with_keys(path, translators=TRANSLATORS, **keys)
+    correlation = read_yaml(ROOT / "configs" / "correlation.yaml") | {"resamples": 50}
+    gone = {"scores": {"file": "gone/{run}.txt", "name": "prism"}}
+    for name, mapping in (
+        ("correlation", correlation),
+        ("figure9", {"name": "figure9", "ablation": "ablation.yaml", "labels": ["Prism"], "quality": [gone]}),
+    ):
+        path.with_name(f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(config):
+    """Where its runs are."""
+    grid_rows.finished(config, config.parent / "runs")
+    return config.parent / "runs"
+
+
+@pytest.fixture
+def record(tmp_path_factory):
+    """Compares rows with those recorded under a name."""
+    outputs = Outputs(tmp_path_factory.mktemp("rows") / "items")
+
+    def compare(name, rows):
+        outputs.rows(f"{name}.csv", ("cell",), [Row(("|".join(r.cell), *()), *_rest(r)) for r in rows])
+
+    return compare
+
+
+def _rest(row):
+    return (row.metric, row.value, row.low, row.high, row.n, row.unit, row.signature)
+
+
+@pytest.mark.parametrize(
+    ("name", "measure", "config_of"),
+    [
+        ("over-k", grid_rows.measure, "ablation"),
+        ("claims", claims.measure, "ablation"),
+        ("delay-or-text", delay_or_text.measure, "ablation"),
+        ("reading-or-buzzing", buzzers.contestants_compared, "ablation"),
+        ("correlation", which_metric.agreement, "correlation"),
+    ],
+)
+def test_items_of_the_grid(config, runs, record, name, measure, config_of):
+    rows = list(measure(config.with_name(f"{config_of}.yaml"), runs))
+    assert rows
+    record(name, rows)
+
+
+def test_error_rates_of_the_claims(config, runs, record, monkeypatch):
+    monkeypatch.setattr(claims, "SETS", 20)
+    monkeypatch.setattr(claims, "PLANTED", 10)
+    record("error-rates", claims.error_rates(config, runs))
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")  # resamples of few questions
+def test_lost_questions(config, runs, record, monkeypatch):
+    monkeypatch.setattr(which_metric, "LEAST", 1)
+    monkeypatch.setattr(which_metric, "RESAMPLES", 40)
+    rows = list(which_metric.measure(config.with_name("figure9.yaml"), runs))
+    assert {row.cell[1] for row in rows} >= {which_metric.MEAN, "facts minus bleu"}
+    record("lost-questions", rows)
+
+
+def test_both_rules_of_answers(record, tmp_path):
+    translator = {"name": "fixed", "text": "reference", "reveal": "diagonal"}
+    questions = {"name": "mini-es", "limit": LIMIT}
+    config = of_parts(dataset=questions, translator=translator, guesser={"name": "bm25"}, buzzer=BUZZER)
+    record("answers", answers.both_rules(("mini-es", "human", "bm25"), config, Store(tmp_path), Parts()))
+
+
+def test_facts_marked_by_hand_and_changed(record):
+    questions = load_questions("mini-es", LIMIT)
+    human = [question.reference_text.split() for question in questions]
+    gold = next(path for path in facts.GOLD.glob("facts-*.tsv") if path.stem == "facts-mini")
+    record("facts", [*facts.reading(gold), *facts.contrast(facts.HUMAN, questions, human)])
+
+
+def test_development_scores_of_a_sweep(record, tmp_path):
+    for seed, scores in enumerate(({"2": 1.0, "full": 3.5}, {"2": 2.0, "full": 3.0})):
+        finish(tmp_path, f"multi-seed{seed}", "multi", seed, scores)
+        finish(tmp_path, f"k2-seed{seed}", 2, seed, dict(islice(scores.items(), 1)))
+    record("sweep-flores", training.development(tmp_path, tmp_path))

@@ -1,0 +1,18 @@
+"""A default is part of every number of a config that does not name its key.  `SQA_RECORD=1` records them anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import config_defaults
+
+import buzzers
+import experiments
+import guessers
+import smt
+import sqa
+
+
+def test_defaults_are_as_recorded():
+    path = Path(__file__).with_name("vectors") / "config_defaults.json"
+    config_defaults.check(path, sqa, smt, guessers, buzzers, experiments)

@@ -1,0 +1,74 @@
+"""Runs of shipped parts on a few bundled questions: words, guesses, buzzes, findings and every score as recorded.
+
+What is compared elsewhere in pieces (fast with plain, ours with others') is compared here with what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from recorded import Keep, recorded
+
+from sqa.diagnose.findings import cells, findings_of
+from sqa.files.store import Store
+from sqa.metrics import ALL
+from sqa.run import saving
+from sqa.run.config import run_from_mapping
+from sqa.run.folder import open_run
+from sqa.run.pipeline import run
+
+RUNS = {
+    "es-wait3-bm25": ("es", {"name": "waitk", "model": "es-en", "k": 3}, "bm25", {"name": "mlp", "model": "bm25"}),
+    "pl-wait2-gru": ("pl", {"name": "waitk", "model": "pl-en", "k": 2}, "gru", {"name": "recurrent", "model": "gru"}),
+    "es-phrases-rerank": (
+        "es",
+        {"name": "pbmt", "model": "pbmt-es-en", "k": 2},
+        "rerank",
+        {"name": "mlp", "model": "rerank-translated"},
+    ),
+    "pl-agreement-fusion": (
+        "pl",
+        {"name": "prefix", "model": "pl-en", "policy": "local-agreement", "beam": 2},
+        "fusion",
+        {"name": "mlp", "model": "fusion"},
+    ),
+    "es-human-threshold": (
+        "es",
+        {"name": "fixed", "text": "reference", "reveal": "diagonal"},
+        "bm25",
+        {"name": "threshold", "model": "bm25"},
+    ),
+}
+LIMIT = 4
+
+
+@pytest.fixture(scope="module")
+def keep() -> Iterator[Keep]:
+    """Compares a text with its record."""
+    with recorded(Path(__file__)) as keep:
+        yield keep
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
+    language, translator, guesser, buzzer = RUNS[name]
+    if translator["name"] == "pbmt":
+        pytest.importorskip("thot")
+    parts = {"translator": translator, "guesser": {"name": guesser}, "buzzer": buzzer, "metrics": ALL}
+    config = run_from_mapping({"name": name, "dataset": {"name": f"mini-{language}", "limit": LIMIT}, **parts})
+    result = run(config, Store(tmp_path), progress=False)
+    folder = saving.save(result, tmp_path)
+    keep(f"{name} scores", (folder / saving.REPORT).read_text("utf-8"))
+    for trace in result.traces:
+        steps = zip(trace.emissions, trace.guesses, trace.buzzes, strict=True)
+        keep(
+            f"{name} {trace.question.id}",
+            "\n".join(
+                f"{e.sentence} {e.g} {e.ended} -{e.erase} {e.token}\t{g[0].page if g else '-'} "
+                f"{g[0].score if g else 0.0:.4f}\t{b.score:.4f} {b.buzz}"
+                for e, g, b in steps
+            ),
+        )
+    keep(f"{name} findings", "\n".join("\t".join(cells(finding)) for finding in findings_of(open_run(folder))))

@@ -1,0 +1,94 @@
+"""What was written and drawn on a few questions, as it was recorded: a changed digit, word or line is a failure.
+
+    SQA_RECORD=1 python -m pytest tests/e2e/paper      records anew; `git diff` then shows what changed
+
+Numbers may differ by one unit of their last digit, as sums do between processors.  A file of tests has a file of
+records: `folder/name` of an output -> every content that it may have, since several tests may write one name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import outputs
+from experiments.lab import drawing
+from sqa import __version__
+from sqa.report import plots
+
+RECORD = "SQA_RECORD"
+NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?")
+Keep = Callable[[str, str], None]  # (name, content): fails if this was not recorded
+
+
+@contextmanager
+def recorded(tests: Path) -> Iterator[Keep]:
+    """While it lasts, outputs of items and figures are compared with the records of this file of tests, or recorded."""
+    path = tests.parent / "recorded" / f"{tests.stem}.json"
+    records: dict[str, list[str]] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    made: dict[str, list[str]] = {}
+
+    def keep(key: str, text: str) -> None:
+        content = plain(text)
+        if os.environ.get(RECORD):
+            if content not in made.setdefault(key, []):
+                made[key].append(content)
+        else:
+            assert key in records, f"{key}: not recorded; {RECORD}=1 records it"
+            assert any(same(old, content) for old in records[key]), f"{key}: {difference(records[key], content)}"
+
+    write, save = outputs.Outputs.write, plots.save
+
+    def writing(self: outputs.Outputs, name: str, text: str, show: bool = False) -> None:
+        keep(f"{self.folder.name}/{name}", text)
+        write(self, name, text, show)
+
+    def saving(figure: Any, folder: Path, stem: str) -> list[Path]:
+        keep(f"{folder.name.rstrip('0123456789')}/{stem}", "\n".join(drawing.contents(figure)))
+        return save(figure, folder, stem)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outputs.Outputs, "write", writing)
+        for module in (outputs, plots):
+            patch.setattr(module, "save", saving)
+        yield keep
+    if made:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(made, indent=0, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def plain(text: str) -> str:
+    """A text without what differs between machines and days: folders, digests, dates, seconds, the version."""
+    text = re.sub(r"[^\s|,(`\"]*pytest-[^\s|,)`\"]*/", "", text).replace(__version__, "VERSION")
+    text = re.sub(r"version:[\d.]+", "version:OTHER", re.sub(r"\b[0-9a-f]{8,64}\b", "DIGEST", text))
+    return re.sub(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?)?", "DATE", text)
+
+
+def same(old: str, new: str) -> bool:
+    """Whether two texts differ in nothing but one unit of the last digit of numbers with a point."""
+    if old == new:
+        return True
+    if NUMBER.sub("#", old) != NUMBER.sub("#", new):
+        return False
+    pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
+    return all(abs(float(a) - float(b)) <= 1.01 * max(unit(a), unit(b)) for a, b in pairs)
+
+
+def unit(number: str) -> float:
+    """One in the last digit that is shown."""
+    mantissa, _, exponent = number.partition("e")
+    return float(10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])))
+
+
+def difference(versions: list[str], new: str) -> str:
+    """The first line that is in no recorded version."""
+    old = {line for version in versions for line in version.splitlines()}
+    fresh = [line for line in new.splitlines() if not any(same(each, line) for each in old)]
+    return f"{fresh[0][:300]!r} was not recorded" if fresh else "lines are missing or in another order"
