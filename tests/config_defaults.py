@@ -1,4 +1,7 @@
-"""The defaults of every config class of some packages, as text."""
+"""The defaults of every config class of some packages; as a program, which imports all modules of them.
+
+    python -m config_defaults PACKAGE...     prints {config class: {field: default}} as JSON
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ import inspect
 import json
 import os
 import pkgutil
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from recorded import RECORD
@@ -17,36 +21,44 @@ from recorded import RECORD
 ELSEWHERE = {"simulstream", "omnisteval"}  # packages of environments of their own
 
 
-def defaults(*packages: ModuleType) -> dict[str, dict[str, str]]:
-    """Config class -> field -> its default."""
+def defaults(package: str) -> dict[str, dict[str, str]]:
+    """Config class -> field -> its default, as it is written."""
     classes: dict[str, dict[str, str]] = {}
-    for package in packages:
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if found.name.endswith("__main__"):
-                continue
-            try:
-                module = import_module(found.name)
-            except ModuleNotFoundError as error:
-                if error.name not in ELSEWHERE:
-                    pytest.skip(f"needs {error.name}")
-                continue
-            for name, cls in vars(module).items():
-                ours = inspect.isclass(cls) and dataclasses.is_dataclass(cls) and cls.__module__ == module.__name__
-                if ours and name.endswith(("Config", "Options")):
-                    classes[f"{package.__name__} {name}"] = {
-                        field.name: repr(field.default)
-                        for field in dataclasses.fields(cls)
-                        if field.default is not dataclasses.MISSING
-                    }
+    for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+        if found.name.endswith("__main__"):
+            continue
+        try:
+            module = import_module(found.name)
+        except ModuleNotFoundError as error:
+            if error.name not in ELSEWHERE:
+                sys.exit(f"needs {error.name}")
+            continue
+        for name, cls in vars(module).items():
+            ours = inspect.isclass(cls) and dataclasses.is_dataclass(cls) and cls.__module__ == module.__name__
+            if ours and name.endswith(("Config", "Options")):
+                classes[f"{package} {name}"] = {
+                    field.name: repr(field.default)
+                    for field in dataclasses.fields(cls)
+                    if field.default is not dataclasses.MISSING
+                }
     return classes
 
 
-def check(path: Path, *packages: ModuleType) -> None:
-    """Compare with the record; another default changes numbers of configs that do not name it: CHANGELOG.md says so."""
-    actual = defaults(*packages)
+def check(path: Path, *packages: str) -> None:
+    """Compare with the record.  In a process of its own: what is loaded late elsewhere would be loaded for all tests."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "config_defaults", *packages]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.stderr.startswith("needs "):
+        pytest.skip(done.stderr)
+    actual = json.loads(done.stdout)
     if os.environ.get(RECORD):
         path.write_text(json.dumps(actual, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
     expected = json.loads(path.read_text("utf-8"))
     assert actual.keys() == expected.keys()
     for name, fields in actual.items():
         assert fields == expected[name], name
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: fields for package in sys.argv[1:] for name, fields in defaults(package).items()}))

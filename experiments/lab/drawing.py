@@ -66,5 +66,5 @@ def _words(texts: Iterable[Any]) -> Iterator[str]:
 
 
 def _numbers(values: Any) -> str:
-    flat = np.asarray(values, dtype=float).ravel()
+    flat = np.asarray(values, dtype=float).ravel().round(9) + 0.0  # no -0, and nothing that is 0 but for rounding
     return " ".join(f"{value:.5g}" for value in flat)

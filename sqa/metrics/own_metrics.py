@@ -66,7 +66,8 @@ class OwnMetric:
         if has(self.metric, "score_many"):
             scores: Floats = self._call("score_many", answers.scores, stats)
             return scores
-        return np.array([self._score_or_nan(row) for row in stats], dtype=np.float64)
+        with self.own_code.running():  # once for all rows: sys.modules is not exchanged for each
+            return np.array([self._score_or_nan(row) for row in stats], dtype=np.float64)
 
     def _score_or_nan(self, stats: Floats) -> float:
         try:

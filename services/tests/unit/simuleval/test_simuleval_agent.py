@@ -14,6 +14,7 @@ from sqa.files.store import Store
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import run
 from sqa_services.bench.simuleval import evaluate
+from sqa_services.simuleval import agent
 from sqa_services.simuleval.agent import SimulevalConfig, build
 
 AGENTS = '''
@@ -220,10 +221,11 @@ def test_agents_that_cannot_be(path, agent, args, expected):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("Endless", "did not finish within 10000 steps after the end"),
+        ("Endless", "did not finish within 50 steps after the end"),
         ("Wrong", "pushpop returned str, not a SimulEval Segment"),
     ],
 )
-def test_agents_that_go_wrong(path, questions, name, problem):
+def test_agents_that_go_wrong(path, questions, monkeypatch, name, problem):
+    monkeypatch.setattr(agent, "PATIENCE", 50)
     with pytest.raises(DataError, match=f"{name}: {problem}"):
         make(path, name).translate_batch(questions[:1])
