@@ -1,6 +1,6 @@
 """The defaults of every config class of some packages; as a program, which imports all modules of them.
 
-    python -m config_defaults PACKAGE...     prints {config class: {field: default}} as JSON
+python -m config_defaults PACKAGE...     prints {config class: {field: default}} as JSON
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def defaults(package: str) -> dict[str, dict[str, str]]:
 
 
 def check(path: Path, *packages: str) -> None:
-    """Compare with the record.  In a process of its own: what is loaded late elsewhere would be loaded for all tests."""
+    """Compare with the record; in a process of its own, or all tests would have all modules loaded."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "config_defaults", *packages]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import sys
@@ -25,7 +26,7 @@ from sqa.core.trace import BUZZES, EMISSIONS, Score, emissions_rows, emissions_t
 from sqa.core.types import Asked, Buzz, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
-from sqa.files.store import Stage, Store, dataset_fingerprint, read_emissions, read_table
+from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_emissions, read_table
 from sqa.run.config import to_mapping
 
 Q = question()
@@ -56,6 +57,12 @@ def test_everything_that_can_change_the_rows_is_in_the_key() -> None:
     questions = [replace(Q, **{name: value}) for name, value in values.items()]
     assert len({dataset_fingerprint([q]) for q in [Q, *questions]}) == 9
     assert dataset_fingerprint([Q, questions[0]]) != dataset_fingerprint([questions[0], Q])
+
+
+def test_keys_are_of_canonical_json_in_utf_8() -> None:
+    """Store keys of years are made with it."""
+    text = '{"a":[1.5,null,true],"ż":"ñ"}'
+    assert digest({"ż": "ñ", "a": (1.5, None, True)}) == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None:

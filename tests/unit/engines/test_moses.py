@@ -177,4 +177,5 @@ def test_damaged_answers_never_escape_as_anything_else(data):
 def test_invalid_settings(url):
     refused(ConfigError, "url: expected something like", MosesConfig, url=url)
     refused(ConfigError, "timeout: must be > 0", MosesConfig, timeout=0)
+    refused(ConfigError, "n: ", MosesConfig, policy="hold", n=-1)
     refused(DataError, "at most 20000", client("http://127.0.0.1:9/RPC2").words, ["x" * 20_001])

@@ -11,6 +11,7 @@ import pytest
 
 from experiments.ablation import report
 from experiments.items import buzzers, claims
+from experiments.items import guessers as guesser_items
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
@@ -101,6 +102,15 @@ def test_the_primary_claims_are_marked_in_the_forest(monkeypatch: pytest.MonkeyP
 def test_a_question_is_of_yes_or_no_where_an_answer_is(answers: list[str], yes_no: bool) -> None:
     question: Any = SimpleNamespace(answers=answers)
     assert table4_answers.is_yes_no(question) == yes_no
+
+
+def test_guessers_are_compared_on_complete_guessdev_questions_and_on_every_word_of_xqb(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    monkeypatch.setattr(guesser_items.paired, "differences", lambda *given: asked.append(given) or [])
+    assert not list(guesser_items.in_pairs(Path(), Path()))
+    assert [given[2:] for given in asked] == [(("guessdev",), True), (("xqb-es", "xqb-pl"), False)] * 2
 
 
 def test_the_buzzers_that_are_compared_are_those_of_the_config(monkeypatch: pytest.MonkeyPatch) -> None:

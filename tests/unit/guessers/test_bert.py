@@ -6,6 +6,7 @@ import dataclasses
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -239,6 +240,12 @@ def test_a_corrupted_encoder_is_one_line(tmp_path, encoder_folder, name, content
     if content is not None:
         (folder / name).write_bytes(content)
     refused(DataError, message, load_encoder, folder)
+
+
+def test_a_model_without_padding_is_no_encoder(encoder_folder, monkeypatch):
+    model, _ = load_encoder(encoder_folder)
+    monkeypatch.setattr(bert_encoder, "load_pretrained", lambda *_: (SimpleNamespace(pad_token_id=None), model))
+    refused(DataError, "a 'bert' model is no encoder of texts", load_encoder, encoder_folder)
 
 
 def test_a_gpu_that_is_not_there_is_named(trained, monkeypatch):

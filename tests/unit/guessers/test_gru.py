@@ -19,7 +19,7 @@ from guessers.gru import vectors
 from guessers.gru.examples import Material, batches, draw
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
-from guessers.gru.train import GruTraining, set_start, start_from_svd, train
+from guessers.gru.train import GruTraining, dev_accuracy, set_start, start_from_svd, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.run import config as configs
@@ -85,6 +85,24 @@ def test_the_bidirectional_network_reads_each_prefix_and_nothing_else():
             states, _ = both.gru(both.embedding(ids[:1, :end]))  # (1, end, 2 H)
             expected = torch.cat([states[0, -1, :8], states[0, 0, 8:]])
             torch.testing.assert_close(actual[end - 1], expected, rtol=0, atol=1e-12)
+
+
+def test_accuracy_in_training_is_that_of_what_was_read_so_far(learnt, material):
+    """After a quarter, a half, three quarters and all of the tokens, one token at least; in any batch."""
+    network, first = learnt._network, material.dev[0]
+    others = [e for e in material.dev if len(e.ids) and e.page != first.page]
+    examples = [dataclasses.replace(e, ids=np.concatenate([first.ids, e.ids])) for e in others]  # of two pages
+    examples += [dataclasses.replace(first, ids=first.ids[:1]), *others]
+    right = dict.fromkeys((0.25, 0.5, 0.75, 1.0), 0)
+    for example in examples:
+        for share in right:
+            ids = torch.tensor(example.ids[: max(1, int(len(example.ids) * share))])[None]
+            with torch.inference_mode():
+                last = network.features_at(ids, torch.tensor([0]), torch.tensor([ids.shape[1] - 1]))
+                right[share] += int(network.logits(last).argmax()) == example.page
+    expected = {share: count / len(examples) for share, count in right.items()}
+    assert dev_accuracy(network, examples, 2) == dev_accuracy(network, examples, 50) == expected
+    assert len(set(expected.values())) > 1
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema_rs
 import pytest
@@ -12,6 +13,7 @@ from refusals import refused
 
 import sqa
 from guessers.open_qa.listener import ListenerConfig, build, rule_answer
+from guessers.open_qa.passages import Passage
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.quizbowl import takes
@@ -74,6 +76,17 @@ def test_the_contract() -> None:
     assert guesser.answer(asked, texts, 50) == [[], [Guess("Elena Roca", 1.0)], [Guess("Elena Roca", 1.0)]]
     assert guesser.answer(asked, texts, 0) == guesser.guess(texts, 50) == [[], [], []]
     assert guesser.fingerprint() == build(ListenerConfig()).fingerprint()
+
+
+def test_a_language_model_is_asked_once_for_each_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers(asked: list[str], passages: list[list[Passage]]) -> list[str]:
+        pairs = zip(asked, passages, strict=True)
+        return [f"{question} {passage[0].text}" if passage else "" for question, passage in pairs]
+
+    guesser = build(ListenerConfig())
+    monkeypatch.setattr(guesser, "_lm", SimpleNamespace(answers=answers))
+    shown = guesser.answer("Who?", ["", "Ana", "Eva", "Ana"], 50)
+    assert [[guess.page for guess in guesses] for guesses in shown] == [[], ["Who? Ana"], ["Who? Eva"], ["Who? Ana"]]
 
 
 def test_right_answers() -> None:

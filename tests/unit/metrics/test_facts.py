@@ -94,6 +94,7 @@ def test_what_arrives_and_what_is_invented():
     assert not judged(REFERENCE).invented and not judged(SOURCE).invented  # what stays untranslated is not invented
     assert judged("HRW saw it", "Human Rights Watch saw it").expected[0].target == 0  # initials
     assert judged("Human Rights Watch saw it", "HRW saw it").expected[0].target == 2
+    assert judged("The ZQ saw it", "Zora Quist saw it").expected[0].target == 1
     [located] = judged("He saw nobody", "He saw Karenina Bolívar Smith there.").expected
     assert (located.fact.words[1], located.source) == ("bolivar", None)  # one word of three is not half
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
 from sqa.report import figures
-from sqa.report.data import changes, described, read_rows, read_runs, run_names
+from sqa.report.data import changes, compared, described, read_rows, read_runs, run_names
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
@@ -336,6 +337,17 @@ def test_a_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
 
 def test_runs_of_equal_names_are_told_apart(tmp_path: Path) -> None:
     assert run_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "y"]
+
+
+def test_what_cannot_be_compared_is_of_its_metric_or_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = ["bleu: left out, signatures differ", "other questions: q1"]
+    monkeypatch.setattr(paired, "compare", lambda *_: ([], notes))
+    one, two = (SimpleNamespace(saved=SimpleNamespace(signatures={"bleu": "s"}), label=label) for label in "ab")
+    rows, gaps = compared(one, two)
+    assert not rows and [(gap.what, gap.why) for gap in gaps] == [
+        ("difference of bleu", "left out, signatures differ"),
+        ("difference of all metrics", "other questions: q1"),
+    ]
 
 
 def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> None:

@@ -48,6 +48,10 @@ def folder(tmp_path: Path) -> Path:
     return prepared(tmp_path).parent
 
 
+def test_a_lexicon_needs_one_vocabulary():
+    refused(ConfigError, "lexicon_width: must be 0 where", ModelConfig, 600, 32, source_vocabulary=500, lexicon_width=4)
+
+
 def test_loss_falls(folder):
     config = replace(SMALL, train=replace(SMALL.train, steps=60, cooldown=0, learning_rate=5e-3, schedule="constant"))
     training = SmtTraining(config, folder)

@@ -80,6 +80,7 @@ def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str, book: pl
 
     on = {"state": not_asked_for, "scores": not_asked_for, "question": asked.append, "word": word, "buzzed": buzzed}
     events = player.play("over", answer=None, on=on)
+    assert {event["system"] for event in events if event["type"] == "state"} == {player.setup["runs"][0]["name"]}
     results = [event for event in events if event["type"] == "result"]
     assert [(r["mine"]["step"], r["mine"]["right"]) for r in results] == [(at[0], True), (at[1], False), (None, False)]
     assert results[0]["mine"]["words"] == at[0] + 1 and results[0]["page"] == questions[0].page
