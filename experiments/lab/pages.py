@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiments.lab import ledger as ledgers
 from experiments.lab.item import Item, chosen
@@ -100,7 +100,7 @@ def stale_picture(item: Item, name: str) -> str | None:
     carried = drawn_from(ROOT / name)
     if carried.get(PICTURE) != picture_digest(item):
         return f"is not of {ledger_path(item.name).relative_to(ROOT)} as it is now"
-    if DRAWING in carried and carried[DRAWING] != _drawn(item, name)[1]:
+    if DRAWING in carried and carried[DRAWING] != _drawn(item, name, to_file=False)[1]:
         return "shows something else than the code draws now"
     return None
 
@@ -115,31 +115,34 @@ def draw(item: Item) -> list[Path]:
         if stale_picture(item, name) is None:
             continue
         try:
-            image, drawing = _drawn(item, name)
+            image, shows = _drawn(item, name)
         except ImportError as error:
             print(f"{name}: not made: {lacking(error.name or 'a package', 'it')}", file=sys.stderr)
         else:
-            digests = {PICTURE: picture_digest(item)} | ({DRAWING: drawing} if drawing else {})
+            digests = {PICTURE: picture_digest(item)} | ({DRAWING: shows} if shows else {})
             _save(image, ROOT / name, digests)
             written.append(ROOT / name)
     return written
 
 
-def _drawn(item: Item, name: str) -> tuple[Image.Image, str]:
-    """A picture as it is drawn now, and the digest of what it shows, "" of a screenshot."""
+def _drawn(item: Item, name: str, to_file: bool = True) -> tuple[Any, str]:
+    """A picture as it is drawn now (None if not for a file), and a digest of what it shows, "" of a screenshot."""
     from PIL import Image
 
     from experiments.lab import drawing
     from sqa.report.plots import close, style
 
     with style():
-        drawn = item.figures[name](ledger_of(item.name))
-        if isinstance(drawn, Image.Image):
-            return drawn, ""
-        shows, file = drawing.digest(drawn), BytesIO()
-        drawn.savefig(file, format="png")
-        close(drawn)
-    return Image.open(file), shows
+        figure, image = item.figures[name](ledger_of(item.name)), None
+        if isinstance(figure, Image.Image):
+            return figure, ""
+        shows = drawing.digest(figure)
+        if to_file:
+            file = BytesIO()
+            figure.savefig(file, format="png")
+            image = Image.open(file)
+        close(figure)
+    return image, shows
 
 
 def _save(image: Image.Image, path: Path, digests: Mapping[str, str]) -> None:
