@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +18,7 @@ from smt.lm.base import load_base
 from smt.lm.files import load_network
 from smt.lm.network import mask_of
 from smt.lm.translator import CausalLmConfig, build
+from smt.models import int8
 from smt.models.int8 import TOP, multiplied, quantised
 from smt.models.writing import translated
 from sqa.core.errors import DataError
@@ -118,6 +123,26 @@ def test_a_product_of_whole_numbers_is_exact():
     weight[:, 0], x[..., 0] = TOP, -TOP  # so every scale is 1
     assert torch.equal(multiplied(x, quantised(weight)), F.linear(x, weight))
     assert torch.equal(multiplied(x * 0.5, quantised(weight * 4)), F.linear(x, weight) * 2)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_products_are_the_same_without_the_instructions_for_them(monkeypatch, exact):
+    """Long rows of the largest numbers, as no processor without VNNI multiplies them in oneDNN."""
+    x, y = torch.full((3, 3000), TOP, dtype=torch.int8), torch.full((5, 3000), -TOP, dtype=torch.int8)
+    y[0, ::2], y[1] = TOP, TOP
+    if not exact:
+        monkeypatch.setattr(int8, "_is_exact", lambda: False)
+    assert torch.equal(int8._sums(x, y), (x.long() @ y.t().long()).int())
+
+
+def test_whether_a_processor_has_them_is_tried():
+    """oneDNN told to do without: its products are wrong then, unless it is another architecture."""
+    code = "import torch; from smt.models import int8; x = torch.full((9, 200), 127, dtype=torch.int8); "
+    code += "print(int8._is_exact(), int8._sums(x, x).unique().tolist())"
+    for name in ("AVX2", "DEFAULT"):
+        environment = os.environ | {"ONEDNN_MAX_CPU_ISA": name}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.split(maxsplit=1)[1].strip() == "[3225800]"
 
 
 def test_rows_are_off_by_the_rounding_at_most_and_do_not_depend_on_each_other():
