@@ -13,6 +13,7 @@ from experiments.lab import pages
 from experiments.lab.item import Item, chosen, items
 from experiments.lab.ledger import Ledger
 from experiments.lab.pages import ledger_of, ledger_path
+from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.files.atomic import write_text
 from sqa.run.saving import tsv
@@ -42,7 +43,8 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
 def measure(item: Item, runs: Path) -> None:
     """Write an item's ledger; numbers that are as they were keep their date.
 
-    A number that replaces one of another signature is named on stderr: the two cannot be compared.
+    A number that replaces one of another signature is named on stderr: the two cannot be compared.  Where all numbers
+    of a data set or a system are gone, for want of its data or package: DataError, and the ledger stays.
     """
     path, config = ledger_path(item.name), item.path()
     rows = tuple(item.measure(config, runs))
@@ -50,8 +52,12 @@ def measure(item: Item, runs: Path) -> None:
     same = old is not None and old.columns == item.columns and ledgers.same_numbers(old, rows)
     day = old.date if old is not None and same else date.today().isoformat()
     new = Ledger(item.name, item.command, sqa.__version__, day, dict(item.inputs(config)), item.columns, rows)
-    before = old.by_key() if old is not None and old.columns == new.columns else {}
-    for key, row in new.by_key().items():
+    before, after = old.by_key() if old is not None and old.columns == new.columns else {}, new.by_key()
+    if gone := {key[:2] for key in before} - {key[:2] for key in after}:
+        first = next(" ".join(key[:2]) for key in before if key[:2] in gone)
+        why = f"no number of {first!r} was measured, which the ledger has: is a data set or a package missing?"
+        raise DataError(f"{item.name}: {why} If they should go, delete {path.name} first")
+    for key, row in after.items():
         if key in before and before[key].signature != row.signature:
             print(f"{item.name}: {' '.join(key)} has another signature than before", file=sys.stderr)
     ledgers.write(new, path)

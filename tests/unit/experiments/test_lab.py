@@ -167,8 +167,22 @@ def test_numbers_that_stay_keep_their_date(book):
     assert ledgers.read(path).date != "2020-01-01"
 
 
+def test_numbers_that_cannot_be_measured_here_do_not_leave_the_ledger(book):
+    """XQB away, the bundled questions would take its place; without the language model its rows would go."""
+    path = book.root / "experiments/ledger/toy.tsv"
+    before, book.values = path.read_bytes(), [7.0]
+    for force in (False, True):
+        (book.model / "weights").write_bytes(b"\x02")
+        says = r"toy: no number of '1 ew' was measured.* delete toy.tsv first"
+        refused(DataError, says, main.update, ["toy"], book.root / "runs", force=force)
+    assert path.read_bytes() == before
+    path.unlink()
+    main.update(["toy"], book.root / "runs")
+    assert [row.value for row in ledgers.read(path).rows] == [7.0]
+
+
 def test_a_cell_measured_twice_is_refused(book):
-    book.item = replace(book.item, measure=lambda *_: [Row(("0",), "ew", 1.0)] * 2)
+    book.item = replace(book.item, measure=lambda *_: [Row((k,), "ew", 1.0) for k in "010"])
     refused(DataError, "measured twice", main.measure, book.item, book.root)
 
 
