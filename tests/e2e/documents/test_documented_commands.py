@@ -188,6 +188,8 @@ def _call(words: list[str]) -> int:
                 cli.main()
             else:
                 patch.setattr(sys, "argv", words[2:])
+                for name in words[2:4]:  # a fresh process has not loaded it; here another test may have
+                    patch.delitem(sys.modules, name, raising=False)
                 runpy.run_module(words[2], run_name="__main__", alter_sys=True)
         except SystemExit as stopped:
             return int(stopped.code or 0)
