@@ -43,10 +43,10 @@ def multiplied(x: Tensor, matrix: Matrix8) -> Tensor:
 
 
 def _sums(x: Tensor, y: Tensor) -> Tensor:
-    """Int8 (N, I) and (O, I) -> their products, int32 (N, O)."""
+    """Int8 (N, I) and (O, I) -> the products of their rows, int32 (N, O), exact: |sums| < 2^31 up to I = 133,000."""
     if _is_exact():
         return torch._int_mm(x, y.t())  # the only product of int8 matrices that torch has
-    sums = torch.zeros(len(x), len(y), dtype=torch.int32)
+    sums = x.new_zeros(len(x), len(y), dtype=torch.int32)
     for a, b in zip(x.split(EXACT, 1), y.split(EXACT, 1), strict=True):
         sums += (a.float() @ b.float().t()).to(torch.int32)
     return sums

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recorded import Keep, recorded
+from recorded import RECORD, Keep, plain, recorded, same
 
 from sqa.diagnose.findings import cells, findings_of
 from sqa.files.store import Store
@@ -72,3 +72,36 @@ def test_a_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
             ),
         )
     keep(f"{name} findings", "\n".join("\t".join(cells(finding)) for finding in findings_of(open_run(folder))))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "equal"),
+    [
+        ("ew 0.251 [0.100, 0.400]", "ew 0.252 [0.100, 0.399]", True),  # one unit of the last digit
+        ("ew 0.251 [0.100, 0.400]", "ew 0.253 [0.100, 0.400]", False),
+        ("n 12", "n 13", False),  # counts are exact
+        ("line a 1.5e-05", "line a 1.6e-05", True),
+        ("line a 1.5e-05", "line b 1.5e-05", False),
+        ("a 0.5\nb 0.5", "b 0.5\na 0.5", False),
+    ],
+)
+def test_what_counts_as_recorded(old: str, new: str, equal: bool) -> None:
+    assert same(old, new) == equal
+
+
+def test_what_differs_between_machines_is_not_compared() -> None:
+    text = "made 2026-11-26 in /tmp/pytest-of-me/pytest-7/x/runs of 0123456789abcdef, version:1.2.3"
+    assert plain(text) == "made DATE in runs of DIGEST, version:OTHER"
+    assert plain("all\t-\tGone\t\tneeds torch") == "all\t-\tGone\t\tWHY"
+
+
+def test_what_was_not_recorded_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(RECORD, raising=False)
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    (folder / "test_x.json").write_text('{"a": ["1.5", "words"]}', encoding="utf-8")
+    with recorded(tmp_path / "test_x.py") as keep:
+        keep("a", "words")
+        for name, content in (("a", "others"), ("b", "words")):
+            with pytest.raises(AssertionError, match="not recorded"):
+                keep(name, content)

@@ -5,6 +5,7 @@ The "language model" is the small Transformer here, and two sets stand for XQB, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -14,7 +15,6 @@ from small_ablation import changed as with_keys
 
 from experiments.items import answers, buzzers, claims, delay_or_text, facts, training, which_metric
 from experiments.lab import grid_rows
-from experiments.lab.ledger import Row
 from experiments.outputs import Outputs
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
@@ -61,13 +61,9 @@ def record(tmp_path_factory):
     outputs = Outputs(tmp_path_factory.mktemp("rows") / "items")
 
     def compare(name, rows):
-        outputs.rows(f"{name}.csv", ("cell",), [Row(("|".join(r.cell), *()), *_rest(r)) for r in rows])
+        outputs.rows(f"{name}.csv", ("cell",), [replace(row, cell=("|".join(row.cell),)) for row in rows])
 
     return compare
-
-
-def _rest(row):
-    return (row.metric, row.value, row.low, row.high, row.n, row.unit, row.signature)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from experiments.items import guessers as guesser_items
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
-from experiments.paper import contestants_over_k, table4, table4_answers
+from experiments.paper import contestants_over_k, examples, table4, table4_answers
+from experiments.stepwise import errors as stepwise
+from experiments.stepwise.systems import RULES
 from experiments.studies import guesser_report
 from sqa.core.types import Question
 from sqa.report import plots
@@ -111,6 +113,23 @@ def test_guessers_are_compared_on_complete_guessdev_questions_and_on_every_word_
     monkeypatch.setattr(guesser_items.paired, "differences", lambda *given: asked.append(given) or [])
     assert not list(guesser_items.in_pairs(Path(), Path()))
     assert [given[2:] for given in asked] == [(("guessdev",), True), (("xqb-es", "xqb-pl"), False)] * 2
+
+
+@pytest.mark.parametrize(("rounding", "shown"), [(-1e-12, (True, False)), (1e-12, (True, False)), (1e-3, (True, True))])
+def test_half_the_reciprocal_rank_is_costly_and_tells_nothing(rounding: float, shown: tuple[bool, bool]) -> None:
+    """A finding that costs a half is among the worst, for an example in the paper's figure it has to cost more."""
+    finding: Any = SimpleNamespace(question="q", words=("a",), loss=RULES.drop + rounding)
+    lines = [SimpleNamespace(read=[1], log_mrr=[0.0])]
+    question = SimpleNamespace(reference_text="a human translation")
+    subject: Any = SimpleNamespace(
+        findings=lambda _: [finding],
+        cost=lambda finding: finding.loss,
+        index_of=lambda _: 0,
+        lines=lines,
+        human=lines,
+        run=SimpleNamespace(questions=[question]),
+    )
+    assert (stepwise.worst(subject, "hallucination", True) == [finding], examples.tells("a", subject, finding)) == shown
 
 
 def test_the_buzzers_that_are_compared_are_those_of_the_config(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,9 +127,10 @@ def test_a_product_of_whole_numbers_is_exact():
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_products_are_the_same_without_the_instructions_for_them(monkeypatch, exact):
-    """Long rows of the largest numbers, as no processor without VNNI multiplies them in oneDNN."""
-    x, y = torch.full((3, 3000), TOP, dtype=torch.int8), torch.full((5, 3000), -TOP, dtype=torch.int8)
-    y[0, ::2], y[1] = TOP, TOP
+    """Long rows of large odd numbers: sums that float32 does not hold, and that oneDNN cuts off without VNNI."""
+    x, y = torch.full((3, 3001), TOP, dtype=torch.int8), torch.full((5, 3001), -TOP, dtype=torch.int8)
+    y[0, ::2], y[1], y[2, :1500] = TOP, TOP, TOP - 2
+    y[3] = torch.arange(3001) % 64 + 64
     if not exact:
         monkeypatch.setattr(int8, "_is_exact", lambda: False)
     assert torch.equal(int8._sums(x, y), (x.long() @ y.t().long()).int())

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from doubles import write_questions
 from own_layouts import Project, played, project
@@ -21,6 +22,7 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.own import worlds
 from sqa.core.own.code import Code
 from sqa.core.registry import GUESSERS, NoKeys
+from sqa.metrics.own_metrics import own_metric
 from sqa.run.config import ComponentConfig
 from sqa.run.folder import read
 from sqa.run.paired import compare
@@ -190,6 +192,13 @@ def test_metrics_and_policies_load_late_too(tmp_path: Path) -> None:
     assert compare(saved[0], saved[3], 10, both)[0]
     with pytest.raises(NotComputable, match="mine: left out, signatures differ"):
         compare(saved[0], saved[2], 10, both)
+
+
+def test_an_own_metric_scores_every_resample_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(METRIC, encoding="utf-8")
+    rows = np.array([[3.0, 1.0], [1.0, 4.0], [6.0, 2.0]])
+    assert own_metric(f"{tmp_path}/mine.py:Mine").score_many(rows).tolist() == [3.0, 0.25, 3.0]
+    assert own_metric(f"{tmp_path}/mine.py:Mine").score_many(rows[1:]).tolist() == [0.25, 3.0]
 
 
 EDITED = """
