@@ -53,6 +53,11 @@ def spellings(name: str, language: str = "") -> frozenset[str]:
     return frozenset(found | {unmarked(spelling.translate(STROKES), "NFD") for spelling in found})
 
 
+def is_name(word: str) -> bool:
+    """Whether a word without punctuation at its edges may be a name: a capital, SHORTEST letters or more, no digit."""
+    return len(word) >= SHORTEST and word[0].isupper() and not any(map(str.isdigit, word))
+
+
 class Names:
     """The names of one sentence, each with the number of words to be read before it is known."""
 
@@ -68,8 +73,7 @@ class Names:
         """One more word of the source."""
         self.words += 1
         name = _EDGE.sub("", normalise(word))
-        named = len(name) >= SHORTEST and name[0].isupper() and not any(map(str.isdigit, name))
-        if named and self.words > 1:
+        if is_name(name) and self.words > 1:
             self._known += ((self.words, spelling) for spelling in spellings(name, self.language))
 
     def wrote(self, word: str, read: int) -> None:

@@ -3,8 +3,9 @@
 A small language model writes fluent English and forgets what the source said.  The rows of one token a side of a
 phrase table say how each source word is translated; those words get a bonus while their source word was read and is
 not covered yet.  Lexically constrained search in its soft form (Arthur et al., EMNLP 2016: discrete lexicons in neural
-translation), without training.  A source word counts once it is read, so streaming and batched decoding favour the
-same pieces.
+translation), without training.  A name that the table does not have is its own translation, without its ending too
+(smt/models/copying.py).  A source word counts once it is read, so streaming and batched decoding favour the same
+pieces.
 
 The bonus, `lexicon_bonus` nats, is weighted by sqrt p(e|f) and by the model's doubt: the entropy of its next piece over
 DOUBT nats, at most 1.  It is given to the first piece of a translation where a word may begin, and to its next pieces
@@ -25,18 +26,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from smt.models.copying import MOST, Begun
+from smt.models.copying import MOST, Begun, is_name, spellings
 from smt.models.next_piece import Rules
 from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phrases
 from sqa.core.errors import ConfigError
 from sqa.core.languages.en import LANGUAGE as ENGLISH
 from sqa.core.paths import DATA
 from sqa.data.languages import pair_of
-from sqa.data.priors import form
+from sqa.data.priors import form, strip_edges
 from sqa.files.atomic import joined_digest
 from sqa.files.records import parse_json
 
-VERSION = 2  # raise when the bonus falls on other pieces
+VERSION = 3  # raise when the bonus falls on other pieces
 BONUS = 4.0  # nats, unless the config says otherwise
 DOUBT = 2.0  # nats of entropy from which on the whole bonus is given
 SHORTEST = 3  # letters of a translation
@@ -125,7 +126,7 @@ class Uncovered:
     def hear(self, word: str) -> None:
         """One more word of the source."""
         self.words += 1
-        if translations := self.lexicon.translations(word):
+        if translations := self.lexicon.translations(word, self.words > 1):
             self.open.append((self.words, translations))
 
     def wrote(self, word: str, read: int) -> None:
@@ -157,9 +158,12 @@ class Lexicon:
             uncovered.hear(word)
         return uncovered
 
-    def _translations(self, word: str) -> tuple[Translation, ...]:
-        """Of a source word: those that can be written."""
+    def _translations(self, word: str, inside: bool) -> tuple[Translation, ...]:
+        """Of a source word: those that can be written.  `inside`: it is not the first of its sentence, where a capital
+        would say nothing."""
         rows = self.table.get(form(word, self.language), ())
+        if not rows and inside and is_name(name := strip_edges(word)):
+            rows = [(spelling, 1.0) for spelling in sorted(spellings(name, self.language))]
         spelt = ((self.places(target), p**0.5, form(target, "en")) for target, p in rows)
         return tuple(Translation(tuple(places), weight, name) for places, weight, name in spelt if places)
 
