@@ -25,7 +25,7 @@ from sqa.core.errors import ConfigError
 TEXTS = ["pla", "gue", "city", "zoo", "s", "end"]
 STARTS = torch.tensor([True, False, True, True, False, False])
 RULES = Rules(STARTS, *(torch.zeros(6, dtype=torch.bool) for _ in range(3)), end=5, nothing=5)
-SPELLINGS = {"plague": [0, 1], "city": [2], "Zoo": [3], "12": [4]}
+SPELLINGS = {"plague": [0, 1], "city": [2], "Zoo": [3], "zoo": [3], "Zoo2": [3], "Miasta": [3]}
 TABLE = {"miast": [("city", 0.81)], "zaraz": [("plague", 0.49), ("pest", 0.3)]}
 PHRASES = [
     Phrase("miasta", "city", 6, 8),
@@ -64,7 +64,8 @@ BONUSES = {
     "a name that no table has": ("w „Zoo”, Wzoo", {}, {"zoo": 1.0}),
     "a name without its ending": ("w Zooa", {}, {"zoo": 1.0}),
     "a name, written": ("w Zoo", {"wrote": ["Zoo"]}, {}),
-    "a name or only the first word": ("Zoo i zoo 12", {}, {}),
+    "the first word, no name, a number": ("Zoo i zoo Zoo2", {}, {}),
+    "a capital of what the table has": ("w Miasta", {}, {"city": 0.9}),
     "first of two": ("miasta zarazy, zarazy", {"wrote": ["city", "plague"]}, {"pla": 0.7}),
 }
 
