@@ -103,9 +103,9 @@ def resolve(config: CausalLmConfig) -> _Loaded:
         raise ConfigError(f"bidirectional: {config.model} is no adapter that was trained for it")
     if config.base is not None:
         raise ConfigError(f"base: {config.model} is no adapter, so it takes none")
+    base = base_folder(config.model, config.download, config.revision)  # first: a name may be misspelt
     if config.source_language is None:
         raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
-    base = base_folder(config.model, config.download, config.revision)
     return _Loaded(base, None, (config.source_language, config.target_language), precision, False)
 
 

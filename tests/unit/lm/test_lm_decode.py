@@ -167,6 +167,7 @@ def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
     ("config", "message"),
     [
         ({"model": "gemma3-270n", "source_language": "es"}, "did you mean 'gemma3-270m'"),
+        ({"model": "lm-pl-xx"}, "model lm-pl-xx not found"),
         ({"model": "no/such/folder.gguf", "source_language": "es"}, "there is no such file"),
         ({"model": "{folder}"}, "source_language: missing"),
         ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is no adapter"),
