@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS, equip
+from sqa.cli.options import SETTINGS, equip, option, say
 from sqa.core.errors import SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
@@ -55,7 +55,7 @@ class Program(TyperGroup):
         try:
             module: Any = COMMANDS.resolve(name)
         except SqaError as error:
-            print(f"sqa: {error}", file=sys.stderr)
+            say(error)
             return
         whole = typer.Typer(**SETTINGS)
         commands = {command.name or command.callback.__name__: command for command in module.registered_commands}
@@ -81,24 +81,21 @@ def main() -> None:
         program()(prog_name="sqa")
     except SystemExit as end:
         if end.code == INTERRUPTED and GOES_ON & set(sys.argv[1:2]):
-            print(
-                "sqa: interrupted; what is finished is kept, and the same command goes on from there", file=sys.stderr
-            )
+            say("interrupted; what is finished is kept, and the same command goes on from there")
         raise
     except SqaError as error:
-        for line in str(error).splitlines():
-            print(f"sqa: {line}", file=sys.stderr)
+        say(*str(error).splitlines())
         sys.exit(error.exit_code)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in PACKAGES:
             raise
         from sqa.core.packages import lacking
 
-        print(f"sqa: {lacking(error)}", file=sys.stderr)
+        say(lacking(error))
         sys.exit(2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        print(on_a_screen(f"sqa: {where}{error.strerror or error}"), file=sys.stderr)
+        say(on_a_screen(f"{where}{error.strerror or error}"))
         sys.exit(3)
 
 
@@ -116,7 +113,7 @@ def _in_a_line(kind: type[BaseException], error: BaseException, traceback: Trace
     file, folder = Path(user_frames[-1].filename), Path.cwd()
     where = f"{file.relative_to(folder) if file.is_relative_to(folder) else file}:{user_frames[-1].lineno}"
     text = " ".join(f"{kind.__name__}: {error}".split())
-    print(on_a_screen(f"sqa: {where}: {user_frames[-1].name}(): {text} (-v shows the traceback)"), file=sys.stderr)
+    say(on_a_screen(f"{where}: {user_frames[-1].name}(): {text} (-v shows the traceback)"))
 
 
 def _version(wanted: bool) -> None:
@@ -128,7 +125,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def callback(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+        bool, option("--version", "Print the version and stop.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options before the command."""

@@ -1,4 +1,4 @@
-"""The commands that make evidence from runs: experiments, figures and tables, latencies, errors, the viewer."""
+"""The commands that make evidence from runs: experiments, figures, tables, curves, errors, viewer, lab book."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from sqa.cli.options import (
     Runs,
     SchedulerOption,
     StoreOption,
+    argument,
     call,
+    option,
     print_table,
+    say,
 )
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
@@ -31,11 +34,12 @@ from sqa.core.paths import config_file
 from sqa.core.registry import Registry
 
 evidence_app = typer.Typer(**SETTINGS)
+curve_app = typer.Typer(help="Expected-wins curves from human buzzes.", **SETTINGS)
+results_app = typer.Typer(help="The lab book: measured rows, and the pages and pictures made from them.", **SETTINGS)
 
-QuestionIds = Annotated[
-    list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
-]
-Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")]
+QuestionIds = Annotated[list[str] | None, option("--questions ID", "This question only; may be repeated.")]
+Items = Annotated[list[str] | None, argument("[ITEM]...", "Items by name, or mine.py:ITEM; all when none is given.")]
+Priors = Annotated[Path | None, option("--priors DIR", "Priors of the word aligner.")]
 
 PAPER = {  # figure or table of the paper -> its function, its config in configs/
     "fig3": ("experiments.ablation.report:main", "ablation.yaml"),
@@ -74,10 +78,7 @@ def ablation(
 def translations(
     config: Config,
     runs: Runs = DEFAULT_RUNS,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME", help="A test set of the config; all when none is given."),
-    ] = None,
+    sets: Annotated[list[str] | None, option("--set NAME", "A test set of the config; all when none is given.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
@@ -96,12 +97,8 @@ def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAUL
 
 @evidence_app.command()
 def reproduce(
-    item: Annotated[
-        str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(ITEMS)}, all, or your own file.py:main.")
-    ],
-    config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG]", help="In place of the item's own; see configs/.")
-    ] = None,
+    item: Annotated[str, argument("ITEM", f"One of {', '.join(ITEMS)}, all, or your own file.py:main.")],
+    config: Annotated[Path | None, argument("[CONFIG]", "In place of the item's own; see configs/.")] = None,
     runs: Runs = DEFAULT_RUNS,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
@@ -158,13 +155,10 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
 
 @evidence_app.command()
 def correlate(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of three or more runs.", show_default=False)
-    ],
+    runs: Annotated[list[Path], argument("RUN...", "Folders of three or more runs.")],
     metrics: Metrics = None,
     against: Annotated[
-        list[str] | None,
-        typer.Option("--against", metavar="NAME", help="With which; default: ew, oracle-ew, accuracy, mrr."),
+        list[str] | None, option("--against NAME", "With which; default: ew, oracle-ew, accuracy, mrr.")
     ] = None,
     resamples: Resamples = 10_000,
     as_json: Json = False,
@@ -175,23 +169,15 @@ def correlate(
 
     opened = [folders.read(run) for run in runs]
     rows, notes = correlate_runs(opened, metrics or (), tuple(against or ANSWERS), resamples)
-    for note in notes:
-        print(f"sqa: {note}", file=sys.stderr)
+    say(*notes)
     print_table(HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
 
 
 @evidence_app.command()
 def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN...", help="Folders of finished runs; the first is compared with.", show_default=False
-        ),
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="DIR", help="Default: report/ in the first RUN.")
-    ] = None,
-    html: Annotated[bool, typer.Option("--html/--no-html", help="The page beside the Markdown.")] = True,
+    runs: Annotated[list[Path], argument("RUN...", "Folders of finished runs; the first is compared with.")],
+    output: Annotated[Path | None, option("--output DIR", "Default: report/ in the first RUN.")] = None,
+    html: Annotated[bool, option("--html/--no-html", "The page beside the Markdown.")] = True,
 ) -> None:
     """Scores, tests, figures and origins of finished runs, as Markdown and one HTML page; what is missing and why."""
     call("sqa.report.report:main", runs, output, html)
@@ -199,24 +185,24 @@ def report(
 
 @evidence_app.command()
 def latency(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="instances.log or JSON lines; - is standard input.")],
-    convention: Annotated[str, typer.Option(help="Whose formulas; see docs/latency.md.")] = "simuleval-1.1",
-    references: Annotated[Path | None, typer.Option(metavar="FILE", help="A reference for each line of LOG.")] = None,
-    unit: Annotated[Literal["word", "char"], typer.Option(help="What references are counted in.")] = "word",
+    log: Annotated[str, argument("LOG", "instances.log or JSON lines; - is standard input.")],
+    convention: Annotated[str, option("--convention", "Whose formulas; see docs/latency.md.")] = "simuleval-1.1",
+    references: Annotated[Path | None, option("--references FILE", "A reference for each line of LOG.")] = None,
+    unit: Annotated[Literal["word", "char"], option("--unit", "What references are counted in.")] = "word",
     source: Annotated[
-        Literal["auto", "text", "speech"], typer.Option(help="What delays count: words, or ms of speech.")
+        Literal["auto", "text", "speech"], option("--source", "What delays count: words, or ms of speech.")
     ] = "auto",
     end: Annotated[
-        Literal["auto", "log"], typer.Option(help="log: do not add the end of the sentence to texts without it.")
+        Literal["auto", "log"], option("--end", "log: do not add the end of the sentence to texts without it.")
     ] = "auto",
-    use_ref_len: Annotated[bool, typer.Option("--use-ref-len/--no-use-ref-len", help="|y| of the reference.")] = True,
-    computation_aware: Annotated[bool, typer.Option("--computation-aware", help="From elapsed.")] = False,
+    use_ref_len: Annotated[bool, option("--use-ref-len/--no-use-ref-len", "|y| of the reference.")] = True,
+    computation_aware: Annotated[bool, option("--computation-aware", "From elapsed.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse odd lines (delays that fall), which are computed and marked else.")
+        bool, option("--strict", "Refuse odd lines (delays that fall), which are computed and marked else.")
     ] = False,
-    facts: Annotated[bool, typer.Option("--facts", help="Instead: facts that arrive; docs/facts.md.")] = False,
-    sources: Annotated[Path | None, typer.Option(metavar="FILE", help="--facts: a source for each line.")] = None,
-    pair: Annotated[str, typer.Option(metavar="PAIR", help="--facts: the languages, as es-en.")] = "-en",
+    facts: Annotated[bool, option("--facts", "Instead: facts that arrive; docs/facts.md.")] = False,
+    sources: Annotated[Path | None, option("--sources FILE", "--facts: a source for each line.")] = None,
+    pair: Annotated[str, option("--pair PAIR", "--facts: the languages, as es-en.")] = "-en",
     as_json: Json = False,
 ) -> None:
     """Every latency of a log: means as TSV, or with --json one line a sentence."""
@@ -235,18 +221,18 @@ def latency(
 @evidence_app.command()
 def diagnose(
     run: RunFolder,
-    top: Annotated[int, typer.Option("--top", metavar="N", help="Findings shown.")] = 20,
+    top: Annotated[int, option("--top N", "Findings shown.")] = 20,
     questions: QuestionIds = None,
     kinds: Annotated[
-        list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="hallucination, omission or drop; may be repeated."),
+        list[str] | None, option("--kind KIND", "hallucination, omission or drop; may be repeated.")
     ] = None,
     priors: Priors = None,
     detector: Annotated[
         str,
-        typer.Option(
-            help="Which model scores every word, too: language-model (the strongest; make lm), transformer, or words: "
-            "none. auto: the strongest there is."
+        option(
+            "--detector",
+            "Which model scores every word, too: language-model (the strongest; make lm), transformer, or words: "
+            "none. auto: the strongest there is.",
         ),
     ] = "auto",
     as_json: Json = False,
@@ -257,12 +243,10 @@ def diagnose(
 
 @evidence_app.command()
 def view(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs.", show_default=False)],
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE.html", help="Default: view.html in the first RUN.")
-    ] = None,
+    runs: Annotated[list[Path], argument("RUN...", "Folders of finished runs.")],
+    output: Annotated[Path | None, option("--output FILE.html", "Default: view.html in the first RUN.")] = None,
     questions: QuestionIds = None,
-    curve: Annotated[str, typer.Option("--curve", metavar="NAME|FILE", help="Expected-wins curve.")] = "qanta2018",
+    curve: Annotated[str, option("--curve NAME|FILE", "Expected-wins curve.")] = "qanta2018",
     priors: Priors = None,
 ) -> None:
     """One HTML page to watch runs word by word, without any network."""
@@ -275,3 +259,65 @@ def view(
 def head_to_head(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Guessers and buzzers against the people who played the same questions."""
     call("experiments.studies.head_to_head:main", config, runs)
+
+
+# ------------------------------------------------------------------------------------------------- sqa curve
+
+
+@curve_app.command("fit")
+def curve_fit(
+    buzzes: Annotated[str, argument("BUZZES", "human-buzzes, or a .jsonl or .jsonl.zst.")],
+    output: Annotated[Path, option("--output FILE.json", "The curve; figures go beside it.")],
+    method: Annotated[
+        Literal["cubic", "monotone"], option("--method", "As published, or the data, never rising.")
+    ] = "cubic",
+    beyond_end: Annotated[
+        Literal["refuse", "clip"], option("--beyond-end", "What is done with positions above 1.")
+    ] = "refuse",
+    resamples: Annotated[int, option("--resamples N", "Of the band.")] = 1000,
+    seed: Annotated[int, option("--seed N", "Of the band.")] = 0,
+) -> None:
+    """Fit an expected-wins curve to people's buzzes; `ew@FILE.json` is then a metric."""
+    from sqa.metrics.curve_fit import FitConfig
+
+    call("sqa.report.curves:main", buzzes, output, FitConfig(method, beyond_end, resamples, seed))
+
+
+@curve_app.command("show")
+def curve_show(
+    files: Annotated[list[Path] | None, argument("[FILE]...")] = None,
+    output: Annotated[Path | None, option("--output FILE.png", "Draw them as well.")] = None,
+) -> None:
+    """EW(t) of the published curves and of the files."""
+    call("sqa.report.curves:show", files or (), output)
+
+
+# ----------------------------------------------------------------------------------------------- sqa results
+
+
+@results_app.command("list")
+def listing() -> None:
+    """Every item: what it shows, when it was measured, whether it is stale and why."""
+    call("experiments.lab.main:listing")
+
+
+@results_app.command()
+def update(
+    names: Items = None,
+    runs: Runs = DEFAULT_RUNS,
+    force: Annotated[bool, option("--force", "Measure what is fresh, too.")] = False,
+) -> None:
+    """Measure what is stale (another config, model, data set or version), and remake pages and pictures."""
+    call("experiments.lab.main:update", names or (), runs, force)
+
+
+@results_app.command()
+def check(names: Items = None) -> None:
+    """Name every stale ledger, and every picture or line of a page that is older or was edited; exit 1 if any."""
+    call("experiments.lab.main:check", names or ())
+
+
+@results_app.command()
+def page(output: Annotated[Path, option("--output FILE.html")] = DEFAULT_RUNS / "results.html") -> None:
+    """All ledgers as one HTML page with sorting and filters, which needs no network."""
+    call("experiments.lab.html:main", output)

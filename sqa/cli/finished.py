@@ -23,21 +23,19 @@ from sqa.cli.options import (
     Runs,
     SchedulerOption,
     StoreOption,
+    argument,
+    option,
     print_table,
+    say,
 )
 from sqa.cli.runs import set_threads
 from sqa.core.errors import ConfigError
 
 finished_app = typer.Typer(**SETTINGS)
 
-Axes = Annotated[
-    list[str],
-    typer.Argument(metavar="KEY=VALUE,VALUE...", help="A run for each: k=3,6,9 guesser=bm25,gru.", show_default=False),
-]
-Output = Annotated[
-    Path | None, typer.Option("--output", metavar="FILE", help="Where to; default: stdout.", show_default=False)
-]
-Unit = Annotated[Literal["sentence", "question"], typer.Option("--unit", help="What a line is.")]
+Axes = Annotated[list[str], argument("KEY=VALUE,VALUE...", "A run for each: k=3,6,9 guesser=bm25,gru.")]
+Output = Annotated[Path | None, option("--output FILE", "Where to; default: stdout.", show_default=False)]
+Unit = Annotated[Literal["sentence", "question"], option("--unit", "What a line is.")]
 
 
 @finished_app.command()
@@ -56,12 +54,11 @@ def sweep(
     from sqa.run.scheduler import scheduled
 
     combinations = keys.grid(config, keys.parsed_axes(axes))
-    print(f"sqa: {len(combinations)} runs", file=sys.stderr)
+    say(f"{len(combinations)} runs")
     with scheduled(scheduler, runs, store):
         swept = list(sweeps.run_all(combinations, runs))
     for result in swept:
-        for name, reason in result.refusals.items():
-            print(f"sqa: {result.folder}: {name}: no value: {reason}", file=sys.stderr)
+        say(*(f"{result.folder}: {name}: no value: {reason}" for name, reason in result.refusals.items()))
     header, rows = sweeps.table(swept)
     objects = [
         {
@@ -76,14 +73,10 @@ def sweep(
 
 @finished_app.command()
 def compare(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN RUN...", help="Folders of finished runs.", show_default=False)
-    ],
+    runs: Annotated[list[Path], argument("RUN RUN...", "Folders of finished runs.")],
     metrics: Metrics = None,
     resamples: Resamples = 1000,
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="DIR", help="Also write the table, pictures and LaTeX there.")
-    ] = None,
+    output: Annotated[Path | None, option("--output DIR", "Also write the table, pictures and LaTeX there.")] = None,
     as_json: Json = False,
 ) -> None:
     """Paired differences A - B over the same questions, 95% intervals, two-sided p-values; of more runs each two."""
@@ -92,15 +85,13 @@ def compare(
     from sqa.run import paired
 
     pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
-    for note in notes:
-        print(f"sqa: {note}", file=sys.stderr)
+    say(*notes)
     if len(runs) == 2:
         rows = [pair.row for pair in pairs]
         print_table(paired.COMPARISON_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
     else:
         print_table(comparison.HEADER, [pair.cells() for pair in pairs], as_json, [pair.values() for pair in pairs])
-    for path in comparison.write(pairs, output) if output else ():
-        print(f"sqa: {path}", file=sys.stderr)
+    say(*(comparison.write(pairs, output) if output else ()))
 
 
 @finished_app.command()
@@ -108,10 +99,10 @@ def export(
     run: RunFolder,
     to: Annotated[
         Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission"],
-        typer.Option("--to", help="Lines; SimulEval's log; a line a question; a row a step; what the board takes."),
+        option("--to", "Lines; SimulEval's log; a line a question; a row a step; what the board takes."),
     ],
     side: Annotated[
-        Literal["hypotheses", "references", "sources"], typer.Option("--side", help="Of --to text: which lines.")
+        Literal["hypotheses", "references", "sources"], option("--side", "Of --to text: which lines.")
     ] = "hypotheses",
     unit: Unit = "sentence",
     output: Output = None,
@@ -135,12 +126,10 @@ def export(
 
 @finished_app.command()
 def questions(
-    name: Annotated[
-        str, typer.Argument(metavar="QUESTIONS", help="A question set's name or file.", show_default=False)
-    ],
-    by_question: Annotated[bool, typer.Option("--questions/--sentences", help="What a line is.")] = False,
-    references: Annotated[bool, typer.Option("--references", help="The human translations, not the sources.")] = False,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Both, with a tab between: what trainings read.")] = False,
+    name: Annotated[str, argument("QUESTIONS", "A question set's name or file.")],
+    by_question: Annotated[bool, option("--questions/--sentences", "What a line is.")] = False,
+    references: Annotated[bool, option("--references", "The human translations, not the sources.")] = False,
+    pairs: Annotated[bool, option("--pairs", "Both, with a tab between: what trainings read.")] = False,
     limit: Limit = None,
     output: Output = None,
 ) -> None:

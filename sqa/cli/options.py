@@ -22,43 +22,46 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.main import get_command
+from typer.core import TyperOption
 
 from sqa import __version__
 from sqa.core.paths import CONFIGS, config_file
 
 SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 
+
+def option(shown: str, meaning: str | None = None, **more: Any) -> Any:
+    """An option as its help shows it: its names, then what its value is called ("--output FILE"; none of a flag)."""
+    names = [word for word in shown.split() if word.startswith("-")]
+    metavar = shown.removeprefix(" ".join(names)).strip() or None
+    return typer.Option(*names, metavar=metavar, help=meaning, **more)
+
+
+def argument(shown: str, meaning: str | None = None, show_default: bool = False, **more: Any) -> Any:
+    """An argument and what its help calls it: "RUN", "RUN..." of several, "[RUN]" of one that may be left out."""
+    return typer.Argument(metavar=shown, help=meaning, show_default=show_default, **more)
+
+
 Config = Annotated[
     Path,
-    typer.Argument(
-        metavar="CONFIG",
-        help="A YAML file, or the name of a bundled config.",
-        show_default=False,
+    argument(
+        "CONFIG",
+        "A YAML file, or the name of a bundled config.",
         callback=lambda path: None if path is None else config_file(path),
         autocompletion=lambda: [path.stem for path in sorted(CONFIGS.glob("*.yaml"))],
     ),
 ]
-Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", metavar="N", help="Take the first N questions only (N >= 1).", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of TSV.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", show_default=False)]
-Metrics = Annotated[
-    list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
-]
-Resamples = Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")]
+Runs = Annotated[Path, option("--runs DIR", "Where results and the store of stages lie.")]
+Limit = Annotated[int | None, option("--limit N", "Take the first N questions only (N >= 1).", show_default=False)]
+Json = Annotated[bool, option("--json", "Print JSON instead of TSV.")]
+RunFolder = Annotated[Path, argument("RUN", "The folder of a finished run.")]
+Metrics = Annotated[list[str] | None, option("--metric NAME", "Compared; all when none is given.")]
+Resamples = Annotated[int, option("--resamples N", "Of the questions.")]
 SchedulerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler", metavar="WHERE", help="local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md."
-    ),
+    str | None, option("--scheduler WHERE", "local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md.")
 ]
 StoreOption = Annotated[
-    str | None,
-    typer.Option("--store", metavar="URL", help="Blocks of --scheduler: a folder or s3://...; default --runs."),
+    str | None, option("--store URL", "Blocks of --scheduler: a folder or s3://...; default --runs.")
 ]
 DEFAULT_RUNS = Path("runs")
 
@@ -76,6 +79,12 @@ def print_table(
         return
     for cells in (header, *rows):
         print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
+
+
+def say(*lines: object) -> None:
+    """Lines of talk on stderr."""
+    for line in lines:
+        print(f"sqa: {line}", file=sys.stderr)
 
 
 def call(target: str, *arguments: Any) -> None:
@@ -140,22 +149,15 @@ def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bo
 
 @cache
 def _common() -> list[Any]:
-    """The options, as typer makes them of a function that has them all."""
-    app = typer.Typer(add_completion=False)
-
-    @app.command()
-    def options(
-        as_json: Annotated[bool, typer.Option("--json", callback=_keep, help="Print JSON instead of TSV.")] = False,
-        latex: Annotated[bool, typer.Option("--latex", callback=_keep, help="Print LaTeX (booktabs).")] = False,
-        quiet: Annotated[bool, typer.Option("-q", "--quiet", callback=_keep, help="Only errors on stderr.")] = False,
-        loud: Annotated[bool, typer.Option("-v", "--verbose", callback=_keep, help="Say more on stderr.")] = False,
-    ) -> None:
-        """Never called."""
-
-    params = [param for param in get_command(app).params if "--help" not in param.opts]
-    for param in params:
-        param.expose_value = False
-    return params
+    """The options that `equip` gives to commands, by their names in `context.meta`."""
+    texts = {
+        "as_json --json": "Print JSON instead of TSV.",
+        "latex --latex": "Print LaTeX (booktabs).",
+        "quiet -q --quiet": "Only errors on stderr.",
+        "loud -v --verbose": "Say more on stderr.",
+    }
+    flag: dict[str, Any] = {"is_flag": True, "default": False, "callback": _keep, "expose_value": False}
+    return [TyperOption(param_decls=names.split(), help=meaning, **flag) for names, meaning in texts.items()]
 
 
 @contextlib.contextmanager
@@ -184,7 +186,7 @@ def _talk(quiet: bool, loud: bool) -> Iterator[None]:
     start, processor = time.perf_counter(), time.process_time()
     if loud:
         threads = os.environ.get("OMP_NUM_THREADS", "as many as the libraries like")
-        print(f"sqa: version {__version__}, Python {sys.version.split()[0]}, threads: {threads}", file=sys.stderr)
+        say(f"version {__version__}, Python {sys.version.split()[0]}, threads: {threads}")
     token = _VERBOSE.set(loud)
     try:
         yield
@@ -193,10 +195,10 @@ def _talk(quiet: bool, loud: bool) -> Iterator[None]:
     if loud:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # KiB on Linux
         wall, used = time.perf_counter() - start, time.process_time() - processor
-        print(f"sqa: {wall:.1f} s, {used:.1f} s of processor time, at most {peak:.0f} MiB", file=sys.stderr)
+        say(f"{wall:.1f} s, {used:.1f} s of processor time, at most {peak:.0f} MiB")
 
 
 def verbose(line: str) -> None:
-    """Print a line on stderr with `-v`."""
+    """`say` it with `-v` only."""
     if _VERBOSE.get():
-        print(f"sqa: {line}", file=sys.stderr)
+        say(line)

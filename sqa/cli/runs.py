@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sqa.cli.options import (
-    DEFAULT_RUNS,
-    SETTINGS,
-    Config,
-    Json,
-    Limit,
-    Runs,
-    print_table,
-    verbose,
-)
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Limit, Runs, argument, print_table, say, verbose
 from sqa.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,10 +20,7 @@ if TYPE_CHECKING:
 runs_app = typer.Typer(**SETTINGS)
 
 Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[KEY=VALUE]...", help="Keys in place of the file's: k=9 guesser.name=gru.", show_default=False
-    ),
+    list[str] | None, argument("[KEY=VALUE]...", "Keys in place of the file's: k=9 guesser.name=gru.")
 ]
 
 
@@ -110,13 +97,9 @@ def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
     folder = saving.save(result, runs)
     changed = [name for name, key in result.keys.items() if before.get(name, key) != key]
     if changed:
-        print(
-            f"sqa: {folder}: replaces a run with another {changed[0]} stage (sqa store explain {folder})",
-            file=sys.stderr,
-        )
-    for name, reason in result.refusals.items():
-        print(f"sqa: {name}: no value: {reason}", file=sys.stderr)
-    print(f"sqa: {len(result.questions)} questions; report in {folder / saving.REPORT}", file=sys.stderr)
+        say(f"{folder}: replaces a run with another {changed[0]} stage (sqa store explain {folder})")
+    say(*(f"{name}: no value: {reason}" for name, reason in result.refusals.items()))
+    say(f"{len(result.questions)} questions; report in {folder / saving.REPORT}")
     rows = saving.report_rows(result)
     print_table(saving.REPORT_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import astuple
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Annotated
@@ -17,11 +18,12 @@ from typing import Annotated
 import typer
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS, Json, print_table
+from sqa.cli.options import SETTINGS, Json, argument, print_table
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, DATA, PACKAGE, ROOT, cache_dir
 
 start_app = typer.Typer(**SETTINGS)
+config_app = typer.Typer(help="What a config may say.", **SETTINGS)
 
 EXTRAS = {  # of pyproject.toml -> what for
     "all": "everything below that the program itself can use",
@@ -56,18 +58,13 @@ COMMAND = re.compile(r"   (sqa .*?)(?:\"\"\")?$", re.MULTILINE)  # in the files 
 Row = tuple[str, str, str]
 
 
-config_app = typer.Typer(help="What a config may say.", **SETTINGS)
-
-
 @config_app.command("keys")
 def config_keys(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="translator, policy, guesser, buzzer or quality.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As under `name:`, e.g. waitk or mine.py:build.")],
+    kind: Annotated[str, argument("KIND", "translator, policy, guesser, buzzer or quality.")],
+    name: Annotated[str, argument("NAME", "As under `name:`, e.g. waitk or mine.py:build.")],
     as_json: Json = False,
 ) -> None:
     """The keys of a part: type, default and meaning."""
-    from dataclasses import astuple
-
     from sqa.cli.config_keys import keys_of
 
     print_table(("key", "type", "default", "meaning"), map(astuple, keys_of(kind, name)), as_json)
@@ -76,15 +73,13 @@ def config_keys(
 @config_app.command("schema")
 def config_schema() -> None:
     """The JSON Schema of a run's config, for an editor that completes and checks its keys."""
-    from sqa.cli.schema import schema
+    from sqa.cli.config_keys import schema
 
     print(json.dumps(schema(), indent=2, ensure_ascii=False))
 
 
 @start_app.command()
-def init(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Made if it is not there.")] = Path(),
-) -> None:
+def init(folder: Annotated[Path, argument("[FOLDER]", "Made if it is not there.", show_default=True)] = Path()) -> None:
     """Write a folder to start from: a log and its config; parts, questions, pages and pairs of your own."""
     from sqa.files.atomic import write_text
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, SchedulerOption, call, print_table
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, SchedulerOption, argument, call, option, print_table
 from sqa.core.errors import ConfigError
 
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
@@ -20,13 +20,9 @@ clean_app = typer.Typer(**SETTINGS)
 def train_smt(
     config: Config,
     runs: Runs = DEFAULT_RUNS,
-    fresh: Annotated[
-        bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")
-    ] = False,
-    sweep: Annotated[
-        str | None, typer.Option("--sweep", metavar="k=...", help="One model per k: k=3,6,full,multi.")
-    ] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings per k (default 1).")] = None,
+    fresh: Annotated[bool, option("--fresh/--resume", "Start anew, or go on from the last checkpoint.")] = False,
+    sweep: Annotated[str | None, option("--sweep k=...", "One model per k: k=3,6,full,multi.")] = None,
+    seeds: Annotated[int | None, option("--seeds N", "Trainings per k (default 1).")] = None,
     scheduler: SchedulerOption = None,
 ) -> None:
     """Train a translator, or one per k and seed; goes on from the last checkpoint unless --fresh is given."""
@@ -58,15 +54,13 @@ def _print_folder(folder: Path) -> None:
 
 @convert_app.command("fairseq")
 def convert_fairseq(
-    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", show_default=False)],
-    source_dict: Annotated[Path, typer.Option("--source-dict", help="dict.SRC.txt of fairseq-preprocess.")],
-    target_dict: Annotated[Path, typer.Option("--target-dict", help="dict.TGT.txt of fairseq-preprocess.")],
-    output: Annotated[Path, typer.Option("--output", help="The folder to make.")],
-    bpe: Annotated[str, typer.Option("--bpe", help="subword-nmt, sentencepiece or none.")] = "none",
-    codes: Annotated[
-        Path | None, typer.Option("--codes", help="BPE codes, or the source's SentencePiece model.")
-    ] = None,
-    moses: Annotated[str, typer.Option("--moses", help="Source language, if a Moses tokeniser came first.")] = "",
+    checkpoint: Annotated[Path, argument("CHECKPOINT")],
+    source_dict: Annotated[Path, option("--source-dict", "dict.SRC.txt of fairseq-preprocess.")],
+    target_dict: Annotated[Path, option("--target-dict", "dict.TGT.txt of fairseq-preprocess.")],
+    output: Annotated[Path, option("--output", "The folder to make.")],
+    bpe: Annotated[str, option("--bpe", "subword-nmt, sentencepiece or none.")] = "none",
+    codes: Annotated[Path | None, option("--codes", "BPE codes, or the source's SentencePiece model.")] = None,
+    moses: Annotated[str, option("--moses", "Source language, if a Moses tokeniser came first.")] = "",
 ) -> None:
     """Convert a fairseq Transformer (also wait-k of its example and of attn2d) to a model of this program."""
     convert = import_module("smt.engines.fairseq").convert
@@ -77,11 +71,11 @@ def convert_fairseq(
 
 @convert_app.command("ctranslate2")
 def convert_ctranslate2(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or a hub name.", show_default=False)],
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to make.", show_default=False)],
-    storage: Annotated[str, typer.Option("--storage", help="Numbers written: float32, float16 or int8.")] = "float32",
-    revision: Annotated[str | None, typer.Option("--revision", help="Of the hub's model.")] = None,
-    download: Annotated[bool, typer.Option("--download", help="Fetch the model from the hub if need be.")] = False,
+    model: Annotated[str, argument("MODEL", "A model folder, or a hub name.")],
+    folder: Annotated[Path, argument("FOLDER", "The folder to make.")],
+    storage: Annotated[str, option("--storage", "Numbers written: float32, float16 or int8.")] = "float32",
+    revision: Annotated[str | None, option("--revision", "Of the hub's model.")] = None,
+    download: Annotated[bool, option("--download", "Fetch the model from the hub if need be.")] = False,
 ) -> None:
     """Convert a full-input model for CTranslate2, a fast engine: one of `transformers`, or ours without a lexicon."""
     print(import_module("smt.engines.ctranslate_export").convert(model, folder, storage, revision, download))

@@ -299,13 +299,13 @@ COMMANDS = Registry(  # an entry is a typer.Typer that holds the command of this
         **dict.fromkeys(("ablation", "translations", "guessers", "head-to-head"), "sqa.cli.evidence:evidence_app"),
         **dict.fromkeys(("reproduce", "correlate", "report", "latency"), "sqa.cli.evidence:evidence_app"),
         **dict.fromkeys(("diagnose", "view"), "sqa.cli.evidence:evidence_app"),
-        "results": "sqa.cli.results:results_app",
+        "results": "sqa.cli.evidence:results_app",
         "data": "sqa.cli.data:data_app",
-        "store": "sqa.cli.store:store_app",
+        "store": "sqa.cli.data:store_app",
         "clean": "sqa.cli.train:clean_app",
         "train": "sqa.cli.train:train_app",
         "convert": "sqa.cli.train:convert_app",
-        "curve": "sqa.cli.curves:curve_app",
+        "curve": "sqa.cli.evidence:curve_app",
     },
 )
 ITEMS = Registry("items", {})  # of plugins: an entry is a function that returns a sequence of experiments.lab.item.Item

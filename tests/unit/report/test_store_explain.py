@@ -10,7 +10,7 @@ import pytest
 from stand_ins.keyed_parts import LESSONS
 
 from guessers.retrieval import bm25, counting
-from sqa.cli.store import COLUMNS, listing
+from sqa.cli.data import COLUMNS, listing
 from sqa.files.store import Store
 from sqa.report import store_explain as stored
 from sqa.run import folder as folders

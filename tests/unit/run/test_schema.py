@@ -1,7 +1,5 @@
 """`sqa config schema` and `sqa config keys`: every bundled run fits, a wrong key nowhere; what a part takes."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,7 @@ import yaml
 from jsonschema_rs import Draft202012Validator
 from refusals import refused
 
-from sqa.cli.config_keys import KINDS, keys_of
-from sqa.cli.schema import schema
+from sqa.cli.config_keys import KINDS, keys_of, schema
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.core.registry import TRANSLATORS, Registry
