@@ -23,8 +23,7 @@ from sqa.core.answers import is_right
 from sqa.core.errors import Count, Share, checked
 from sqa.core.registry import GUESSERS
 from sqa.core.types import guesses_per_word
-from sqa.data.folds import Half
-from sqa.data.texts import Tossup
+from sqa.data.texts import Half, Tossup
 from sqa.files.atomic import write_bytes
 
 VERSION = 1  # of the files and of what is in them; raise it when features change

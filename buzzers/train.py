@@ -3,7 +3,7 @@
 Every word of a tossup of the fold `buzzer` is a step, its label whether the top guess is right; tossups whose answer
 has no page are part of it (the guesser is never right there, as with answers it does not know).  One tossup in eight is
 kept back for tuning: the epoch and the chance at which to answer (expected wins), and the calibration of the chance.
-With `noise` every tossup is read twice, once as it is and once corrupted (`sqa.data.corrupted`), as translations are;
+With `noise` every tossup is read twice, once as it is and once corrupted (`sqa.data.texts`), as translations are;
 with `translated` those of some files are read as they were translated there and back, too (`guessers.noise`), and these
 corrupted.  Such a buzzer is for translations: what is neither translated nor corrupted tunes nothing, and since a round
 trip is kinder to words than a translation, the chance at which to answer is tuned on all that is corrupted.  With `end:
@@ -31,10 +31,7 @@ from buzzers.learnt import LOGISTIC, MLP, Card, End, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
 from sqa.core.errors import BelowOne, ConfigError, Count, DataError, checked, returns_exit_code
-from sqa.data.corrupted import corrupt
-from sqa.data.folds import fold_of, half_of
-from sqa.data.texts import Tossup, load_tossups
-from sqa.data.translated import translations
+from sqa.data.texts import Tossup, corrupt, fold_of, half_of, load_tossups, translations
 from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.run import config as configs

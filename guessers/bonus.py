@@ -31,8 +31,7 @@ from sqa.core import answers
 from sqa.core.errors import DataError
 from sqa.data import download
 from sqa.data.datasets import load_questions
-from sqa.data.folds import fold_of
-from sqa.data.texts import load_guessdev, load_tossups
+from sqa.data.texts import fold_of, load_guessdev, load_tossups
 from sqa.files import records
 
 RUN = 4  # words of a run

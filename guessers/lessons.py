@@ -13,8 +13,7 @@ from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
-from sqa.data.folds import fold_of
-from sqa.data.texts import Tossup, load_tossups
+from sqa.data.texts import Tossup, fold_of, load_tossups
 from sqa.files.records import numbered_lines
 
 KEYS = ("text", "page", "id", "meta")  # of a text of your own
@@ -37,7 +36,7 @@ def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
     chosen = [lesson for lesson in own_texts(texts) if fold_of(lesson.id) in folds]
     if not chosen:
         files = ", ".join(map(str, texts))
-        raise DataError(f"{files}: no text falls into {', '.join(folds)} (sqa/data/folds.py); give more texts")
+        raise DataError(f"{files}: no text falls into {', '.join(folds)} (sqa/data/texts.py); give more texts")
     return chosen
 
 

@@ -30,9 +30,8 @@ from guessers.lessons import mapped_tossups
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
-from sqa.data.folds import Fold, fold_of
 from sqa.data.sentences import split
-from sqa.data.texts import Tossup, load_tossups
+from sqa.data.texts import Fold, Tossup, fold_of, load_tossups
 from sqa.files.records import parse_json
 
 BLOCK = 100  # tossups translated together; what a kill can lose

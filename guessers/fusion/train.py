@@ -1,7 +1,7 @@
 """`sqa train guesser configs/train_guessers.yaml:fusion`: learns how much each guesser counts.
 
 The texts are tossups of the fold `buzzer`, of its first half (its second is for the buzzers of the fusion): as they
-are, with words corrupted (sqa/data/corrupted.py), and translated there and back where such files are named.  At some
+are, with words corrupted (sqa/data/texts.py), and translated there and back where such files are named.  At some
 words of each text every guesser names its best pages, and the weights learn which of them, or none, is the answer
 (cross entropy over the candidates of the step).  Guessers that counted or read this fold would look better than they
 are: the config names those that did not, and under which names (`published`) the finished model asks for them.
@@ -22,10 +22,7 @@ from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, drawn_ends, fit
 from guessers.fusion.guesser import FusionGuesser, built
 from sqa.core.answers import is_right
 from sqa.core.errors import DataError, checked
-from sqa.data.corrupted import corrupt
-from sqa.data.folds import Half, fold_of, half_of
-from sqa.data.texts import Tossup, load_tossups
-from sqa.data.translated import translations
+from sqa.data.texts import Half, Tossup, corrupt, fold_of, half_of, load_tossups, translations
 from sqa.run.config import ComponentConfig
 
 

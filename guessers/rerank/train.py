@@ -25,8 +25,7 @@ from guessers.rerank.kinds import Kinds
 from guessers.retrieval.bm25 import Index
 from sqa.core.answers import key
 from sqa.core.errors import Count, DataError, checked
-from sqa.data.folds import Fold, Half
-from sqa.data.texts import Tossup
+from sqa.data.texts import Fold, Half, Tossup
 from sqa.files.model_files import resolve_model
 
 HALVES: tuple[Half, Half] = ("first", "second")

@@ -97,52 +97,31 @@ def _path_of(name: str) -> Path:
 
 
 def _xqb(language: str) -> Iterator[Question]:
-    path = _path_of(f"xqb-{language}")
+    path, name = _path_of(f"xqb-{language}"), f"xqb-{language}"
     for i, record in enumerate(records.listed(path)):
-        where = f"{path}: questions[{i}]"
-        number = record.get("xqb_id")
+        where, number = f"{path}: questions[{i}]", record.get("xqb_id")
         if not isinstance(number, int):
             raise DataError(f"{where}.xqb_id: expected a number, got {number!r}")
-        yield _question(
-            where,
-            id=f"xqb-{language}-{number}",
-            dataset=f"xqb-{language}",
-            language=language,
-            source=record.get("source"),
-            reference=record.get("reference"),
-            page=answers.resolve(records.text_of(where, "target_page", record.get("target_page")), XQB_ALIASES),
-        )
+        page = answers.resolve(records.text_of(where, "target_page", record.get("target_page")), XQB_ALIASES)
+        source, reference = record.get("source"), record.get("reference")
+        yield _question(where, f"{name}-{number}", name, language, source, reference, page)
 
 
 def _mini(language: str) -> Iterator[Question]:
     for i, record in enumerate(records.listed(MINI)):
         where = f"{MINI}: questions[{i}]"
-        yield _question(
-            where,
-            id=f"{records.text_of(where, 'id', record.get('id'))}-{language}",
-            dataset=f"mini-{language}",
-            language=language,
-            source=record.get(language),
-            reference=record.get("en"),
-            page=record.get("page"),
-        )
+        id = f"{records.text_of(where, 'id', record.get('id'))}-{language}"
+        texts = record.get(language), record.get("en")
+        yield _question(where, id, f"mini-{language}", language, *texts, record.get("page"))
 
 
 def _guessdev() -> Iterator[Question]:
     """guessdev's questions that have an answer page: 1,108 of 1,129 (QANTA too leaves out those without)."""
     from sqa.data.texts import load_guessdev
 
-    for tossup in load_guessdev():
-        if tossup.page is not None:
-            yield _question(
-                f"guessdev {tossup.id}",
-                id=tossup.id,
-                dataset="guessdev",
-                language="en",
-                source=tossup.text,
-                reference=tossup.text,
-                page=tossup.page,
-            )
+    for each in load_guessdev():
+        if each.page is not None:
+            yield _question(f"guessdev {each.id}", each.id, "guessdev", "en", each.text, each.text, each.page)
 
 
 def _human_buzz_questions() -> Iterator[Question]:
@@ -150,15 +129,9 @@ def _human_buzz_questions() -> Iterator[Question]:
     path = _path_of("human-buzz-questions")
     for i, record in enumerate(records.json_lines(path)):
         if record.get("page") is not None:
-            yield _question(
-                f"{path}: record {i}",
-                id=records.text_of(f"{path}: record {i}", "id", record.get("id")),
-                dataset="human-buzzes",
-                language="en",
-                source=record.get("text"),
-                reference=record.get("text"),
-                page=record["page"],
-            )
+            where, text = f"{path}: record {i}", record.get("text")
+            id = records.text_of(where, "id", record.get("id"))
+            yield _question(where, id, "human-buzzes", "en", text, text, record["page"])
 
 
 def _own_questions(path: Path) -> Iterator[Question]:
@@ -166,13 +139,13 @@ def _own_questions(path: Path) -> Iterator[Question]:
     from sqa.data import own_questions
 
     for where, record, fields in own_questions.read(path):
-        yield own_questions.heard(where, _question(where, **fields), record)
+        yield own_questions.heard(where, _question(where, *fields), record)
 
 
 def _question(
-    where: str, *, id: str, dataset: str, language: object, source: object, reference: object, page: object
+    where: str, id: str, dataset: str, language: object, source: object, reference: object, page: object
 ) -> Question:
-    """A validated question; `where` names file and record in the error."""
+    """A validated question, its fields in the order of `Question`; `where` names file and record in the error."""
     problem, hint = "", ""
     if not isinstance(source, list):
         from sqa.data.sentences import LANGUAGES
@@ -189,14 +162,9 @@ def _question(
         raise DataError(f"{where}.page: holds {wrong}; a page title has no control characters")
     if not title:
         raise DataError(f"{where}.page: expected a page title, got {page!r}")
-    return Question(
-        id=id,
-        dataset=dataset,
-        language=language,
-        sentences=_split(where, "source", source, language),
-        reference=tuple(" ".join(words) for words in _split(where, "reference", reference, "en")),
-        page=title,
-    )
+    sentences = _split(where, "source", source, language)
+    translation = tuple(" ".join(words) for words in _split(where, "reference", reference, "en"))
+    return Question(id, dataset, language, sentences, translation, title)
 
 
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:

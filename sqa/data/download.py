@@ -1,8 +1,8 @@
 """Data files: what they are (data/manifest.yaml), where a copy is, and how to get one.
 
 A file is taken from the folder $SQA_MIRROR, else from the cache (`sqa.core.paths.cache_dir()`/data), else downloaded
-from its public home into the cache.  A file whose size or sha256 differs from the manifest's is not used.  A computed
-hash is stored with the file's path, size and modification time, so that large files are not read again on each run.
+from its public home into the cache.  A file whose size or sha256 differs from the manifest's is not used.  That a file
+was right is noted by its path and modification time, so that large files are not read again on each run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import functools
 import hashlib
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -25,8 +24,8 @@ from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.paths import DATA, cache_dir
 from sqa.core.progress import bar
 from sqa.core.registry import did_you_mean
-from sqa.files.atomic import atomic, file_digest
-from sqa.files.records import converted, parse_json
+from sqa.files.atomic import file_digest, write_bytes
+from sqa.files.records import converted
 from sqa.files.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
@@ -175,41 +174,21 @@ def _status(item: Entry) -> Status:
 def check(path: Path, item: Entry, *, remembered: bool) -> None:
     """Raise ChecksumError unless the file has the manifest's size and sha256.
 
-    `remembered`: a hash recorded earlier for the same path, size and modification time will do.
+    `remembered`: that it once had them will do, at the same path with the same modification time.
     """
     stat = path.stat()
     advice = "delete it and fetch it again, or take the mirror or project version that fits"
     if stat.st_size != item.size:
         raise ChecksumError(f"{path}: {stat.st_size} bytes, the manifest says {item.size}; {advice}")
-    stamp = {"path": str(path.resolve()), "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    digest = _recall(stamp) if remembered else None
-    if digest is None:
-        digest = file_digest(path)
-        _remember(stamp, digest)
+    state = f"{path.resolve()}\n{stat.st_mtime_ns}\n{item.sha256}".encode("utf-8", "surrogateescape")
+    note = cache_dir() / "verified" / hashlib.sha256(state).hexdigest()[:32]
+    if remembered and note.is_file():
+        return
+    digest = file_digest(path)
     if digest != item.sha256:
         raise ChecksumError(f"{path}: sha256 is {digest}, the manifest says {item.sha256}; {advice}")
-
-
-def _note(stamp: dict[str, Any]) -> Path:
-    key = hashlib.sha256(stamp["path"].encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    return cache_dir() / "verified" / f"{key}.json"
-
-
-def _recall(stamp: dict[str, Any]) -> str | None:
-    try:
-        note = parse_json(_note(stamp).read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(note, dict) or any(note.get(key) != value for key, value in stamp.items()):
-        return None
-    return str(note.get("sha256"))
-
-
-def _remember(stamp: dict[str, Any], digest: str) -> None:
-    note = _note(stamp)
     with suppress(OSError):  # a cache that cannot be written costs time, not correctness
-        with atomic(note) as partial:
-            partial.write_text(json.dumps({**stamp, "sha256": digest}), encoding="utf-8")
+        write_bytes(note, b"")
 
 
 # --- download --------------------------------------------------------------------------------------------------------

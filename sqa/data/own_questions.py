@@ -34,8 +34,8 @@ OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", *HEA
 LONGEST = 1e7  # s: four months
 
 
-def read(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """(where it stands, record, what `datasets` makes a question of) of each record of a file."""
+def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
+    """(where it stands, record, what `datasets` makes a question of: id, data set, language, ...) of each record."""
     stem = path.name.split(".")[0]
     listed: Iterable[tuple[str, dict[str, Any]]] = (
         ((str(path), record) for record in records.listed(path))
@@ -54,18 +54,9 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
         titles, page = record.get("answers"), record.get("page", record.get("target_page"))
         if isinstance(titles, list) and titles:
             page = titles[0]
-        yield (
-            where,
-            record,
-            {
-                "id": f"{stem}-{i}" if given is None else str(given),
-                "dataset": stem,
-                "language": record.get("language"),
-                "source": [source] if spoken and isinstance(source, str) else source,
-                "reference": record.get("reference"),
-                "page": page,
-            },
-        )
+        id = f"{stem}-{i}" if given is None else str(given)
+        source = [source] if spoken and isinstance(source, str) else source
+        yield where, record, (id, stem, record.get("language"), source, record.get("reference"), page)
 
 
 def _check_keys(where: str, record: Mapping[str, Any]) -> None:

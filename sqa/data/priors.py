@@ -117,19 +117,15 @@ class Priors:
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors and config.json."""
-        sources, targets = sorted(self.source), sorted(self.target)
-        index = ({w: i for i, w in enumerate(sources)}, {w: i for i, w in enumerate(targets)})
-        rows = sorted((index[0][s], index[1][t], count) for (s, t), count in self.links.items())
-        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-        tensors = {
-            "source_words": pack_strings(sources),
-            "target_words": pack_strings(targets),
-            "source_counts": pack_integers(np.array([self.source[w] for w in sources], dtype=np.int64)),
-            "target_counts": pack_integers(np.array([self.target[w] for w in targets], dtype=np.int64)),
-            "link_source": pack_integers(np.diff(table[:, 0], prepend=0)),
-            "link_target": pack_integers(table[:, 1]),
-            "link_counts": pack_integers(table[:, 2]),
-        }
+        words = {"source": sorted(self.source), "target": sorted(self.target)}
+        index = {side: {word: i for i, word in enumerate(words[side])} for side in words}
+        rows = sorted((index["source"][s], index["target"][t], count) for (s, t), count in self.links.items())
+        source, target, counts = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        links = {"source": np.diff(source, prepend=0), "target": target, "counts": counts}
+        tensors = {f"link_{name}": pack_integers(column) for name, column in links.items()}
+        for side, occurrences in (("source", self.source), ("target", self.target)):
+            tensors[f"{side}_words"] = pack_strings(words[side])
+            tensors[f"{side}_counts"] = pack_integers(np.array([occurrences[w] for w in words[side]], dtype=np.int64))
         write_tensors(folder, tensors, {"kind": KIND, "version": VERSION, "pair": self.pair})
 
     @classmethod
@@ -137,20 +133,13 @@ class Priors:
         """Read what `save` wrote; DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         try:
-            sources, targets = (unpack_strings(tensors[f"{side}_words"]) for side in ("source", "target"))
-            counts = {side: unpack_integers(tensors[f"{side}_counts"]).tolist() for side in ("source", "target")}
-            s, t = np.cumsum(unpack_integers(tensors["link_source"])), unpack_integers(tensors["link_target"])
-            linked = unpack_integers(tensors["link_counts"]).tolist()
-            links = {
-                (sources[a], targets[b]): count for a, b, count in zip(s.tolist(), t.tolist(), linked, strict=True)
-            }
-            return cls(
-                str(config["pair"]),
-                links,
-                dict(zip(sources, counts["source"], strict=True)),
-                dict(zip(targets, counts["target"], strict=True)),
-                folder_digest(folder),
-            )
+            words = {side: unpack_strings(tensors[f"{side}_words"]) for side in ("source", "target")}
+            numbers = {name: unpack_integers(tensors[name]) for name in tensors if not name.endswith("_words")}
+            counts = {side: dict(zip(words[side], numbers[f"{side}_counts"].tolist(), strict=True)) for side in words}
+            columns = (np.cumsum(numbers["link_source"]), numbers["link_target"], numbers["link_counts"])
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            links = {(words["source"][s], words["target"][t]): count for s, t, count in rows}
+            return cls(str(config["pair"]), links, counts["source"], counts["target"], folder_digest(folder))
         except (KeyError, IndexError, ValueError) as error:
             raise DataError(f"{folder}: the priors are damaged ({error}); restore or make them again") from error
 

@@ -1,16 +1,31 @@
-"""Loads what is trained on: English tossups, and parallel text."""
+"""Loads what is trained on: English tossups, their corrupted and translated copies, and parallel text.
+
+Which tossup trains what is decided by a hash of its id, so that adding tossups moves none:
+
+    guesser   85 %   trains guessers
+    buzzer    10 %   trains buzzers, on the guesses of guessers that never saw it
+    dev        5 %   stops training and sets thresholds
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+import numpy as np
+from msgspec import Struct
 
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.data import download, sentences
 from sqa.files import records
+
+Fold = Literal["guesser", "buzzer", "dev"]
+Half = Literal["first", "second"]
+EMPTY = "the"  # what a corrupted word becomes, unless it is another tossup's word
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +85,83 @@ def _tossups(path: Path, *, page: str, answer: str, tournament: str) -> list[Tos
             )
         )
     return tossups
+
+
+def fold_of(tossup_id: str) -> Fold:
+    """The fold of a tossup."""
+    share = int.from_bytes(hashlib.sha256(tossup_id.encode()).digest()[:4], "big") / 2**32  # uniform in [0, 1)
+    return "guesser" if share < 0.85 else "buzzer" if share < 0.95 else "dev"
+
+
+def half_of(tossup_id: str) -> Half:
+    """The half of its fold: a fusion of guessers learns from the first, its buzzers from the second."""
+    return "first" if hashlib.sha256(f"half {tossup_id}".encode()).digest()[0] < 128 else "second"
+
+
+# --------------------------------------------------------------------------------------------------------------- copies
+
+
+def corrupt(tossups: Sequence[Tossup], rate: float, least: float = 0.0) -> list[Tossup]:
+    """The tossups corrupted, the same ones every time: to train on what reads machine translation.
+
+    A translation loses words and puts wrong ones in their place, so a guesser's scores grow more slowly and lead by
+    less than on the original.  Here every word of a tossup is corrupted with a chance drawn once per tossup, uniformly
+    from `least` to `rate` (0..1): half of the corrupted words become EMPTY, which tells a guesser nothing, half another
+    tossup's word, which misleads it.  The number of words, hence of steps, does not change.
+    """
+    words = [word for tossup in tossups for word in tossup.text.split()]
+    return [_corrupted(tossup, words, rate, least) for tossup in tossups]
+
+
+def _corrupted(tossup: Tossup, words: Sequence[str], rate: float, least: float) -> Tossup:
+    seed = int.from_bytes(hashlib.sha256(f"spoilt {tossup.id}".encode()).digest()[:8], "big")
+    rng = np.random.default_rng(seed)
+    original = tossup.text.split()
+    chance = rng.uniform(least, rate)
+    draw, misled = rng.random(len(original)) < chance, rng.random(len(original)) < 0.5
+    drawn = rng.integers(0, len(words), len(original))
+    text = " ".join(
+        word if not hit else words[index] if wrong else EMPTY
+        for word, hit, wrong, index in zip(original, draw.tolist(), misled.tolist(), drawn.tolist(), strict=True)
+    )
+    return replace(tossup, text=text)
+
+
+class _Translated(Struct):
+    id: str
+    sentences: tuple[str, ...]
+
+
+def load_translated(path: Path) -> dict[str, tuple[str, ...]]:
+    """Machine-translated sentences by tossup id, as `python -m guessers.noise` writes them: {"id", "sentences"} a line.
+
+    DataError names the line that is wrong.
+    """
+    texts: dict[str, tuple[str, ...]] = {}
+    for number, record in enumerate(records.json_lines(path), start=1):
+        item = records.converted(f"{path}: record {number}", record, _Translated)
+        if item.id in texts:
+            raise DataError(f"{path}: record {number}: the tossup {item.id!r} occurs twice")
+        texts[item.id] = item.sentences
+    return texts
+
+
+def translations(files: Iterable[Path], tossups: Sequence[Tossup]) -> list[Tossup]:
+    """The tossups that the files translate, each with the text it has there, file by file in their own order.
+
+    A translation without words is left out; so are tossups of the files that are not among `tossups`.
+    """
+    translated = []
+    for file in files:
+        texts = load_translated(file)
+        for tossup in tossups:
+            text = " ".join(" ".join(texts.get(tossup.id, ())).split())
+            if text:
+                translated.append(replace(tossup, text=text))
+    return translated
+
+
+# -------------------------------------------------------------------------------------------------------- parallel text
 
 
 def parallel_parts(pair: str) -> tuple[str, ...]:

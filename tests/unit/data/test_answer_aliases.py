@@ -1,7 +1,5 @@
 """The tables of other names of answers: the rule on lines made by hand, and the bundled file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 Runs with SQA_MIRROR set (or a filled cache); each test is skipped where its file is missing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Downloads from a server on loopback that breaks off, lies and recovers; checksums and what is remembered of them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """The files of sqa/core/languages: each has all that a language of questions needs, written as its readers want it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Perturbations: pure, keyed by (seed, id), and each does what it says."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace

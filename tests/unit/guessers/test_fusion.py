@@ -19,8 +19,7 @@ from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import Guess
-from sqa.data.folds import fold_of, half_of
-from sqa.data.texts import Tossup
+from sqa.data.texts import Tossup, fold_of, half_of
 from sqa.run import config as configs
 from sqa.run.config import ComponentConfig
 

@@ -19,8 +19,7 @@ from guessers.train import KINDS, main
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT
 from sqa.data.datasets import load_questions
-from sqa.data.folds import fold_of
-from sqa.data.texts import load_tossups
+from sqa.data.texts import fold_of, load_tossups
 
 QUESTION = (
     "The Polish engineer Ernest Malinowski designed a railway in this country that climbed to more than 4,700 metres "

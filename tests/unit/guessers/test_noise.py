@@ -14,8 +14,7 @@ from refusals import refused
 from guessers import noise
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Emission, Question
-from sqa.data.texts import Tossup
-from sqa.data.translated import load_texts
+from sqa.data.texts import Tossup, load_translated
 
 TOSSUPS = [
     Tossup(f"made-{i}", f"Vikings sailed past cape {i}. For 10 points, name it.", "Oslo", "", "Oslo", "made up", None)
@@ -87,7 +86,7 @@ def test_every_tossup_goes_there_and_back_sentence_by_sentence(tmp_path):
     assert len({row["k"] for row in rows}) == 2
     mark = "b" + rows[0]["k"][0]
     assert rows[0]["sentences"][0] == " ".join(f"{mark}a{word}" for word in "Vikings sailed past cape 0.".split())
-    assert load_texts(path)["made-0"] == tuple(rows[0]["sentences"])
+    assert load_translated(path)["made-0"] == tuple(rows[0]["sentences"])
 
 
 @pytest.mark.parametrize("cut", [0, 10, -1, -40])
@@ -136,4 +135,4 @@ def test_a_file_made_otherwise_is_refused(tmp_path, what):
 def test_bad_files_of_texts_are_named(tmp_path, text, message):
     path = tmp_path / "noisy.jsonl"
     path.write_text(text, encoding="utf-8")
-    refused(DataError, message, load_texts, path)
+    refused(DataError, message, load_translated, path)

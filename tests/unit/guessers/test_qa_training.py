@@ -28,9 +28,7 @@ from guessers.retrieval.counting import Bm25Training, fit
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import Question
-from sqa.data.corrupted import corrupt
-from sqa.data.folds import fold_of, half_of
-from sqa.data.texts import Tossup
+from sqa.data.texts import Tossup, corrupt, fold_of, half_of
 from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.qa import CURVES
 from sqa.run import config as configs

@@ -21,8 +21,7 @@ from guessers.rerank.numbers import LIKELY, NUMBERS, RELATIVE, numbers
 from guessers.retrieval.counting import count, fit
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
-from sqa.data.folds import fold_of, half_of
-from sqa.data.texts import Tossup
+from sqa.data.texts import Tossup, fold_of, half_of
 from sqa.files.model_files import read_tensors, write_tensors
 from sqa.run import config as configs
 
