@@ -28,7 +28,7 @@ from sqa.run.blocks import Workshop, workshop_of
 from sqa.run.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
 from sqa.run.parts import Parts
 from sqa.run.pipeline import EMPTY_SENTENCES, run
-from sqa.run.saving import UNKNOWN_PAGES, save
+from sqa.run.saving import UNKNOWN_PAGES, pack, save, unpack
 from sqa.run.scheduler import Scheduler, current
 from sqa.run.spread import Job, spread
 
@@ -297,13 +297,13 @@ def _spread(scheduler: Scheduler, todo: Sequence[Cell], config: AblationConfig, 
     """The same on the workers of a scheduler; the run folders are written here."""
     jobs = [Job(cell.run, partial(_finish, cell.run), beside=cell.beside) for cell in todo]
     for index, files in spread(scheduler, jobs, config.workers):
-        folders.unpack(files, runs / todo[index].run.name)
+        unpack(files, runs / todo[index].run.name)
         yield 1
 
 
 def _finish(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
     """On a worker, when all blocks of a run are in the store: the files of its folder."""
-    return folders.pack(run(config, store, parts=parts, progress=False))
+    return pack(run(config, store, parts=parts, progress=False))
 
 
 def workshop(runs: Path) -> Workshop:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
-from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
-from sqa.run.config import DatasetConfig, RunConfig, to_mapping
+from sqa.files.store import Stage, Store, blocks_of, digest
+from sqa.run.config import RunConfig, to_mapping
 from sqa.run.folder import RunFolder, read
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, Work
@@ -46,7 +46,6 @@ class Workshop:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.parts = Parts(COMPONENTS)
-        self._datasets: dict[DatasetConfig, str] = {}  # fingerprints
         self._works: dict[str, Work] = {}
 
     def plan(self, config: RunConfig, until: str = "score", given: str | None = None) -> Planned:
@@ -62,7 +61,9 @@ class Workshop:
         identity = digest([until, given, to_mapping(config) | {"name": ""}])
         work = self._works.pop(identity, None)
         if work is None or not all(code.current() for codes in work.codes.values() for code in codes):
-            questions, dataset = self._questions(config, given)
+            questions, dataset = (
+                self.parts.dataset(config.dataset) if given is None else (_given(self.store, given), given)
+            )
             whole = self.parts.whole(config.dataset) if given is None else None
             work = Work(config, self.store, self.parts, questions, dataset, until, whole)
         self._works[identity] = work  # the last one used
@@ -107,15 +108,6 @@ class Workshop:
         work.check(wanted.name, [index])
         work.make(wanted.name, index, lambda _: None)
         return True
-
-    def _questions(self, config: RunConfig, given: str | None) -> tuple[list[Question], str]:
-        """The questions of a run and their fingerprint."""
-        if given is not None:
-            return _given(self.store, given), given
-        questions = self.parts.questions(config.dataset)
-        if config.dataset not in self._datasets:
-            self._datasets[config.dataset] = dataset_fingerprint(questions)
-        return questions, self._datasets[config.dataset]
 
 
 @lru_cache(maxsize=GIVEN)

@@ -34,18 +34,12 @@ class Step(NamedTuple):
 def steps(traces: Iterable[QuestionTrace]) -> Iterator[Step]:
     """Every step of every question, in order."""
     for trace in traces:
-        ranks = None if trace.guesses is None else trace.rank.tolist()
-        for i, emission in enumerate(trace.emissions):
-            buzz = None if trace.buzzes is None else trace.buzzes[i]
-            yield Step(
-                trace.question.id,
-                i,
-                emission.token,
-                emission.g,
-                None if ranks is None else ranks[i],
-                None if buzz is None else buzz.score,
-                None if buzz is None else buzz.buzz,
-            )
+        nothing = [None] * len(trace.emissions)
+        ranks = nothing if trace.guesses is None else trace.rank.tolist()
+        rows = zip(trace.emissions, ranks, trace.buzzes or nothing, strict=True)
+        for i, (emission, rank, buzz) in enumerate(rows):
+            score, buzzed = (None, None) if buzz is None else (buzz.score, buzz.buzz)
+            yield Step(trace.question.id, i, emission.token, emission.g, rank, score, buzzed)
 
 
 def lines(traces: Iterable[QuestionTrace], to: str, side: Side, unit: Unit) -> Iterator[str]:

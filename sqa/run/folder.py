@@ -1,12 +1,9 @@
-"""A run's folder (sqa/run/saving.py) read back, or taken to another process (two compared: sqa/run/paired.py)."""
+"""A run's folder (sqa/run/saving.py) read back (two compared: sqa/run/paired.py)."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import numpy as np
@@ -15,13 +12,12 @@ from msgspec import Meta, Struct, ValidationError, convert
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import SCORES, scores_rows
 from sqa.core.types import Question
-from sqa.files.atomic import held, write_bytes, write_text
 from sqa.files.records import parse_json
 from sqa.files.store import OLDER, Store, Traces, blocks_of, dataset_fingerprint, read_table
 from sqa.run.config import RunConfig, load_run
 from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE, EMPTY_SENTENCES, RunResult
-from sqa.run.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, save, stamp, times_of
+from sqa.run.pipeline import BLOCK_SIZE, EMPTY_SENTENCES
+from sqa.run.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, stamp
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # of a stage in the store: the name of its folder
 TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
@@ -108,24 +104,6 @@ class FinishedRun:
     def guessed(self) -> bool:
         """Whether a guesser ran."""
         return self.config.guesser is not None
-
-
-def pack(result: RunResult) -> dict[str, bytes]:
-    """The files of a run's folder by name, for another process to write: `unpack`."""
-    with TemporaryDirectory() as scratch:
-        folder = save(result, Path(scratch))
-        return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-def unpack(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write the files of `pack`, each whole or not at all, the report last; times of the same stages stay."""
-    stages = parse_json(files[SUMMARY])["stages"]
-    times = times_of(folder, stages) | parse_json(files[TIMES])
-    texts = {name: data.decode() for name, data in files.items() if name != STATS} | {TIMES: json.dumps(times) + "\n"}
-    with held(folder):
-        write_bytes(folder / STATS, files[STATS])
-        for name in (CONFIG, SUMMARY, TIMES, REPORT):
-            write_text(folder / name, texts[name])
 
 
 def read(folder: Path) -> RunFolder:

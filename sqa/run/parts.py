@@ -18,7 +18,7 @@ from sqa.core.types import CONTRACTS, METHODS, ChecksQuestions, Fingerprinted, K
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import model_digest
-from sqa.files.store import digest
+from sqa.files.store import dataset_fingerprint, digest
 from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 if TYPE_CHECKING:
@@ -38,13 +38,18 @@ class Parts:
     def __init__(self, keep: int | None = None) -> None:
         self._components: dict[str, tuple[Any, tuple[Code, ...]]] = {}
         self._keep = keep
-        self._questions: dict[DatasetConfig, list[Question]] = {}
+        self._datasets: dict[DatasetConfig, tuple[list[Question], str]] = {}
 
     def questions(self, config: DatasetConfig) -> list[Question]:
         """The questions of a data set."""
-        if config not in self._questions:
-            self._questions[config] = load_questions(config.name, config.limit)
-        return self._questions[config]
+        return self.dataset(config)[0]
+
+    def dataset(self, config: DatasetConfig) -> tuple[list[Question], str]:
+        """The questions of a data set and their fingerprint."""
+        if config not in self._datasets:
+            questions = load_questions(config.name, config.limit)
+            self._datasets[config] = questions, dataset_fingerprint(questions)
+        return self._datasets[config]
 
     def whole(self, config: DatasetConfig) -> Callable[[], Sequence[Question]] | None:
         """The questions of a data set without its limit, loaded when called; None where there is no limit."""

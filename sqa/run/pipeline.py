@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -189,21 +188,11 @@ def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | No
         missing = store.missing(stage, len(blocks))
         start = time.perf_counter()
         work.check(name, missing)
-        with _ticking(work, name, sum(len(blocks[index]) for index in missing), progress) as tick:
+        total, todo = len(work.questions), sum(len(blocks[index]) for index in missing)
+        with bar(f"{name:9}", total, total - todo, disable=not progress) as shown:
             for index in missing:
-                work.make(name, index, tick)
+                work.make(name, index, shown.update)
         return len(missing), time.perf_counter() - start if len(missing) == len(blocks) else None
-
-
-@contextmanager
-def _ticking(work: Work, stage: str, todo: int, progress: bool) -> Iterator[Tick]:
-    """A progress bar, questions already in the store included, or nothing."""
-    total, done = len(work.questions), len(work.questions) - todo
-    if not progress:
-        yield lambda n: None
-        return
-    with bar(f"{stage:9}", total, done) as shown:
-        yield shown.update
 
 
 def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:

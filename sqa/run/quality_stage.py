@@ -9,8 +9,7 @@ reason, never a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sqa.core.errors import NotComputable, SqaError
@@ -76,12 +75,12 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     kept = _kept(store, stage)
     todo = {key: segment for key, segment in zip(keys, segments, strict=True) if key not in kept}
     missing = list(todo.items())
-    with _bar(metric.name, len(keys), len(missing), progress) as tick:
+    with bar(f"{metric.name:9}", len(keys), len(keys) - len(missing), disable=not (progress and missing)) as shown:
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
             stats = metric.measure([segment for _, segment in chunk])
             kept = _keep(store, stage, codes, dict(zip((key for key, _ in chunk), stats, strict=True)))
-            tick(len(chunk))
+            shown.update(len(chunk))
     return [kept[key] for key in keys]
 
 
@@ -101,13 +100,3 @@ def _keep(
         rows = {**_kept(store, stage), **measured}
         store.write(stage, 0, table_of(KEPT, sorted(rows.items())))
     return rows
-
-
-@contextmanager
-def _bar(name: str, total: int, todo: int, progress: bool) -> Iterator[Callable[[int], object]]:
-    """A progress bar over all segments, those already kept included; yields what to call with the number just done."""
-    if not progress or not todo:
-        yield lambda _: None
-        return
-    with bar(f"{name:9}", total, total - todo) as shown:
-        yield shown.update

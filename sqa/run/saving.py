@@ -1,4 +1,4 @@
-"""A run's folder as it is written (read: sqa/run/folder.py).
+"""A run's folder as it is written, here or taken to another process (read: sqa/run/folder.py).
 
     <runs>/<name>/report.tsv     one line per metric: value, interval, unit, signature
     <runs>/<name>/config.yaml    the whole config, defaults included; `sqa run` takes it back
@@ -23,10 +23,10 @@ from sqa import __version__
 from sqa.core.errors import NotComputable, RemoteProtocolError
 from sqa.core.significance import bootstrap
 from sqa.core.trace import scores_table
-from sqa.files.atomic import held, write_text
+from sqa.files.atomic import held, write_bytes
 from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
-from sqa.files.store import write_table
+from sqa.files.store import table_bytes
 from sqa.run.config import RunConfig, to_mapping
 from sqa.run.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 
@@ -85,17 +85,14 @@ def _metric_row(result: RunResult, metric: Any) -> ReportRow:
 
 
 def save(result: RunResult, runs: Path) -> Path:
-    """Write the folder of a run, each file whole or not at all, the report last.  Returns the folder.
-
-    The folder is locked meanwhile: of several equal runs each reads the times of the one before it.
-    """
+    """Write the folder of a run: `pack`, then `unpack`.  Returns the folder."""
     folder = runs / result.config.name
-    with held(folder):
-        _save(result, folder)
+    unpack(pack(result), folder)
     return folder
 
 
-def _save(result: RunResult, folder: Path) -> None:
+def pack(result: RunResult) -> dict[str, bytes]:
+    """The files of a run's folder by name, for this process or another one to write: `unpack`."""
     stage = result.stages["score"]
     summary = {
         "dataset": stage.dataset,
@@ -108,13 +105,25 @@ def _save(result: RunResult, folder: Path) -> None:
     }
     if models := hub_models(result.config):
         summary["models"] = models
-    times = times_of(folder, result.keys) | result.seconds
-    write_text(folder / CONFIG, yaml.safe_dump(to_mapping(result.config), sort_keys=False))
     scores = {q.id: result.scores[q.id] for q in result.questions}
-    write_table(folder / STATS, scores_table(scores), stamp(stage.dataset))
-    write_text(folder / SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    write_text(folder / TIMES, json.dumps(times) + "\n")
-    write_text(folder / REPORT, tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))))
+    return {
+        CONFIG: yaml.safe_dump(to_mapping(result.config), sort_keys=False).encode(),
+        STATS: table_bytes(scores_table(scores), stamp(stage.dataset)),
+        SUMMARY: (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode(),
+        TIMES: json.dumps(result.seconds).encode(),
+        REPORT: tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))).encode(),
+    }
+
+
+def unpack(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write the files of `pack`, each whole or not at all, the report last; times of the same stages stay.
+
+    The folder is locked meanwhile: of several equal runs each reads the times of the one before it.
+    """
+    with held(folder):
+        times = times_of(folder, parse_json(files[SUMMARY])["stages"]) | parse_json(files[TIMES])
+        for name, data in files.items():
+            write_bytes(folder / name, f"{json.dumps(times)}\n".encode() if name == TIMES else data)
 
 
 def hub_models(config: object) -> dict[str, str]:

@@ -85,30 +85,24 @@ class Scheduler:
 
     def _open(self, workers: int) -> Client:
         import dask
-        from distributed import Client
+        from distributed import Client, LocalCluster
 
         dask.config.set({"distributed.scheduler.allowed-failures": FAILURES})
         if self._kind == "address":
             return self._connect(time.monotonic())
         if self._kind == "slurm":
             self._cluster = _slurm(load(Path(self._argument), SlurmConfig))
-        else:
-            count = int(self._argument) if self._argument else workers
-            self._cluster = self._local(count)
-        return Client(self._cluster)
-
-    def _local(self, workers: int) -> Any:
-        import dask
-        from distributed import LocalCluster
-
+            return Client(self._cluster)
+        workers = int(self._argument or workers)
         try:
             with dask.config.set(LOCAL), _quiet():
-                return LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+                self._cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
         except RuntimeError as error:
             raise RemoteProtocolError(
                 f"--scheduler {self.spec}: a worker died while it started; is there enough memory? "
                 "Run the same command again, it goes on"
             ) from error
+        return Client(self._cluster)
 
     def _connect(self, deadline: float) -> Client:
         """A client of the scheduler at the address, waited for until the deadline (`time.monotonic`)."""

@@ -14,7 +14,6 @@ from typing import Any
 
 from sqa.core import progress as progress_bars
 from sqa.files.store import Store
-from sqa.run import folder as folders
 from sqa.run import pipeline, saving
 from sqa.run.config import RunConfig
 from sqa.run.overrides import Override
@@ -63,7 +62,7 @@ def _spread(
     done: dict[int, Swept] = {}
     with progress_bars.bar("sweep", len(jobs), unit="run") as bar:
         for index, (run, files) in spread(scheduler, jobs, PROCESSES):
-            folders.unpack(files, run.folder)
+            saving.unpack(files, run.folder)
             done[index] = run
             bar.update()
     yield from (done[index] for index in range(len(jobs)))
@@ -74,7 +73,7 @@ def _finish(
 ) -> tuple[Swept, dict[str, bytes]]:
     """On a worker, when all blocks of a run are in the store: its report, and the files of its folder."""
     result = pipeline.run(config, store, parts=parts, progress=False)
-    return _swept(chosen, folder, result), folders.pack(result)
+    return _swept(chosen, folder, result), saving.pack(result)
 
 
 def table(swept: Sequence[Swept]) -> tuple[list[str], list[list[str]]]:

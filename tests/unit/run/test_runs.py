@@ -1,7 +1,5 @@
 """A run's folder: the same bytes each time, read back whole, compared only with its like."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -41,9 +39,9 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.npz", "times.json"}
     saving.save(result(tmp_path), tmp_path / "runs")
-    runs.unpack(runs.pack(result(tmp_path)), folder)  # the times of the same stages stay
+    saving.unpack(saving.pack(result(tmp_path)), folder)  # the times of the same stages stay
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    runs.unpack(runs.pack(done), tmp_path / "there")
+    saving.unpack(saving.pack(done), tmp_path / "there")
     assert {path.name: path.read_bytes() for path in (tmp_path / "there").iterdir()} == before
     assert set(json.loads(before["times.json"])) == set(done.stages)
     again = runs.read(folder)
