@@ -1,10 +1,17 @@
-"""An ablation of doubles that takes seconds: questions, a copying translator at some k, guesser and buzzer."""
+"""An ablation of doubles that takes seconds, and schedulers and workers that end while it is made."""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from doubles import write_questions
 
@@ -12,6 +19,11 @@ from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import read_yaml
 
 QUESTIONS = 130  # three blocks
+DASK_WARNS = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
 
 
 def prepare(folder: Path, delay: float) -> None:
@@ -50,3 +62,49 @@ def threads_as_workers(port: int = 0, workers: int = 1) -> Any:
 
     quick = {"n_workers": workers, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     return LocalCluster(protocol="tcp://", host="127.0.0.1", scheduler_port=port, **quick)
+
+
+@contextmanager
+def beside(action: Callable[[], None], ready: Callable[[], bool]) -> Iterator[None]:
+    """Does something in another thread as soon as it is `ready`, two minutes later at most."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not ready():
+            time.sleep(0.005)
+        action()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    yield
+    thread.join()
+
+
+@contextmanager
+def restarted(ready: Callable[[], bool], ending: threading.Event | None = None) -> Iterator[str]:
+    """The address of a scheduler that ends as soon as it is `ready`, told by an event, and is replaced by another."""
+    clusters = [threads_as_workers()]
+    address = clusters[0].scheduler_address
+
+    def restart() -> None:
+        if ending is not None:
+            ending.set()
+        clusters[0].close()
+        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
+
+    with beside(restart, ready):
+        yield address
+    clusters[1].close()
+
+
+@contextmanager
+def killed(cluster: Any, ready: Callable[[], bool]) -> Iterator[list[int]]:
+    """kill -9 of one worker as soon as it is `ready`: its process."""
+    pids: list[int] = []
+
+    def kill() -> None:
+        pids.append(next(iter(cluster.workers.values())).pid)
+        os.kill(pids[0], signal.SIGKILL)
+
+    with beside(kill, ready):
+        yield pids

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+from sqa.core.paths import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +26,11 @@ class Outcome:
 
 
 Command = Callable[..., Outcome]
+
+
+def process(*words: str, cwd: Path, code: str = "", python: str = sys.executable, **environment: str) -> Outcome:
+    """`sqa` in a process of its own that has the doubles; `code` is executed in place of the command."""
+    call = [python, *(("-c", code) if code else ("-m", "sqa")), *words]
+    around = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])} | environment
+    done = subprocess.run(call, cwd=cwd, env=around, capture_output=True, text=True, timeout=300)
+    return Outcome(done.returncode, done.stdout, done.stderr)

@@ -38,13 +38,11 @@ SPEC = (
     "{bound} = iu.module_from_spec(spec); spec.loader.exec_module({bound})"
 )
 STYLES: dict[str, str] = {  # how a module is loaded: {name} dotted, {parent} and {last} of it, {top}, {file}, {folder}
-    "import": "import {name}; {bound} = __import__('sys').modules['{name}']",
     "as": "import {name} as {bound}",
     "from": "from {name} import page as {bound}_page; import {name} as {bound}",
     "importlib": "import importlib; {bound} = importlib.import_module('{name}')",
     "__import__": "{bound} = __import__('{name}', fromlist=['page'])",
     "spec": SPEC,
-    "runpy": "import runpy; {bound} = type('M', (), dict(page=staticmethod(runpy.run_path(r'{file}')['page'])))",
     "exec": "import pathlib; m = {{}}; exec(pathlib.Path(r'{file}').read_text(), m); "
     "{bound} = type('M', (), dict(page=staticmethod(m['page'])))",
 }
@@ -121,7 +119,7 @@ def project(
             text = MODULE.format(head=head, body=body, word=f"word-{i}a")
         file.write_text(text, encoding="utf-8")
         for package in file.parents:
-            if package != folder and package.name in ("pk", "deep", "mypk"):
+            if package != folder and package.name in ("pk", "mypk"):
                 (package / "__init__.py").touch()
     made.modules = files
     return made

@@ -1,7 +1,5 @@
 """The `sqa` command in the process of a test."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

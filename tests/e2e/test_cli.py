@@ -1,7 +1,5 @@
 """The `sqa` command as a user types it: what it prints where, and one clear line for every bad input."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from doubles import write_questions
-from outcome import Command, Outcome
+from outcome import Command, Outcome, process
 from pyarrow import parquet
 from refusals import refused
 from small_runs import PARTS
@@ -393,7 +391,6 @@ def test_it_is_found_from_the_folder_above_a_clone(tmp_path: Path) -> None:
     if ROOT.as_uri() not in origins:
         pytest.skip("sqa is not installed from this folder")
     (tmp_path / "sqa").symlink_to(ROOT)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     code = "import sqa, smt; print(sqa.__version__, smt.__name__)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == [__version__, "smt"], done.stderr
+    done = process(cwd=tmp_path, code=code, PYTHONPATH="")
+    assert done.out.split() == [__version__, "smt"], done.err

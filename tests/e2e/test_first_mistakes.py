@@ -1,15 +1,10 @@
 """What a newcomer gets wrong, and the one line that says so."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from doubles import write_questions
-from outcome import Command
+from outcome import Command, process
 
 from sqa.core.paths import ROOT
 
@@ -87,11 +82,9 @@ def test_the_keys_of_a_policy(name: str, keys: list[str], command: Command) -> N
 
 def test_an_exception_in_an_own_part_is_its_file_and_line(folder: Path) -> None:
     def said(*more: str) -> str:
-        call = [sys.executable, "-m", "sqa", "run", "own.yaml", *more]
-        path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-        done = subprocess.run(call, cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
-        assert done.returncode == 1
-        return done.stderr
+        outcome = process("run", "own.yaml", *more, cwd=folder)
+        assert outcome.code == 1
+        return outcome.err
 
     short = said().splitlines()
     assert short[-1] == "sqa: mine.py:4: <listcomp>(): ZeroDivisionError: division by zero (-v shows the traceback)"

@@ -1,7 +1,5 @@
 """A run that is killed or interrupted: run again, it gives the bytes of one that was not."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

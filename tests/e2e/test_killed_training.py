@@ -1,7 +1,5 @@
 """A training killed with SIGKILL at any moment goes on to the very losses and weights of one that was not."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Every notebook is short, defines nothing, carries its outputs, and runs from top to bottom on a few questions."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

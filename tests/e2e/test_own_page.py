@@ -1,7 +1,5 @@
 """docs/own_parts.md as a newcomer follows it: every command in order, in the folder that its first one makes."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,13 +1,10 @@
 """Parts from a file outside the project, by `file.py:build`, through the real command: no line elsewhere."""
 
-from __future__ import annotations
-
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from outcome import process
 from refusals import refused
 
 from sqa.cli.config_keys import keys_of
@@ -137,16 +134,15 @@ def test_the_command_runs_them_from_any_folder(mine: Path) -> None:
     elsewhere = mine.parent / "elsewhere"
     elsewhere.mkdir()
     runs = mine.parent / "runs"
-    command = [sys.executable, "-m", "sqa", "run", "--runs", str(runs)]
-    done = subprocess.run([*command, str(mine / "mine.yaml")], cwd=elsewhere, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "translator 'mine.py:build' has no fingerprint(); its results are stored under its source" in done.stderr
-    rows = {line.split("\t")[0]: line.split("\t") for line in done.stdout.splitlines()}
+    done = process("run", "--runs", str(runs), str(mine / "mine.yaml"), cwd=elsewhere)
+    assert done.code == 0, done.err
+    assert "translator 'mine.py:build' has no fingerprint(); its results are stored under its source" in done.err
+    rows = {line.split("\t")[0]: line.split("\t") for line in done.out.splitlines()}
     assert rows["words"][5] == rows["last"][5] == rows["al@late"][5] == "words"
     assert "|source:" in rows["words"][6] and rows["al@late"][6].startswith("al|conv:late|")
     before = (runs / "mine" / "report.tsv").read_bytes()
-    again = subprocess.run([*command, str(runs / "mine" / "config.yaml"), "--limit", "2"], cwd=elsewhere)
-    assert again.returncode == 0 and (runs / "mine" / "report.tsv").read_bytes() == before
+    again = process("run", "--runs", str(runs), str(runs / "mine" / "config.yaml"), "--limit", "2", cwd=elsewhere)
+    assert again.code == 0 and (runs / "mine" / "report.tsv").read_bytes() == before
 
 
 def test_a_policy_of_your_own(mine: Path) -> None:
@@ -163,21 +159,16 @@ metrics: [al]
     assert set(played(mine).made.values()) == {0}
 
 
-def reproduced(mine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`sqa reproduce` from another folder than that of the parts."""
-    command = [sys.executable, "-m", "sqa", "reproduce", *arguments, "--runs", str(mine.parent / "runs")]
-    return subprocess.run(command, cwd=mine.parent, capture_output=True, text=True)
-
-
 def test_a_figure_of_your_own(mine: Path) -> None:
+    """Made from another folder than that of the parts."""
     save(played(mine), mine.parent / "runs")
-    config = mine / "figure.yaml"
-    config.write_text("of ours\n", encoding="utf-8")
-    done = reproduced(mine, "mine.py:figure", str(config))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("of ours\n") and len(done.stdout.split()) == 2 + 3
-    alone = reproduced(mine, "mine.py:alone", str(config))
-    assert alone.returncode == 2 and "must be a function main(config, runs)" in alone.stderr
+    (mine / "figure.yaml").write_text("of ours\n", encoding="utf-8")
+    words = (str(mine / "figure.yaml"), "--runs", str(mine.parent / "runs"))
+    done = process("reproduce", "mine.py:figure", *words, cwd=mine.parent)
+    assert done.code == 0, done.err
+    assert done.out.startswith("of ours\n") and len(done.out.split()) == 2 + 3
+    alone = process("reproduce", "mine.py:alone", *words, cwd=mine.parent)
+    assert alone.code == 2 and "must be a function main(config, runs)" in alone.err
 
 
 SAME = """

@@ -1,7 +1,5 @@
 """docs/python.md is run as it stands; `import sqa` loads nothing; the names it promises are typed."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ Those of the program's own parts are followed in one copy of the repository: the
 they say, then what uses it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ The environment is empty but for the wheels; the packages that it needs are lent
 environment's site-packages, so that no network and no minutes are needed.  Nothing of the repository is on its path.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Files as they should be, for tests/fuzz/file_readers.py to corrupt."""
 
-from __future__ import annotations
-
 import io
 import json
 import wave

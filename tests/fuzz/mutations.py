@@ -1,7 +1,5 @@
 """Files that nobody means well, made of good ones: the same seed gives the same files everywhere."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

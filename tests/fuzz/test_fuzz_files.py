@@ -3,8 +3,6 @@
 `SQA_FUZZ=10000 pytest tests/fuzz` reads that many files and sends that many requests, in place of 500.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -1,27 +1,23 @@
 """Many runs on Dask's workers: the same bytes as in this process, whoever dies, wherever the store lies."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from cluster_ablation import blocks, prepare, results, threads_as_workers
+from cluster_ablation import DASK_WARNS, blocks, killed, prepare, restarted, results, threads_as_workers
+from outcome import process
+from small_runs import PARTS
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from sqa.core.paths import ROOT
 from sqa.run import overrides, sweep
 from sqa.run.config import load
 from sqa.run.scheduler import current, scheduled
@@ -30,13 +26,7 @@ Rows = list[tuple[str, Any]]  # name of a run, its intervals
 Made = tuple[Rows, dict[str, bytes], dict[str, bytes]]  # rows, files of the runs, store
 
 pytest.importorskip("distributed")
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
-]
-
-TRIES = int(os.environ.get("SQA_CLUSTER_TRIES", "1"))  # of a killed worker, and of two schedulers on one store
+pytestmark = DASK_WARNS
 
 
 @pytest.fixture(autouse=True)
@@ -110,11 +100,8 @@ def rows_of(runs: Path, scheduler: str | None, store: str | None = None) -> Rows
     return [(row.cell.run.name, row.intervals) for row in rows]
 
 
-def wait_for_blocks(runs: Path, few: int = 5) -> None:
-    """Until the store has some blocks, two minutes at most."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and len(list(runs.glob("store/*/*/block-*"))) < few:
-        time.sleep(0.01)
+def some_blocks(runs: Path) -> bool:
+    return len(list(runs.glob("store/*/*/block-*"))) >= 5
 
 
 def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, expected: Made) -> None:
@@ -131,108 +118,41 @@ def test_a_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Made)
     assert not (runs / "store").exists()
 
 
-@pytest.mark.parametrize("number", range(TRIES))
-def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Made, number: int) -> None:
-    runs, killed = folder / f"killed{number}", []
-
-    def kill() -> None:
-        """kill -9 of one worker as soon as there are some blocks."""
-        wait_for_blocks(runs)
-        worker = next(iter(cluster.workers.values()))
-        killed.append(worker.pid)
-        os.kill(worker.pid, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    assert ablation(runs, cluster.scheduler_address) == expected
-    killer.join()
-    assert killed
-
-
-@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes minutes)")
-def test_one_of_four_workers_killed_every_twenty_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dask
-    from distributed import LocalCluster
-
-    dask.config.set({"distributed.scheduler.allowed-failures": 30})  # as docs/cluster.md says
-    folder, ended, killed = tmp_path / "slow", threading.Event(), []
-    prepare(folder, delay=0.2)
-    monkeypatch.chdir(folder)
-
-    def kill(cluster: Any) -> None:
-        while not ended.wait(20.0):
-            worker = next(iter(cluster.workers.values()))
-            killed.append(worker.pid)
-            os.kill(worker.pid, signal.SIGKILL)
-
-    with LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
-        killer = threading.Thread(target=kill, args=(cluster,))
-        killer.start()
-        made = ablation(folder / "four", cluster.scheduler_address)
-        ended.set()
-        killer.join()
-    assert len(killed) > 1 and made == alone(folder / "alone")
+def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Made) -> None:
+    runs = folder / "killed"
+    with killed(cluster, lambda: some_blocks(runs)) as pids:
+        assert ablation(runs, cluster.scheduler_address) == expected
+    assert pids
 
 
 def test_a_scheduler_that_is_restarted(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
-    runs, clusters = folder / "restarted", [threads_as_workers()]
-    address = clusters[0].scheduler_address
-
-    def restart() -> None:
-        wait_for_blocks(runs)
-        clusters[0].close()
-        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
-
-    restarter = threading.Thread(target=restart)
-    restarter.start()
-    made = ablation(runs, address)
-    restarter.join()
-    clusters[1].close()
-    assert made == expected
+    runs = folder / "restarted"
+    with restarted(lambda: some_blocks(runs)) as address:
+        assert ablation(runs, address) == expected
     assert "the scheduler is gone; waiting" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("number", range(TRIES))
-def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made, number: int) -> None:
+def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made) -> None:
     """No crash, nothing lost; only a block that both have in flight is made twice."""
-    runs, rows = folder / f"both{number}", {}
-
-    def one(address: str) -> None:
-        rows[address] = rows_of(runs, address)
-
-    with threads_as_workers() as other:
+    runs = folder / "both"
+    with threads_as_workers() as other, ThreadPoolExecutor(2) as threads:
         addresses = [cluster.scheduler_address, other.scheduler_address]
-        threads = [threading.Thread(target=one, args=(address,)) for address in addresses]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert [rows[address] for address in addresses] == [expected[0]] * 2
+        rows = list(threads.map(partial(rows_of, runs), addresses))
+    assert rows == [expected[0]] * 2
     assert (results(runs), blocks(runs)) == expected[1:]
 
 
 def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
-    mapping = {
-        "dataset": {"name": "questions.jsonl"},
-        "translator": {"name": "doubles:build_translator", "k": 1},
-        "guesser": {"name": "doubles:build_guesser"},
-        "buzzer": {"name": "doubles:build_buzzer"},
-        "metrics": ["ew", "bleu"],
-    }
+    mapping = {"dataset": {"name": "questions.jsonl"}, **PARTS, "metrics": ["ew", "bleu"]}
     Path("swept.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["k=1,2,3"]))
-
-    def swept(runs: Path, scheduler: str | None) -> list[sweep.Swept]:
-        with scheduled(scheduler, runs):
-            return list(sweep.run_all(combinations, runs, progress=False))
-
-    here, there = swept(folder / "sweep", None), swept(folder / "spread", cluster.scheduler_address)
-    seen = [[(run.folder.name, run.rows, run.chosen) for run in runs] for runs in (here, there)]
-    assert seen[0] == seen[1] and len({run.values()["ew"] for run in here}) > 1
-    assert (results(folder / "spread"), blocks(folder / "spread")) == (
-        results(folder / "sweep"),
-        blocks(folder / "sweep"),
-    )
+    made, scores = [], set()
+    for runs, where in ((folder / "sweep", None), (folder / "spread", cluster.scheduler_address)):
+        with scheduled(where, runs):
+            swept = list(sweep.run_all(combinations, runs, progress=False))
+        made.append(([(run.folder.name, run.rows, run.chosen) for run in swept], results(runs), blocks(runs)))
+        scores = {run.values()["ew"] for run in swept}
+    assert made[0] == made[1] and len(scores) > 1
 
 
 SLURM = """
@@ -265,15 +185,10 @@ def test_local_workers_spend_their_time_on_the_work(tmp_path: Path, monkeypatch:
 def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Path, moment: str) -> None:
     """It was a traceback of Dask's, and of the program's below it."""
     (tmp_path / "dies.py").write_text(f"import os, signal\n{moment}os.kill(os.getpid(), signal.SIGKILL)\n")
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
-        "DASK_DISTRIBUTED__WORKER__PRELOAD": json.dumps([str(tmp_path / "dies.py")]),
-    }
-    command = [sys.executable, "-m", "sqa", "ablation", "ablation.yaml", "--runs", str(tmp_path / "runs")]
-    command += ["--scheduler", "local:2"]
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    lines = [line for line in ended.stderr.splitlines() if not line.startswith("ablation: ")]  # its progress
-    assert ended.returncode == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
+    words = ("ablation", "ablation.yaml", "--runs", str(tmp_path / "runs"), "--scheduler", "local:2")
+    ended = process(*words, cwd=folder, DASK_DISTRIBUTED__WORKER__PRELOAD=json.dumps([str(tmp_path / "dies.py")]))
+    lines = [line for line in ended.err.splitlines() if not line.startswith("ablation: ")]  # its progress
+    assert ended.code == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
     assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 
 

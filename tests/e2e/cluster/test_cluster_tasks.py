@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 import yaml
-from cluster_ablation import blocks, results, threads_as_workers
+from cluster_ablation import DASK_WARNS, blocks, restarted, results, threads_as_workers
 from doubles import write_questions
 from outcome import Command
 from refusals import refused
@@ -26,7 +24,6 @@ import sqa.data.texts
 from experiments.studies import translation_table
 from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
-from sqa.core.paths import ROOT
 from sqa.files.atomic import held
 from sqa.files.store import Store
 from sqa.run import overrides
@@ -38,10 +35,7 @@ from sqa.run.sweep import run_all
 from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed")
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = DASK_WARNS
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +117,8 @@ def test_runs_of_one_translator_share_each_block_of_it(table, scheduler, monkeyp
         there = list(run_all(grid, Path("runs"), progress=False))
     assert made in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
     here = list(run_all(grid, Path("alone"), progress=False))
-    expected = [(run.folder.name, run.rows, run.chosen) for run in here]
-    assert [(run.folder.name, run.rows, run.chosen) for run in there] == expected
+    seen = [[(run.folder.name, run.rows, run.chosen) for run in runs] for runs in (there, here)]
+    assert seen[0] == seen[1]
     assert (results(Path("runs")), blocks(Path("runs"))) == (results(Path("alone")), blocks(Path("alone")))
 
 
@@ -146,25 +140,10 @@ def marked(folder: Path, number: int) -> int:
 
 def test_calls_of_a_scheduler_that_is_restarted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each has its value once; what had ended is not asked for again."""
-    clusters = [threads_as_workers()]
-    address = clusters[0].scheduler_address
-
-    def restart() -> None:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list(tmp_path.iterdir())) < FEW:
-            time.sleep(0.002)
-        ENDING.set()
-        clusters[0].close()
-        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
-
-    restarter = threading.Thread(target=restart)
-    restarter.start()
-    with scheduled(address, tmp_path):
+    with restarted(lambda: len(list(tmp_path.iterdir())) >= FEW, ENDING) as address, scheduled(address, tmp_path):
         requested = current()
         assert requested is not None
         results = list(each(requested, marked, [(tmp_path, number) for number in range(80)], 1))
-    restarter.join()
-    clusters[1].close()
     assert sorted(results) == [(number, number * number) for number in range(80)]
     assert "the scheduler is gone; waiting" in capsys.readouterr().err
     made = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
@@ -314,32 +293,6 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(boards, scheduler, mo
             worker.work(board, until_empty=True, lease_seconds=0.2)
     assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
     assert worker.work(board, until_empty=True, poll_seconds=0.05) == 2
-
-
-@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes a minute)")
-def test_a_worker_killed_in_mid_training(prepared_runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """SIGKILL after the first checkpoint: the worker in its place goes on to the same weights."""
-    from distributed import LocalCluster
-
-    alone, spread = prepared_runs
-    expected, killed = swept(alone, None), []
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
-
-    def kill(cluster: Any) -> None:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not list(spread.rglob("checkpoint-*/*")):
-            time.sleep(0.002)
-        worker = next(iter(cluster.workers.values()))
-        killed.append(worker.pid)
-        os.kill(worker.pid, signal.SIGKILL)
-
-    options = {"preload": ["tests.sweep_process"], "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(n_workers=1, **options) as cluster:
-        killer = threading.Thread(target=kill, args=(cluster,))
-        killer.start()
-        assert swept(spread, cluster.scheduler_address) == expected
-        killer.join()
-    assert killed and weights(spread) == weights(alone)
 
 
 def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:

@@ -1,7 +1,5 @@
 """Blocks made one by one, and stores without locks: the same files as a run in one process writes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

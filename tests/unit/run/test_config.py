@@ -1,7 +1,5 @@
 """Configs are strict, and every problem of a file is named at once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field

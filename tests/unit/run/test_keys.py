@@ -1,7 +1,5 @@
 """What makes a stage's key beside its part's config (tests/conformance/test_keys.py): sources, constants, inputs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A translator that knows its pair is not given questions of another one, unless that is meant."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

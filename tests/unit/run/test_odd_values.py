@@ -1,7 +1,5 @@
 """YAML and JSON that nobody means well: one line that says what and where, and never a traceback."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What a part of one's own may return, and the one line that says what it returned instead."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

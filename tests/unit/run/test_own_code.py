@@ -1,7 +1,5 @@
 """What a part of one's own loads decides its store key, however it is loaded: nothing stale, nothing made twice."""
 
-from __future__ import annotations
-
 import importlib
 import linecache
 import pickle

@@ -1,7 +1,5 @@
 """The stages: what a translator pulls is its delay, blocks are made once, bad output is refused."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
