@@ -7,6 +7,7 @@ from typing import Any
 
 Change = Callable[[random.Random, bytes], bytes]
 _RAW = "\ue000"  # stands before and after what goes into a JSON text as it is
+ODD_BYTES = (*b"\0 \xff\xfe \xed\xa0\x80 \xef\xbb\xbf \xc2\x85".split(b" "), b"\r", b"\n", b"\t", b"x" * 70_000)
 ODD_VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1.5, 1e308, 5e-324, 2**31, 2**63, 10**23, "", " ", "\0", "a\tb", "a\nb", "a\rb", "\u2028",
     "\ud800", "\udfffx", "nan", "1e5", "٣", "</s>", "../../etc/passwd", "é" * 40, "x" * 100_000, "w " * 33_000, [], {},
@@ -28,15 +29,6 @@ ODD_YAML = (
 # --- of bytes --------------------------------------------------------------------------------------------------------
 
 
-def _place(rng: random.Random, data: bytes) -> int:
-    return rng.randrange(len(data) + 1)
-
-
-def _span(rng: random.Random, data: bytes) -> tuple[int, int]:
-    start = _place(rng, data)
-    return start, min(len(data), start + rng.choice((1, 2, 8, 64, 1000)))
-
-
 def flip(rng: random.Random, data: bytes) -> bytes:
     """One to eight bits the other way."""
     changed = bytearray(data or b"\0")
@@ -45,35 +37,17 @@ def flip(rng: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
-def cut(rng: random.Random, data: bytes) -> bytes:
-    """The file ends early."""
-    return data[: _place(rng, data)]
-
-
-def delete(rng: random.Random, data: bytes) -> bytes:
-    """A part is gone."""
-    start, end = _span(rng, data)
-    return data[:start] + data[end:]
-
-
-def double(rng: random.Random, data: bytes) -> bytes:
-    """A part is there twice."""
-    start, end = _span(rng, data)
-    return data[:end] + data[start:]
+def splice(rng: random.Random, data: bytes) -> bytes:
+    """The file ends early, or a part of it is gone, or there twice."""
+    start = rng.randrange(len(data) + 1)
+    end = start + rng.choice((1, 2, 8, 64, 1000))
+    return rng.choice((data[:start], data[:start] + data[end:], data[:end] + data[start:]))
 
 
 def insert(rng: random.Random, data: bytes) -> bytes:
     """Bytes that do not belong there."""
-    at = _place(rng, data)
-    odd = (
-        *b"\0 \xff\xfe \xed\xa0\x80 \xef\xbb\xbf \xc2\x85".split(b" "),
-        b"\r",
-        b"\n",
-        b"\t",
-        rng.randbytes(9),
-        b"x" * 70_000,
-    )
-    return data[:at] + rng.choice(odd) + data[at:]
+    at = rng.randrange(len(data) + 1)
+    return data[:at] + rng.choice((*ODD_BYTES, rng.randbytes(9))) + data[at:]
 
 
 def lines(rng: random.Random, data: bytes) -> bytes:
@@ -104,7 +78,7 @@ def nothing(rng: random.Random, data: bytes) -> bytes:
     return rng.choice(odd)
 
 
-BYTES: tuple[Change, ...] = (flip, cut, delete, double, insert, lines, recode, nothing)
+BYTES: tuple[Change, ...] = (flip, splice, splice, splice, insert, lines, recode, nothing)
 
 
 # --- of JSON ---------------------------------------------------------------------------------------------------------
@@ -198,15 +172,14 @@ def yaml_value(rng: random.Random, data: bytes) -> bytes:
         return b"\n".join(rows)
     at = rng.choice(keyed)
     key, _, value = rows[at].partition(b":")
-    if kind < 0.3:
-        rows[at] = key + rng.choice((b"x", b"\t", b" ", b"")) + b":" + value
-    elif kind < 0.4:
-        rows[at] = rng.choice((b" ", b"  ", b"- ")) + rows[at]
-    elif kind < 0.45:
-        rows[at] += b" " + key.lstrip() + b":"
-    else:
-        odd = json.dumps(_odd(rng, value.decode())).replace(_RAW, "")
-        rows[at] = key + b": " + odd.encode("utf-8", "surrogatepass")
+    odd = json.dumps(_odd(rng, value.decode())).replace(_RAW, "").encode("utf-8", "surrogatepass")
+    changed = [
+        key + rng.choice((b"x", b"\t", b" ", b"")) + b":" + value,
+        rng.choice((b" ", b"  ", b"- ")) + rows[at],
+        rows[at] + b" " + key.lstrip() + b":",
+        key + b": " + odd,
+    ]
+    [rows[at]] = rng.choices(changed, weights=(2, 2, 1, 11))
     return b"\n".join(rows)
 
 
