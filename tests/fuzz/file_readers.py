@@ -288,7 +288,7 @@ def _of_results() -> list[Reader]:
 
 def _of_configs() -> list[Reader]:
     files = {"c.yaml": good.config(translator=good.FIXED, metrics=["al"]), "questions.jsonl": good.QUESTIONS}
-    named = ("--", "dataset", "file of questions", "translator.", "File name too long")
+    named = ("--", "dataset", "file of questions", "file of translations", "translator.", "File name too long")
     configs = {name: (ROOT / "configs" / name).read_bytes() for name in CONFIGS}
     return [
         Reader("config", files, "c.yaml", YAML, TRANSLATE, named=named),
