@@ -81,7 +81,7 @@ def test_the_simuleval_1_0_2_transcript_replays(tmp_path: Path) -> None:
             number = (step.get("params") or {}).get("instance_id", 0)
             if step["path"] == "/result" and number not in translated:  # requests that the recording left out
                 translated.add(number)
-                translate(url, data, number)
+                WaitAgent(data.targets)._decode_one(BySimuleval(url), number)
             reply = send(url, step)
             assert reply.status_code == step["status"]
             assert clock.sub("", reply.text) == clock.sub("", step["text"])
@@ -90,18 +90,14 @@ def test_the_simuleval_1_0_2_transcript_replays(tmp_path: Path) -> None:
                 assert elapsed == sorted(elapsed) and len(elapsed) == len(json.loads(reply.text)["delays"])
 
 
-def translate(url: str, data: TextCorpus, number: int) -> None:
-    """Wait-3 by SimulEval's requests."""
-    agent = WaitAgent(data.targets)
-    states, sent = agent.init_states(), None
-    while sent != "</s>":
-        action = agent.policy(states)
-        if action["key"] == 0:
-            segment = requests.get(f"{url}/src", params={"instance_id": number}, timeout=30).json()
-            states = agent.update_states(states, segment | {"sent_id": number})
-        else:
-            sent = action["value"]
-            requests.put(f"{url}/hypo", params={"instance_id": number}, data=sent.encode(), timeout=30)
+class BySimuleval(EvaluationService):
+    """A client by SimulEval's requests."""
+
+    def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return self._json("/src", {"instance_id": sent_id}) | {"sent_id": sent_id}
+
+    def send_hypo(self, sent_id: int, hypo: str) -> None:
+        self._call("PUT", "/hypo", {"instance_id": sent_id}, hypo.encode())
 
 
 @pytest.mark.parametrize("case", LATENCIES["cases"], ids=lambda case: case["id"])
@@ -109,8 +105,8 @@ def test_float32_latencies_are_exact(case: dict[str, Any]) -> None:
     """fairseq f04775e9 and 50ecb32b, SimulEval v1.0.2, run unmodified with torch 2.13."""
     delays, length, reference = case["delays"], case["source_length"], case["reference_length"]
     raw = case["simuleval_1.0.2_raw"]
-    assert named(sentence_latency(delays, length, SIMULEVAL_1_0_2)) == raw["no_ref"]
-    assert named(sentence_latency(delays, length, SIMULEVAL_1_0_2, reference)) == raw["ref_len"]
+    assert sentence_latency(delays, length, SIMULEVAL_1_0_2)._asdict() == raw["no_ref"]
+    assert sentence_latency(delays, length, SIMULEVAL_1_0_2, reference)._asdict() == raw["ref_len"]
     if "fairseq_f04775e9_guide" in case:
         assert spelt(sentence_latency(delays, length, IWSLT_2020_FIRST)) == case["fairseq_f04775e9_guide"]
     for key in ("fairseq_iwslt2020_final", "fairseq_iwslt2020_final_eosread"):
@@ -125,13 +121,5 @@ def test_the_table_of_the_guide(which: str, convention: Any) -> None:
     assert spelt(sentence_latency(row["delays"], row["src_len"], convention)) == row["scores"]
 
 
-def named(value: Latency) -> dict[str, float]:
-    return {"AL": value.al, "AP": value.ap, "DAL": value.dal}
-
-
 def spelt(value: Latency) -> dict[str, float]:
-    return {
-        "differentiable_average_lagging": value.dal,
-        "average_lagging": value.al,
-        "average_proportion": value.ap,
-    }
+    return {"differentiable_average_lagging": value.DAL, "average_lagging": value.AL, "average_proportion": value.AP}

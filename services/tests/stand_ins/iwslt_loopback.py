@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
+import wave
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
+import doubles
+import numpy as np
+import requests
 from stand_ins.http_server import serving_app
 
-from sqa_services.protocols.iwslt.client import DEFAULT_EOS, GET, SEND, Agent
-from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
+from sqa_services.protocols.iwslt.client import (
+    DEFAULT_EOS,
+    GET,
+    SEND,
+    Agent,
+    EvaluationService,
+    TranslatorAgent,
+    evaluate,
+)
+from sqa_services.protocols.iwslt.corpus import Corpus
 from sqa_services.protocols.iwslt.http import ServeConfig, make_app
 from sqa_services.protocols.iwslt.questions import QuestionScorer
 
 
 def serving(
-    corpus: TextCorpus | SpeechCorpus, config: ServeConfig | None = None, scorer: QuestionScorer | None = None
+    corpus: Corpus, config: ServeConfig | None = None, scorer: QuestionScorer | None = None
 ) -> AbstractContextManager[str]:
     """The URL of an evaluation server that runs in a thread until the block ends."""
     return serving_app(make_app(corpus, config or ServeConfig(), scorer))
+
+
+def get(url: str, token: str = "") -> requests.Response:
+    """A server's answer."""
+    return requests.get(url, headers={"Authorization": f"Bearer {token}"} if token else {}, timeout=30)
+
+
+def put(url: str, text: str | bytes) -> int:
+    """The status of a text sent to a server."""
+    return requests.put(url, data=text.encode() if isinstance(text, str) else text, timeout=60).status_code
+
+
+ECHO = doubles.EchoTranslator(doubles.EchoConfig(k=2))
+
+
+def translate(service: EvaluationService, end: int | None = None) -> int:
+    """Copy the sentences up to `end`, two words late; their number."""
+    return evaluate(lambda: TranslatorAgent(ECHO), service, end=end)
+
+
+def recording(path: Path, samples: int, rate: int = 16_000, channels: int = 1) -> Path:
+    """A file of 16-bit samples 0, 1, 2, ..."""
+    with wave.open(str(path), "wb") as file:
+        file.setparams((channels, 2, rate, samples, "NONE", ""))
+        file.writeframes(np.arange(samples * channels, dtype="<i2").tobytes())
+    return path
 
 
 class WaitAgent(Agent):

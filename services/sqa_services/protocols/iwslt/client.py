@@ -79,58 +79,51 @@ class EvaluationService:
 
     def finished(self) -> set[int]:
         """The sentences that have ended already, as the server reports them."""
-        if self._patience and self._can_resume():
-            numbers = self._json("/progress").get("finished", [])
-            return {number for number in numbers if isinstance(number, int)}
-        return set()
+        numbers = self._json("/progress").get("finished", []) if self._can_resume() else []
+        return {number for number in numbers if isinstance(number, int)}
 
     def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The next segment: {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
-        params = {"sent_id": sent_id, **(extra_params or {})}
-        if self._patience and self._can_resume():
-            params["read"] = self._reads[sent_id]
-        segment = self._json("/src", params)
+        counted = {"read": self._reads[sent_id]} if self._can_resume() else {}
+        segment = self._json("/src", {"sent_id": sent_id, **(extra_params or {}), **counted})
         self._reads[sent_id] += 1
         return segment
 
     def send_hypo(self, sent_id: int, hypo: str) -> None:
         """Write a word, or "</s>"."""
-        params = {"sent_id": sent_id}
-        if self._patience and self._can_resume():
-            params["written"] = self._writes[sent_id]
-        self._call("PUT", "/hypo", params, hypo.encode())
+        counted = {"written": self._writes[sent_id]} if self._can_resume() else {}
+        self._call("PUT", "/hypo", {"sent_id": sent_id, **counted}, hypo.encode())
         self._writes[sent_id] += len(words(hypo))
 
     def _can_resume(self) -> bool:
-        """Whether the server knows requests that are made twice."""
-        if self._resumable is None:
-            reply = self._ask("GET", "/progress", None, None)
-            self._resumable = reply.status == 200
-        return self._resumable
+        """Whether there is patience for a server that knows requests that are made twice."""
+        if self._patience and self._resumable is None:
+            self._resumable = self._ask("GET", "/progress").status == 200
+        return bool(self._resumable)
 
     def _json(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         reply = self._call("GET", path, params)
         try:
             value = parse_json(reply.text)
-        except ValueError as error:
-            raise DataError(f"{_shown(reply)}: expected JSON, got {reply.text[:SHOWN]!r}") from error
+        except ValueError:
+            value = None
         if not isinstance(value, dict):
-            raise DataError(f"{_shown(reply)}: expected a JSON object, got {reply.text[:SHOWN]!r}")
+            raise DataError(f"{without_secret(reply.url)}: expected a JSON object, got {reply.text[:SHOWN]!r}")
         return value
 
     def _call(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
         reply = self._ask(method, path, params, body)
         if reply.status != 200:
             advice = ADVICE.get(reply.status, "") if self._resumable else ""
-            raise DataError(f"{method} {_shown(reply)}: the server answered {reply.status}{advice}")
+            raise DataError(f"{method} {without_secret(reply.url)}: the server answered {reply.status}{advice}")
         return reply
 
-    def _ask(self, method: str, path: str, params: dict[str, Any] | None, body: bytes | None) -> Reply:
+    def _ask(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
         """The answer; a server that does not give one is asked again, for as long as that is safe and worth it."""
         url = self.base_url + path
         again = path not in ("/src", "/hypo") or bool(self._resumable)
         end = time.monotonic() + (self._patience if again else 0.0)
-        wait, logged = 0.1, False
+        wait = 0.0  # seconds
         while True:
             try:
                 reply = self._http.ask(method, url, body, params=params)
@@ -139,15 +132,10 @@ class EvaluationService:
             except Failed as error:
                 if not error.again or time.monotonic() >= end:
                     raise DataError(f"{method} {without_secret(url)}: {error}") from error
-            if not logged:
-                logged = True
+            if not wait:
                 print(f"sqa: {without_secret(url)} does not answer; asking again for a while", file=sys.stderr)
+            wait = min(2 * wait or 0.1, 2.0)
             time.sleep(wait)
-            wait = min(2 * wait, 2.0)
-
-
-def _shown(reply: Reply) -> str:
-    return without_secret(reply.url)
 
 
 class Agent:
@@ -218,11 +206,7 @@ def _source(session: EvaluationService, sent_id: int) -> Iterator[str]:
 
 
 def evaluate(
-    build: Callable[[], Agent],
-    service: EvaluationService,
-    start: int = 0,
-    end: int | None = None,
-    threads: int = 1,
+    build: Callable[[], Agent], service: EvaluationService, start: int = 0, end: int | None = None, threads: int = 1
 ) -> int:
     """Translate the sentences `start` to `end` (included), each thread with its own agent; returns their number.
 
@@ -241,13 +225,7 @@ def evaluate(
         thread.agent._decode_one(service, number)
 
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        futures = [pool.submit(one, number) for number in numbers]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        list(pool.map(one, numbers))  # raises what one raises; those that wait are then left out
     return len(numbers)
 
 
@@ -259,9 +237,8 @@ def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
     module = _module(module_name)
     agent = getattr(module, class_name, None)
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
-        raise ConfigError(
-            f"--agent: {module_name} has no agent {class_name!r} (a subclass of {Agent.__module__}.Agent)"
-        )
+        kind = f"a subclass of {Agent.__module__}.Agent"
+        raise ConfigError(f"--agent: {module_name} has no agent {class_name!r} ({kind})")
     parser = ArgumentParser(prog=name, add_help=False)
     if hasattr(agent, "add_args"):
         agent.add_args(parser)

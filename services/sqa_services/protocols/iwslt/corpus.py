@@ -45,9 +45,9 @@ def _visible(character: str) -> bool:
 class Segment(NamedTuple):
     """What one read gives."""
 
-    segment: str | list[int]  # a word, 16-bit samples, or EOS
-    start: int  # where it started: words, or ms
-    step: int  # where the reader is afterwards; the end of a text counts as a word, that of a recording does not
+    answer: dict[str, Any]  # JSON: "segment_id", "segment" (a word, 16-bit samples or EOS), the samples' format
+    after: int  # where the reader is afterwards; the end of a text counts as a word, that of a recording does not
+    reach: float  # how much was handed out: words, or ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,14 @@ class TextCorpus:
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
         """The word after `step`; `size` means nothing here.  Unknown sentence: IndexError."""
         words = self.sources[sentence]
-        if step >= len(words):
-            return Segment(EOS, step, len(words) + 1)
-        return Segment(words[step], step, step + 1)
+        after = min(step, len(words)) + 1
+        return Segment({"segment_id": step, "segment": words[step] if step < len(words) else EOS}, after, after)
 
     def length(self, sentence: int) -> int:
         """Words."""
         return len(self.sources[sentence])
+
+    duration = length
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +88,12 @@ class Recording:
         with wave.open(str(self.path), "rb") as file:
             file.setpos(min(first, self.samples))
             frames = file.readframes(number)
-        return np.frombuffer(
-            frames[: len(frames) // 2 * 2], dtype="<i2"
-        ).tolist()  # a cut file can end in half a sample
+        return np.frombuffer(frames[: len(frames) // 2 * 2], "<i2").tolist()  # a cut file can end in half a sample
 
     @property
     def duration(self) -> float:
         """ms, from the number of samples."""
         return self.samples * 1000 / self.rate
-
-    def take(self, first: int, size: int) -> tuple[list[int], bool]:
-        """Samples of `size` ms from `first` on, and whether the recording has fewer; a wrong size: Refused."""
-        if not 1 <= size <= MAX_SEGMENT:
-            raise Refused(500, f"segment_size must be 1 to {MAX_SEGMENT} ms, got {size}")
-        number = math.ceil(size / 1000 * self.rate)
-        return self.read(first, number), first + number > self.samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,36 +110,63 @@ class SpeechCorpus:
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
         """Whole blocks after `step` ms, of `size` ms rounded down; a wrong size: Refused."""
         recording = self.recordings[sentence]
-        size = BLOCK if size is None else size
-        if not BLOCK <= size <= MAX_SEGMENT:
-            raise Refused(500, f"segment_size must be {BLOCK} to {MAX_SEGMENT} ms, got {size}")
-        if step >= recording.milliseconds:
-            return Segment(EOS, step, step)
-        blocks = size // BLOCK
-        width = recording.rate // 1000 * BLOCK
-        samples = recording.read(step // BLOCK * width, blocks * width)
-        return Segment(samples, step, min(recording.milliseconds, step + blocks * BLOCK))
+        blocks = _checked(size, BLOCK) // BLOCK
+        samples: list[int] | str = EOS
+        after = step
+        if step < recording.milliseconds:
+            width = recording.rate // 1000 * BLOCK
+            samples = recording.read(step // BLOCK * width, blocks * width)
+            after = min(recording.milliseconds, step + blocks * BLOCK)
+        reach = after if after < recording.milliseconds else max(after, recording.duration)  # the last part of a ms
+        return Segment({"segment_id": step // BLOCK, "segment": samples}, after, reach)
+
+    def take(self, sentence: int, first: int, size: int | None = None) -> Segment:
+        """Samples of `size` ms from `first` on, as SimulEval 1.0.2 counts; their id is the ms after them."""
+        recording = self.recordings[sentence]
+        number = math.ceil(_checked(size, 1) / 1000 * recording.rate)
+        samples = recording.read(first, number)
+        after = first + len(samples)
+        position = after * 1000 / recording.rate
+        answer = {
+            "segment_id": position,
+            "segment": samples or EOS,
+            "sample_rate": recording.rate,
+            "dtype": "int16",
+            "finished": first + number > recording.samples,
+        }
+        return Segment(answer, after, position)
 
     def length(self, sentence: int) -> int:
         """ms."""
         return self.recordings[sentence].milliseconds
 
+    def duration(self, sentence: int) -> float:
+        """ms, with the last part of one."""
+        return self.recordings[sentence].duration
 
-def load(
-    source: Path | None, target: Path, kind: Literal["text", "speech"], strict: bool = False
-) -> TextCorpus | SpeechCorpus:
+
+Corpus = TextCorpus | SpeechCorpus
+
+
+def _checked(size: int | None, least: int) -> int:
+    """The ms that a client asks for, BLOCK where it does not say."""
+    size = BLOCK if size is None else size
+    if not least <= size <= MAX_SEGMENT:
+        raise Refused(500, f"segment_size must be {least} to {MAX_SEGMENT} ms, got {size}")
+    return size
+
+
+def load(source: Path | None, target: Path, kind: Literal["text", "speech"], strict: bool = False) -> Corpus:
     """The corpus of the files.  Files that do not fit each other: DataError; `strict` takes them as they are."""
     if kind == "speech" and target.suffix == ".json":
         return _speech_from_json(target)
     if source is None:
         raise DataError(f"a {kind} server needs a source file beside {target}")
-    targets = _lines(target)
-    sources = _lines(source)
+    targets, sources = _lines(target), _lines(source)
     if len(sources) != len(targets) and not strict:
         raise DataError(f"{source} has {len(sources)} lines, {target} {len(targets)}; they must be line by line")
     if kind == "speech":
-        recordings = tuple(_recording(Path(line), source) for line in sources)
-        return SpeechCorpus(recordings, targets)
+        return SpeechCorpus(tuple(_recording(Path(line), source) for line in sources), targets)
     for number, line in enumerate(sources, start=1):
         if EOS in line.split() and not strict:
             raise DataError(f"{source}:{number}: has the word {EOS}, which means the end of a sentence on the wire")
@@ -164,16 +183,13 @@ def _lines(path: Path) -> tuple[str, ...]:
 def _speech_from_json(path: Path) -> SpeechCorpus:
     """Recordings and texts of a data description in ESPnet's style."""
     try:
-        content: Any = parse_json(path.read_bytes())
-        utterances = list(content["utts"].values())
         rows = [
             (Path(item["input"]["path"].strip()), int(item["input"]["length_ms"]), item["output"]["text"].strip())
-            for item in utterances
+            for item in parse_json(path.read_bytes())["utts"].values()
         ]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DataError(
-            f"{path}: expected utts[*].input.path, .input.length_ms and .output.text ({type(error).__name__}: {error})"
-        ) from error
+        expected = "expected utts[*].input.path, .input.length_ms and .output.text"
+        raise DataError(f"{path}: {expected} ({type(error).__name__}: {error})") from error
     if not rows:
         raise DataError(f"{path}: has no utterances")
     for number, (_, length, _) in enumerate(rows):
@@ -191,12 +207,7 @@ def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Reco
         raise DataError(f"{where}: names {path}, which does not exist")
     try:
         with wave.open(str(path), "rb") as file:
-            width, channels, rate, samples = (
-                file.getsampwidth(),
-                file.getnchannels(),
-                file.getframerate(),
-                file.getnframes(),
-            )
+            channels, width, rate, samples, _, _ = file.getparams()
     except (wave.Error, EOFError, RuntimeError) as error:  # the last of a header whose sizes lead past the end
         raise DataError(f"{path}: not a .wav file ({error or 'its header is damaged'})") from error
     if (width, channels) != (2, 1):

@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,7 @@ from sqa_services.net.address import Address
 from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused, given_token
 from sqa_services.net.server import Handler, OneThread, application, json_reply, reply, tornado_page
-from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus, load
+from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
 from sqa_services.protocols.iwslt.questions import QuestionScorer
 from sqa_services.protocols.iwslt.scores import SO_FAR, Files
@@ -101,7 +102,7 @@ def serve(
         if source or target or kind == "speech":
             raise ConfigError("--questions: they are the source and the reference; leave the files and speech out")
         scorer = QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer))
-        corpus: TextCorpus | SpeechCorpus = scorer.corpus()
+        corpus: Corpus = scorer.corpus()
     elif target is None:
         raise ConfigError("--tgt-file: a file of references is needed, or --questions")
     else:
@@ -115,12 +116,12 @@ def serve(
     connections.run_app(app, config.address)
 
 
-def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
+def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
     """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
     if scorer is not None and config.strict:
         raise ConfigError("--questions: the original had none; leave out --strict-2020")
     server = Server(corpus, config, scorer)
-    routes: list[tuple[str, str, Handler]] = [
+    classic: list[tuple[str, str, Handler]] = [
         ("GET", "/", server.info),
         ("POST", "/", server.reset),
         ("GET", "/src", server.source),
@@ -128,16 +129,13 @@ def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: Que
         ("GET", "/result", server.result),
         ("GET", "/progress", server.progress),
         ("GET", "/start", server.reset),
-        ("GET", "/end", server.guide_end),
+        ("GET", "/end", partial(server.result, guide=True)),
         ("GET", "/get", server.guide_get),
         ("GET", "/send", server.guide_send),
     ]
-    routes += [(method, f"/sessions/{{session}}{path}", handler) for method, path, handler in routes]
-    routes += [
-        ("GET", "/sessions/{session}", server.info),
-        ("POST", "/sessions/{session}", server.reset),
-        ("DELETE", "/sessions/{session}", server.drop),
-    ]
+    session = "/sessions/{session}"
+    routes = [*classic, *((method, session + path, handler) for method, path, handler in classic)]
+    routes += [("GET", session, server.info), ("POST", session, server.reset), ("DELETE", session, server.drop)]
     return application(
         config.address,
         routes,
@@ -157,10 +155,8 @@ def _changes_something(method: str, path: str) -> bool:
 class Server:
     """The routes of one corpus."""
 
-    def __init__(self, corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
-        self.corpus = corpus
-        self.config = config
-        self.scorer = scorer
+    def __init__(self, corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
+        self.corpus, self.config, self.scorer = corpus, config, scorer
         self.participants = dict(config.participants)
         journal = None if config.kept_in is None else Journal(config.kept_in, corpus_digest(corpus))
         self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal, config.session_hours)
@@ -198,11 +194,9 @@ class Server:
     async def source(self, request: Request) -> Response:
         key = self._key(request)
         number = _integer(_argument(request, key))
-        size = request.query_params.get("segment_size", "").strip()
-        session = self._session(request)
-        self._check_order(request, session, number)
-        read = self._count(request, "read")
-        return self._segment(session, key, number, _integer(size) if size else None, read=read)
+        text = request.query_params.get("segment_size", "").strip()
+        size, read = _integer(text) if text else None, self._count(request, "read")
+        return self._next(request, number, lambda s: s.read(number, size, read, instance=key == "instance_id"))
 
     async def hypothesis(self, request: Request) -> Response:
         key = self._key(request)
@@ -216,9 +210,6 @@ class Server:
         if written is None or not session.has_written(number, written, tokens):
             self._write(session, number, tokens, wrap=key == "sent_id")
         return reply("")
-
-    async def guide_end(self, request: Request) -> Response:
-        return await self.result(request, guide=True)
 
     async def result(self, request: Request, guide: bool = False) -> Response:
         session = self._session(request, keep=False)
@@ -241,14 +232,13 @@ class Server:
         value = arguments.get("value") or {}
         if not isinstance(value, dict):
             raise Refused(500)
-        size = value.get("segment_size")
-        number, session = _integer(arguments["sent_id"]), self._session(request)
-        self._check_order(request, session, number)
-        return self._segment(session, "sent_id", number, None if size is None else _integer(size), True)
+        number, asked = _integer(arguments["sent_id"]), value.get("segment_size")
+        size = None if asked is None else _integer(asked)
+        return self._next(request, number, lambda session: session.read(number, size, guide=True))
 
     async def guide_send(self, request: Request) -> Response:
         words = _object(_argument(request, "hypo"))
-        if not all(isinstance(word, str) and _is_text(word) for word in words.values()):
+        if not all(isinstance(word, str) for word in words.values()):
             raise Refused(500)
         session = self._session(request)
         for number, word in words.items():
@@ -270,37 +260,33 @@ class Server:
         name, participant = _session_name(request), self._participant(request)
         if participant and name not in ("", participant):
             raise Refused(403)
-        name = participant or name
-        return self.sessions.get(name, keep)
+        return self.sessions.get(participant or name, keep)
 
     def _participant(self, request: Request) -> str:
         """The name of the participant who asks, "" for the organiser, or where there are none."""
-        if not self.participants:
-            return ""
         return participant_of(given_token(request.headers), self.participants)
 
     def _refuse_participants(self, request: Request) -> None:
         if self._participant(request):
             raise Refused(403)
 
-    def _check_order(self, request: Request, session: Session, number: int) -> None:
-        """A participant reads the sentences of a question in order, none before the one before is finished: 409."""
-        if self.scorer is not None and 0 <= number < len(self.corpus) and self._participant(request):
-            before = self.scorer.before(number)
-            if not all(other in session.sentences and session.sentences[other].finished for other in before):
-                raise Refused(409)
-
     def _count(self, request: Request, name: str) -> int | None:
         """The argument by which a request that is sent twice is known; None without it, and for the originals."""
         text = request.query_params.get(name, "").strip()
         return _integer(text) if text and not self.config.strict else None
 
-    def _segment(
-        self, session: Session, key: str, number: int, size: int | None, guide: bool = False, read: int | None = None
-    ) -> Response:
+    def _next(self, request: Request, number: int, read: Callable[[Session], dict[str, Any]]) -> Response:
+        """The next segment of a sentence, as `read` asks the session for it.
+
+        A participant reads the sentences of a question in order, none before the one before is finished: 409.
+        """
+        session = self._session(request)
+        if self.scorer is not None and 0 <= number < len(self.corpus) and self._participant(request):
+            states = map(session.sentences.get, self.scorer.before(number))
+            if not all(state and state.finished for state in states):
+                raise Refused(409)
         self._check_room()
-        by_2020 = key == "sent_id"
-        segment = session.read(number, size, guide, read) if by_2020 else session.read_instance(number, size, read)
+        segment = read(session)
         self.sessions.keep(session, number)
         return json_reply(segment)
 
@@ -315,7 +301,7 @@ class Server:
             index = self.scorer.question_of(number)
             if index not in session.waiting:
                 session.waiting.add(index)
-                task = asyncio.get_running_loop().create_task(self._answer(session, index))
+                task = asyncio.create_task(self._answer(self.scorer, session, index))
                 self._answering.add(task)
                 task.add_done_callback(self._answering.discard)
 
@@ -324,10 +310,10 @@ class Server:
         if self.sessions.size + more > MAX_MEMORY:
             raise Refused(503)
 
-    async def _answer(self, session: Session, index: int) -> None:
+    async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
         """Answer a question until nothing new was written of it meanwhile; one task for a session and a question."""
-        scorer, rows, waiting = self.scorer, session.rows, session.waiting
-        while scorer is not None and session.rows is rows:  # a reset puts others in their place
+        rows, waiting = session.rows, session.waiting
+        while session.rows is rows:  # a reset puts others in their place
             emissions = scorer.emissions(index, session.sentences)
             if index in rows and rows[index][0] == len(emissions):
                 break
@@ -382,22 +368,9 @@ def _argument(request: Request, name: str) -> str:
 
 def _integer(value: object) -> int:
     """A whole number, from JSON or from text as int() reads it; otherwise 500, as the original answered."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | str)
-        or not re.fullmatch(r"[+-]?\d{1,9}", str(value).strip())
-    ):
+    if type(value) not in (int, str) or not re.fullmatch(r"\s*[+-]?\d{1,9}\s*", str(value)):
         raise Refused(500)
-    return int(value)
-
-
-def _is_text(word: str) -> bool:
-    """Whether it can be written: JSON can have half a surrogate pair."""
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return int(str(value))
 
 
 def _object(text: str) -> dict[str, Any]:

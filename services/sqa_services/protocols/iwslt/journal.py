@@ -12,7 +12,7 @@ from pathlib import Path
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.store import digest
 from sqa_services.net.database import Database
-from sqa_services.protocols.iwslt.corpus import EOS, SpeechCorpus, TextCorpus
+from sqa_services.protocols.iwslt.corpus import EOS, Corpus, TextCorpus
 
 VERSION = 2
 # words are whole numbers and ms may be fractions: columns without a type keep which it was
@@ -85,16 +85,14 @@ class Journal:
         ages: dict[str, float] = {}
         now = time.time()
         try:
-            for name, number, step, samples, reads, before, before_samples, since, used, reach in self._db.rows(
-                "SELECT * FROM sentences"
-            ):
+            rows = self._db.rows("SELECT * FROM sentences")
+            for name, number, step, samples, reads, before, before_samples, since, used, reach in rows:
                 started = time.monotonic() - since / 1000
                 state = Sentence(step, samples, reads, (before, before_samples), started=started, reach=reach)
                 sessions.setdefault(name, {})[number] = state
                 ages[name] = min(ages.get(name, now), max(0.0, now - used))
-            for name, number, _, token, delay, elapsed in self._db.rows(
-                "SELECT * FROM tokens ORDER BY session, number, place"
-            ):
+            rows = self._db.rows("SELECT * FROM tokens ORDER BY session, number, place")
+            for name, number, _, token, delay, elapsed in rows:
                 state = sessions[name][number]
                 state.tokens.append(token)
                 state.delays.append(delay)
@@ -127,7 +125,7 @@ class Journal:
         self._db.close()
 
 
-def corpus_digest(corpus: TextCorpus | SpeechCorpus) -> str:
+def corpus_digest(corpus: Corpus) -> str:
     """sha256 of what is read out and of its references."""
     if isinstance(corpus, TextCorpus):
         return digest(["text", corpus.sources, corpus.targets])

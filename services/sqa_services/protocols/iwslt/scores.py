@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -31,8 +30,7 @@ LEVELS = 4  # of its cascade
 SO_FAR = "SoFar"  # key of the scores of an unfinished corpus
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(NamedTuple):
     """What came back of one sentence."""
 
     text: str  # without the mark of the end
@@ -66,30 +64,21 @@ def flat_scores(
     if not sentences or (strict and not all(s.delays for s in sentences)):
         raise Refused(500, "no translation was received" if not sentences else "a sentence has no words")
     values = [sentence_latency(s.delays, s.source_length, convention) for s in sentences if s.delays]
-    unknown = -1.0 if strict else None
+    latency = {key: sum(getattr(v, key) for v in values) / len(values) if values else None for key in Latency._fields}
     return {
         "BLEU": bleu([s.text for s in sentences], [s.reference for s in sentences]),
-        "TER": unknown,
-        "METEOR": unknown,
-        "DAL": sum(v.dal for v in values) / len(values) if values else None,
-        "AL": sum(v.al for v in values) / len(values) if values else None,
-        "AP": sum(v.ap for v in values) / len(values) if values else None,
+        **dict.fromkeys(("TER", "METEOR"), -1.0 if strict else None),
+        **{key: latency[key] for key in ("DAL", "AL", "AP")},
     }
 
 
 def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | None]:
     """{"AL", "AP", "DAL"} of SimulEval 1.0.2: nan where a sentence has no words, which without `strict` is left out."""
     if not strict:
-        values = [value for value in values if not math.isnan(value.al)]
+        values = [value for value in values if not math.isnan(value.AL)]
     if not values:
-        return {"AL": None, "AP": None, "DAL": None}
-    if any(math.isnan(value.al) for value in values):
-        return {"AL": math.nan, "AP": math.nan, "DAL": math.nan}
-    return {
-        "AL": mean(value.al for value in values),
-        "AP": mean(value.ap for value in values),
-        "DAL": mean(value.dal for value in values),
-    }
+        return dict.fromkeys(Latency._fields)
+    return dict(zip(Latency._fields, map(mean, zip(*values, strict=True)), strict=True))
 
 
 def of_the_finished(scores: dict[str, Any], finished: int, sentences: int) -> dict[str, Any]:
@@ -118,9 +107,9 @@ def write_files(files: Files, sentences: Sequence[Translated], scores: Mapping[s
 class Latency(NamedTuple):
     """Of one sentence, in source units (AP: a share); nan without words."""
 
-    al: float
-    ap: float
-    dal: float
+    AL: float
+    AP: float
+    DAL: float
 
 
 def sentence_latency(
@@ -147,9 +136,9 @@ def sentence_latency(
     lag = np.where(counted, steps - ideal, np.float32(0))
     behind = _pushed(steps, np.float32(1) / (number / source)) - per_word
     return Latency(
-        al=float(total(lag) / np.float32(counted.sum())),
-        ap=float(total(steps) / (source * number)),
-        dal=float(total(behind) / number),
+        AL=float(total(lag) / np.float32(counted.sum())),
+        AP=float(total(steps) / (source * number)),
+        DAL=float(total(behind) / number),
     )
 
 

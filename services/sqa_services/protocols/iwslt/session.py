@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,21 +24,11 @@ from typing import Any
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
-from sqa_services.protocols.iwslt.corpus import BLOCK, EOS, SpeechCorpus, TextCorpus, words
+from sqa_services.protocols.iwslt import scores as scoring
+from sqa_services.protocols.iwslt.corpus import EOS, Corpus, SpeechCorpus, words
 from sqa_services.protocols.iwslt.journal import Sentence
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
-from sqa_services.protocols.iwslt.scores import (
-    Files,
-    Latency,
-    Translated,
-    bleu,
-    flat_scores,
-    mean_latency,
-    of_the_finished,
-    sentence_bleu,
-    sentence_latency,
-    write_files,
-)
+from sqa_services.protocols.iwslt.scores import Files, Latency, Translated
 
 MAX_TOKENS = 10_000  # of one sentence
 TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
@@ -52,17 +43,10 @@ class Session:
     """
 
     def __init__(
-        self,
-        corpus: TextCorpus | SpeechCorpus,
-        strict: bool = False,
-        scorer: QuestionScorer | None = None,
-        name: str = "",
+        self, corpus: Corpus, strict: bool = False, scorer: QuestionScorer | None = None, name: str = ""
     ) -> None:
         """`scorer`: the corpus is that of its questions."""
-        self.name = name
-        self.corpus = corpus
-        self.strict = strict
-        self.scorer = scorer
+        self.name, self.corpus, self.strict, self.scorer = name, corpus, strict, scorer
         self.used = time.monotonic()
         self.reset()
 
@@ -87,50 +71,40 @@ class Session:
             exists = writing or -len(self.corpus) <= number < len(self.corpus)
         if not exists:
             raise Refused(500, f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
-        if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
-            raise Refused(413, "more sentences than the corpus can have")
         if number not in self.sentences:
+            if len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
+                raise Refused(413, "more sentences than the corpus can have")
             self.size += SENTENCE_BYTES
             self.sentences[number] = Sentence()
         return self.sentences[number]
 
     def read(
-        self, number: int, size: int | None = None, guide: bool = False, read: int | None = None
+        self, number: int, size: int | None = None, read: int | None = None, guide: bool = False, instance: bool = False
     ) -> dict[str, Any]:
-        """The next segment, as the 2020 server's JSON.  With `guide` and `strict`, reading the end is no step.
+        """The next segment, as the JSON of the 2020 server, or of SimulEval 1.0.2 (`instance`: a recording by samples).
 
         `read`: how many reads the client made before this one, which it may have asked for already; see `_cursor`.
+        With `guide` and `strict`, reading the end is no step.  What was handed out once has been read, wherever the
+        cursors go.
         """
-        sentence = self.sentence(number)
+        sentence = self.sentence(number, wrap=not instance)
         step, samples = cursor = self._cursor(number, sentence, read)
-        segment = self.corpus.read(number, int(step), size)
-        at_end = guide and self.strict and segment.segment == EOS
-        after = segment.start if at_end else segment.step
-        self._has_read(sentence, read, cursor, (after, samples), self._reach(number, after))
-        position = segment.start if self.corpus.kind == "text" else segment.start // 10
-        return {"sent_id": number, "segment_id": position, "segment": segment.segment}
-
-    def read_instance(self, number: int, size: int | None = None, read: int | None = None) -> dict[str, Any]:
-        """The next segment, as SimulEval 1.0.2's JSON: a recording by samples, its place the ms after them."""
-        sentence = self.sentence(number, wrap=False)
-        step, first = cursor = self._cursor(number, sentence, read)
-        if self.corpus.kind == "text":
-            segment = self.corpus.read(number, int(step))
-            self._has_read(sentence, read, cursor, (segment.step, first), segment.step)
-            return {"segment_id": segment.start, "segment": segment.segment, "instance_id": number}
-        recording = self.corpus.recordings[number]
-        samples, over = recording.take(first, BLOCK if size is None else size)
-        after = first + len(samples)
-        position = after * 1000 / recording.rate
-        self._has_read(sentence, read, cursor, (step, after), position)
-        return {
-            "segment_id": position,
-            "segment": samples if samples else EOS,
-            "sample_rate": recording.rate,
-            "dtype": "int16",
-            "finished": over,
-            "instance_id": number,
-        }
+        if instance and isinstance(self.corpus, SpeechCorpus):
+            segment = self.corpus.take(number, samples, size)
+            after, reach = (step, segment.after), segment.reach
+        else:
+            segment = self.corpus.read(number, int(step), size)
+            after, reach = (segment.after, samples), segment.reach
+            if guide and self.strict and segment.answer["segment"] == EOS:
+                after, reach = cursor, step
+        sentence.started = sentence.started or time.monotonic()
+        again = read is not None and read < sentence.reads
+        if not again:
+            sentence.before, sentence.reads = cursor, sentence.reads + 1
+        if not (again and self.corpus.kind == "text"):
+            sentence.step, sentence.samples = after
+        sentence.reach = max(sentence.reach, reach)
+        return segment.answer | {"instance_id": number} if instance else {"sent_id": number} | segment.answer
 
     def _cursor(self, number: int, sentence: Sentence, read: int | None) -> tuple[float, int]:
         """Step and samples at which a read begins; `read` others came before it, None: all that are known.
@@ -145,25 +119,6 @@ class Session:
             return sentence.before
         raise Refused(409, f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
 
-    def _has_read(
-        self, sentence: Sentence, read: int | None, cursor: tuple[float, int], after: tuple[float, int], reach: float
-    ) -> None:
-        """Note a read from `cursor` to `after`; what was handed out once has been read, wherever the cursors go."""
-        if sentence.started is None:
-            sentence.started = time.monotonic()
-        again = read is not None and read < sentence.reads
-        if not again:
-            sentence.before, sentence.reads = cursor, sentence.reads + 1
-        if not (again and self.corpus.kind == "text"):
-            sentence.step, sentence.samples = after
-        sentence.reach = max(sentence.reach, reach)
-
-    def _reach(self, number: int, after: float) -> float:
-        """How far a read in whole ms has handed out: at the end all, of which the last may be part of a ms."""
-        if self.corpus.kind == "text" or after < self.corpus.length(number):
-            return after
-        return max(after, self.corpus.recordings[number].duration)
-
     def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
         """The words of a hypothesis; `strict`: the originals' tokens, by the guide's route all of it as one."""
         if not self.strict:
@@ -176,9 +131,8 @@ class Session:
         if written == len(tokens_here):
             return False
         if tokens_here[written : written + len(tokens)] != list(tokens):
-            raise Refused(
-                409, f"sentence {number}: has {len(tokens_here)} tokens, these are not numbers {written + 1} on"
-            )
+            problem = f"has {len(tokens_here)} tokens, these are not numbers {written + 1} on"
+            raise Refused(409, f"sentence {number}: {problem}")
         return True
 
     @property
@@ -193,15 +147,15 @@ class Session:
             raise Refused(413, f"sentence {number}: more than {MAX_TOKENS} tokens")
         if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
             raise Refused(413, f"sentence {number}: more than {MAX_WORDS} words of its question")
-        if sentence.started is None:
-            sentence.started = time.monotonic()
+        sentence.started = sentence.started or time.monotonic()
         for token in tokens:
             if sentence.finished and not (self.strict and wrap):
                 return
             self.size += len(token) + TOKEN_BYTES
             sentence.tokens.append(token)
             sentence.delays.append(sentence.reach)
-            sentence.elapsed.append(self._elapsed(sentence))
+            spoken = sentence.reach if self.corpus.kind == "speech" else 0
+            sentence.elapsed.append((time.monotonic() - sentence.started) * 1000 + spoken)
 
     def frozen(self) -> Session:
         """A copy that later requests do not change."""
@@ -226,14 +180,14 @@ class Session:
             raise Refused(500, f"sentence {last} has words and is not in the corpus")
         sentences = [self._translated(number, first) for number in range(last + 1)]
         convention = IWSLT_2020_FIRST if first else IWSLT_2020_FINAL
-        scores = flat_scores(sentences, convention, self.strict)
+        scores = scoring.flat_scores(sentences, convention, self.strict)
         if self.scorer is not None:
             scores |= self.scorer.result(self.sentences, self.rows)
         if not self.strict:
-            scores = of_the_finished(scores, self.finished, len(self.corpus))
+            scores = scoring.of_the_finished(scores, self.finished, len(self.corpus))
         if files is not None:
             try:
-                write_files(files, sentences, scores)
+                scoring.write_files(files, sentences, scores)
             except OSError as error:  # the client shall have its scores all the same, as in the original
                 LOG.error("sqa: %s: %s; not written", error.filename, error.strerror)
         return scores
@@ -242,16 +196,17 @@ class Session:
         sentence = self.sentences.get(number, Sentence())
         tokens, delays = sentence.tokens, sentence.delays
         if self.strict:
-            tokens = tokens[:-1]
-            delays = delays[:-1] if first else delays
-        else:
-            tokens = [token for token in tokens if token != EOS]
+            tokens, delays = tokens[:-1], delays[:-1] if first else delays
         length = self.corpus.length(number)
         if self.corpus.kind == "text":
             length += not first
         else:
             delays = [min(delay, length) for delay in delays]  # the 2020 server's length of a recording is in whole ms
-        return Translated(" ".join(tokens), tuple(delays), length, self.corpus.targets[number])
+        return Translated(self._text(tokens), tuple(delays), length, self.corpus.targets[number])
+
+    def _text(self, tokens: Sequence[str]) -> str:
+        """The tokens as they are scored, without the end; `strict`: as they are."""
+        return " ".join(tokens if self.strict else [token for token in tokens if token != EOS])
 
     # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2
 
@@ -260,23 +215,25 @@ class Session:
 
         Of questions also "Answers".
         """
-        numbers = range(min(len(self.corpus), len(self.corpus.targets)))
-        states = [self.sentences.get(number, Sentence()) for number in numbers]
-        texts = [" ".join(token for token in s.tokens if token != EOS) for s in states]
-        latency = mean_latency([self._latency(n, s.delays) for n, s in zip(numbers, states, strict=True)], self.strict)
-        if self.corpus.kind == "speech":
-            aware = mean_latency(
-                [self._latency(n, s.elapsed) for n, s in zip(numbers, states, strict=True)], self.strict
+        targets = self.corpus.targets[: len(self.corpus)]
+        states = [self.sentences.get(number, Sentence()) for number in range(len(targets))]
+
+        def latency(times: str) -> dict[str, float | None]:
+            return scoring.mean_latency(
+                [self._latency(number, getattr(state, times)) for number, state in enumerate(states)], self.strict
             )
-            pairs = ((key, value, aware[key]) for key, value in latency.items())
-            latency = {name: v for key, a, b in pairs for name, v in ((key, a), (f"{key}_CA", b))}
+
+        scores: dict[str, Any] = {"Quality": {}, "Latency": latency("delays")}
+        if self.corpus.kind == "speech":
+            aware = {f"{key}_CA": value for key, value in latency("elapsed").items()}
+            scores["Latency"] = dict(sorted((scores["Latency"] | aware).items()))
         if self.scorer is not None:
-            answers = self.scorer.result(self.sentences, self.rows)
-            scores = {"Quality": {"BLEU": answers.pop("BLEU")}, "Latency": latency, "Answers": answers}
+            scores["Answers"] = self.scorer.result(self.sentences, self.rows)
+            scores["Quality"]["BLEU"] = scores["Answers"].pop("BLEU")
         else:
-            quality = bleu(texts, self.corpus.targets[: len(texts)])
-            scores = {"Quality": {"BLEU": quality}, "Latency": latency}
-        return scores if self.strict else of_the_finished(scores, self.finished, len(self.corpus))
+            texts = [" ".join(token for token in state.tokens if token != EOS) for state in states]
+            scores["Quality"]["BLEU"] = scoring.bleu(texts, targets)
+        return scores if self.strict else scoring.of_the_finished(scores, self.finished, len(self.corpus))
 
     def instance(self, number: int) -> dict[str, Any]:
         """Everything about one sentence that may be shown; what is not yet read is null until it has ended.
@@ -285,9 +242,7 @@ class Session:
         """
         sentence = self.sentence(number, wrap=False)
         reference = self.corpus.targets[number].split()
-        corpus = self.corpus
         over = self.strict or sentence.finished
-        length = corpus.length(number) if isinstance(corpus, TextCorpus) else corpus.recordings[number].duration
         return {
             "index": number,
             "prediction": " ".join(sentence.tokens),
@@ -295,49 +250,38 @@ class Session:
             "elapsed": sentence.elapsed,
             "prediction_length": len(sentence.tokens),
             "reference": " ".join(reference) if self.strict else None,
-            "source": self._source_info(number, sentence),
-            "source_length": length if over else None,
+            "source": self._source_info(number, sentence, over),
+            "source_length": self.corpus.duration(number) if over else None,
             "reference_length": len(reference) if over else None,
             "metric": self._metric(number, sentence) if sentence.finished or (self.strict and self.scored) else {},
         }
 
     def _metric(self, number: int, sentence: Sentence) -> dict[str, Any]:
-        hypothesis = sentence.tokens if self.strict else [token for token in sentence.tokens if token != EOS]
-        latency = self._latency(number, sentence.delays)
         reference = self.corpus.targets[number]
-        has_reference = (
-            reference or self.scorer is None
-        )  # a question's reference may have other sentences than its source
-        metric: dict[str, Any] = {
-            "sentence_bleu": sentence_bleu(" ".join(hypothesis), reference) if has_reference else None,
-            "latency": _named(latency, self.strict),
+        named = self.scorer is None or reference  # a question's reference may have other sentences than its source
+        metric = {
+            "sentence_bleu": scoring.sentence_bleu(self._text(sentence.tokens), reference) if named else None,
+            "latency": self._shown(self._latency(number, sentence.delays)),
         }
         if self.corpus.kind == "speech":
-            metric["latency_ca"] = _named(self._latency(number, sentence.elapsed), self.strict)
+            metric["latency_ca"] = self._shown(self._latency(number, sentence.elapsed))
         return metric
 
     def _latency(self, number: int, delays: Sequence[float]) -> Latency:
-        if self.corpus.kind == "text":
-            return sentence_latency(delays, self.corpus.length(number) + 1, SIMULEVAL_1_0_2, len(delays))
-        reference = len(self.corpus.targets[number].split()) + 1
-        return sentence_latency(delays, self.corpus.recordings[number].duration, SIMULEVAL_1_0_2, reference)
+        """Of one sentence; that of a text counts its end."""
+        text = self.corpus.kind == "text"
+        reference = len(delays) if text else len(self.corpus.targets[number].split()) + 1
+        return scoring.sentence_latency(delays, self.corpus.duration(number) + text, SIMULEVAL_1_0_2, reference)
 
-    def _source_info(self, number: int, sentence: Sentence) -> str | None:
+    def _shown(self, latency: Latency) -> dict[str, float | None]:
+        """{"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
+        values = latency._asdict()
+        return values if self.strict else {key: None if math.isnan(value) else value for key, value in values.items()}
+
+    def _source_info(self, number: int, sentence: Sentence, over: bool) -> str | None:
         """The words that were read, all of them at the end; of a recording its file's name at the end."""
-        over = self.strict or sentence.finished
         if self.corpus.kind == "text":
             source = self.corpus.sources[number]
             return " ".join(source if over else source[: int(sentence.reach)])
         path = self.corpus.recordings[number].path
         return str(path) if self.strict else path.name if over else None
-
-    def _elapsed(self, sentence: Sentence) -> float:
-        """ms of computing since the first read, of speech on top of the recording's ms."""
-        since = (time.monotonic() - (sentence.started or 0.0)) * 1000
-        return since + (sentence.reach if self.corpus.kind == "speech" else 0)
-
-
-def _named(latency: Latency, strict: bool) -> dict[str, float | None]:
-    """{"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
-    values: dict[str, float | None] = {"AL": latency.al, "AP": latency.ap, "DAL": latency.dal}
-    return values if strict else {key: None if value != value else value for key, value in values.items()}

@@ -43,12 +43,13 @@ class Sessions:
         if now - self._swept > SWEEP_SECONDS:
             self._sweep(now)
         session = self._known.get(name)
-        if session is None and not keep:
-            return self._build(name=name)
         if session is None:
+            session = self._build(name=name)
+            if not keep:
+                return session
             if len(self._known) >= MAX_SESSIONS:
                 self._make_room(now)
-            session = self._known[name] = self._build(name=name)
+            self._known[name] = session
         session.used = now
         return session
 
@@ -85,7 +86,7 @@ class Sessions:
         for name, sentences in kept.items():
             session = self._known[name] = self._build(name=name)
             session.resume(sentences)
-            session.used = time.monotonic() - ages[name]
+            session.used -= ages[name]
         if kept:
             ended = sum(session.finished for session in self._known.values())
             LOG.warning("sqa: %d sessions with %d finished sentences resumed from %s", len(kept), ended, journal.path)
@@ -126,9 +127,5 @@ def read_participants(path: Path) -> dict[str, str]:
 
 
 def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
-    """The name that a token belongs to, "" for none."""
-    match = ""
-    for name, participant_token in participants.items():  # all of them: constant time
-        if hmac.compare_digest(token, participant_token.encode()):
-            match = name
-    return match
+    """The name that a token belongs to, "" for none; all are compared, in constant time."""
+    return "".join(name for name, other in participants.items() if hmac.compare_digest(token, other.encode()))

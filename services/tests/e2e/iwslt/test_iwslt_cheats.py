@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import wave
 from pathlib import Path
 from urllib.parse import quote
 
-import numpy as np
 import pytest
 import requests
-from stand_ins.iwslt_loopback import WaitAgent, serving
+from stand_ins.iwslt_loopback import WaitAgent, get, put, recording, serving
 
 from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService
@@ -36,22 +34,25 @@ DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
 def send(url: str, route: str, text: str) -> int:
     """The status of sending a text for sentence 0."""
     if route == "guide":
-        return requests.get(f"{url}/send", params={"hypo": json.dumps({"0": text})}, timeout=30).status_code
-    return requests.put(f"{url}/hypo?{route}=0", data=text.encode(), timeout=30).status_code
+        return get(f"{url}/send?hypo={quote(json.dumps({'0': text}))}").status_code
+    return put(f"{url}/hypo?{route}=0", text)
+
+
+def instance(url: str) -> dict:
+    """What is known of sentence 0."""
+    return get(f"{url}/result?instance_id=0").json()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("route", ["guide", "sent_id", "instance_id"])
 def test_a_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
-    """Two hundred of them before the first read made a DAL of 13 one of .05 and left the BLEU at 100."""
+    """Hundreds of them before the first read made a DAL of 13 one of .05 and left the BLEU at 100."""
     scores = []
     for nothing in (False, True):
         with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
-            for _ in range(20 * nothing):
-                assert {send(url, route, text) for text in NOTHING} == {200}
+            assert all(send(url, route, text) == 200 for text in NOTHING * nothing)
             WaitAgent(CORPUS.targets).decode(EvaluationService(url))
-            result = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
-            assert result["prediction"].split() == [*CORPUS.targets[0].split(), EOS]
+            assert instance(url)["prediction"].split() == [*CORPUS.targets[0].split(), EOS]
             scores.append(EvaluationService(url).get_scores())
     assert scores[0] == scores[1]
 
@@ -63,7 +64,7 @@ def test_a_client_that_goes_on_counts_words_as_the_server_does() -> None:
         service.finished()
         for word in ("Alice", "\u200b", "und \u3164 Bob", "sind"):
             service.send_hypo(0, word)
-        assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["prediction"] == "Alice und Bob sind"
+        assert instance(url)["prediction"] == "Alice und Bob sind"
 
 
 # --------------------------------------------------------------------------------- what was handed out has been read
@@ -72,22 +73,15 @@ def test_a_client_that_goes_on_counts_words_as_the_server_does() -> None:
 MS, RATE = 1000, 16_000
 
 
-def recording(tmp_path: Path, samples: int, rate: int) -> SpeechCorpus:
-    with wave.open(str(tmp_path / "a.wav"), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(np.arange(samples, dtype="<i2").tobytes())
-    (tmp_path / "src").write_text("a.wav\n")
+def recorded(tmp_path: Path, samples: int, rate: int) -> SpeechCorpus:
+    (tmp_path / "src").write_text(f"{recording(tmp_path / 'a.wav', samples, rate)}\n")
     (tmp_path / "tgt").write_text("eins zwei\n")
-    corpus = load(tmp_path / "src", tmp_path / "tgt", "speech")
-    assert isinstance(corpus, SpeechCorpus)
-    return corpus
+    return load(tmp_path / "src", tmp_path / "tgt", "speech")
 
 
 @pytest.fixture
 def speech(tmp_path: Path) -> SpeechCorpus:
-    return recording(tmp_path, RATE * MS // 1000, RATE)
+    return recorded(tmp_path, RATE * MS // 1000, RATE)
 
 
 WAYS = {  # requests that had a whole recording and left a delay of 10 ms or none
@@ -102,23 +96,23 @@ WAYS = {  # requests that had a whole recording and left a delay of 10 ms or non
 def test_what_was_handed_out_has_been_read(speech: SpeechCorpus, dialect: str, way: str, tmp_path: Path) -> None:
     config = ServeConfig(dialect=dialect, journal=tmp_path / "journal")
     with serving(speech, config) as url:
-        whole, back = (requests.get(f"{url}/src?{query}", timeout=30) for query in WAYS[way])
+        whole, back = (get(f"{url}/src?{query}") for query in WAYS[way])
         assert len(whole.json()["segment"]) == RATE * MS // 1000
         assert back.status_code == (500 if "refused" in way else 200)
         send(url, "sent_id", "eins")
     with serving(speech, config) as url:  # nor does the journal forget it
         send(url, "sent_id", "zwei </s>")
-        assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["delays"] == [MS] * 3
+        assert instance(url)["delays"] == [MS] * 3
 
 
 @pytest.mark.parametrize("rate", [8000, 22_050])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_whole_recording_has_one_latency_by_either_name(dialect: str, rate: int, tmp_path: Path) -> None:
     """By `sent_id` its last part of a ms was handed out and not counted: the AL of one that was read was half of it."""
-    speech, scores = recording(tmp_path, 2 * rate + 7, rate), []
+    speech, scores = recorded(tmp_path, 2 * rate + 7, rate), []
     for query in ("sent_id=0&segment_size=60000", "sent_id=0&segment_size=10", "instance_id=0&segment_size=60000"):
         with serving(speech, ServeConfig(dialect=dialect)) as url:
-            while requests.get(f"{url}/src?{query}", timeout=30).json()["segment"] != EOS:
+            while get(f"{url}/src?{query}").json()["segment"] != EOS:
                 pass
             send(url, "sent_id", "eins zwei </s>")
             latencies = EvaluationService(url).get_scores()
@@ -146,12 +140,10 @@ def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str], monkeyp
         service.get_src(0)
         service.send_hypo(0, "Alice")
         for path in (*CHANGES, *(f"/sessions/x{change}" for change in CHANGES)):
-            reply = requests.get(url + path, headers=browser, timeout=30)
-            assert reply.status_code == 403, path
+            assert requests.get(url + path, headers=browser, timeout=30).status_code == 403, path
         for session in "abc":  # nor does one that is looked at take the room of another
-            assert requests.get(f"{url}/sessions/{session}/progress", timeout=30).json()["finished"] == []
-        result = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
-        assert (result["prediction"], result["source"]) == ("Alice", "Alice")
+            assert get(f"{url}/sessions/{session}/progress").json()["finished"] == []
+        assert instance(url)["prediction"] == instance(url)["source"] == "Alice"
         assert requests.get(url, headers={"User-Agent": "Mozilla/5.0"}, timeout=30).status_code == 200
         assert EvaluationService(url, session="mine").get_src(0)["segment"] == "Alice"
 
@@ -164,7 +156,7 @@ def test_the_strict_dialect_permits_it() -> None:
 def test_a_journal_of_the_first_version_goes_on(speech: SpeechCorpus, tmp_path: Path) -> None:
     config = ServeConfig(journal=tmp_path / "journal")
     with serving(speech, config) as url:
-        requests.get(f"{url}/src?sent_id=0&segment_size=200", timeout=30)
+        get(f"{url}/src?sent_id=0&segment_size=200")
     with sqlite3.connect(tmp_path / "journal") as journal:
         journal.execute("ALTER TABLE sentences DROP COLUMN reach")
         journal.execute("UPDATE about SET value = '1' WHERE key = 'version'")
@@ -172,5 +164,5 @@ def test_a_journal_of_the_first_version_goes_on(speech: SpeechCorpus, tmp_path: 
     for _ in range(2):
         with serving(speech, config) as url:
             send(url, "sent_id", "eins")
-            delays = requests.get(f"{url}/result?instance_id=0", timeout=30).json()["delays"]
+            delays = instance(url)["delays"]
     assert delays == [200, 200]

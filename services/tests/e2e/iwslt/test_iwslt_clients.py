@@ -21,19 +21,19 @@ from sqa_services.protocols.iwslt.questions import QuestionScorer
 
 
 def test_many_clients_at_once_get_the_scores_of_one_alone() -> None:
-    """A question each, of the first eight; all words, lengths and waits differ, and a wrong word read is an error."""
-    questions, many = load_questions("mini-en", limit=8), 100
+    """A question each, of the first six; all words, lengths and waits differ, and a wrong word read is an error."""
+    questions, many = load_questions("mini-en", limit=6), 60
     scorer = QuestionScorer(questions, *contestant_from())
     first = [0, *accumulate(len(question.sentences) for question in questions)]
-    clients = [Client(number, (first[number % 8],)) for number in range(many)]
+    clients = [Client(number, (first[number % 6],)) for number in range(many)]
     corpus = scorer.corpus()
     with serving(corpus, None, scorer) as url:
         results = asyncio.run(at_once(url, clients, corpus.sources))
-    alone = clients[::9]
+    alone = clients[::10]
     with serving(corpus, None, scorer) as url:
         for client in alone:
             assert asyncio.run(at_once(url, [client], corpus.sources)) == [results[client.number]]
-    assert len({tuple(result.items()) for result in results}) > 50 and any(row["OracleEW"] for row in results)
+    assert len({tuple(result.items()) for result in results}) > 30 and any(row["OracleEW"] for row in results)
 
 
 def test_a_rate_is_of_all_requests_of_all_clients(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
         netloc, process = stack.enter_context(server("serve", "iwslt", *files))
         host, port = netloc.split(":")
         [before] = asyncio.run(at_once(netloc, [good], corpus))
-        small = memory(process, most=True)
+        small = memory(process)
         for start in (half, b"GET /src") * 50:
             stack.enter_context(socket.create_connection((host, int(port)))).sendall(start)
         for number in range(50):  # vanish, with a word read
@@ -75,4 +75,4 @@ def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
                 assert sent.status_code == 413
         assert requests.delete(f"http://{netloc}/sessions/client-3", timeout=30).status_code == 200
         assert asyncio.run(at_once(netloc, [good], corpus)) == [before]
-        assert memory(process, most=True) - small < 48  # MiB
+        assert memory(process) - small < 48  # MiB

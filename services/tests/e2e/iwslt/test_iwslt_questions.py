@@ -7,15 +7,12 @@ from pathlib import Path
 
 import doubles
 import pytest
-import requests
-from stand_ins.iwslt_loopback import serving
+from small_runs import small_run
+from stand_ins.iwslt_loopback import get, put, serving
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data.datasets import load_questions
-from sqa.files.store import Store
-from sqa.run.config import run_from_mapping
 from sqa.run.named import contestant_from
-from sqa.run.pipeline import run
 from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.http import ServeConfig, make_app
@@ -31,21 +28,15 @@ def double_scorer(tmp_path: Path, n: int = 6) -> QuestionScorer:
 
 def offline(tmp_path: Path, limit: int) -> dict[str, float | None]:
     """The same scores by `sqa run`."""
-    mapping = {
-        "name": "offline",
-        "dataset": {"name": "mini-en", "limit": limit},
-        "translator": {"name": "doubles:build_translator", "k": 3},
-        "guesser": "bm25",
-        "buzzer": {"name": "mlp", "model": "bm25"},
-        "metrics": list(KEYS),
-    }
-    result = run(run_from_mapping(mapping), Store(tmp_path), progress=False)
+    parts = {"guesser": "bm25", "buzzer": {"name": "mlp", "model": "bm25"}, "metrics": list(KEYS)}
+    echo = {"name": "doubles:build_translator", "k": 3}
+    result = small_run(tmp_path, dataset={"name": "mini-en", "limit": limit}, translator=echo, **parts)
     return {KEYS[m.name]: m.score(result.stats[m.name].sum(axis=0)) for m in result.metrics}
 
 
 def test_the_final_scores_are_those_of_a_run_on_the_mini_set(tmp_path: Path) -> None:
     """BM25 and the MLP buzzer, and many sentences at once: a thread has every fourth of them."""
-    limit = 9
+    limit = 5
     scorer = QuestionScorer(load_questions("mini-en", limit), *contestant_from())
     with serving(scorer.corpus(), ServeConfig(output=tmp_path / "out"), scorer) as url:
         service = EvaluationService(url)
@@ -70,7 +61,7 @@ def test_scores_so_far_follow_the_client(tmp_path: Path) -> None:
     questions = load_questions(str(tmp_path / "q.jsonl"))
     with serving(scorer.corpus(), None, scorer) as url:
         service = EvaluationService(url)
-        assert requests.get(f"{url}/result", timeout=30).status_code == 500  # nothing yet, as of old
+        assert get(f"{url}/result").status_code == 500  # nothing yet, as of old
         service.get_src(0)
         service.send_hypo(0, "Spain?")
         first = so_far(service)
@@ -89,13 +80,12 @@ def test_scores_so_far_follow_the_client(tmp_path: Path) -> None:
 def test_simulevals_dialect_and_the_guides_routes_have_them_too(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), ServeConfig(dialect="simuleval-1.0.2"), scorer) as url:
-        requests.get(f'{url}/get?info={{"sent_id": 0}}', timeout=30)
-        requests.get(f'{url}/send?hypo={{"0": "it is Spain"}}', timeout=30)  # three words, as far as a trace goes
-        result = requests.get(f"{url}/result", timeout=30).json()
+        get(f'{url}/get?info={{"sent_id": 0}}')
+        get(f'{url}/send?hypo={{"0": "it is Spain"}}')  # three words, as far as a trace goes
+        result = get(f"{url}/result").json()
         assert result["Answers"]["Accuracy"] is None and set(result["Quality"]) == {"BLEU"}
         assert result["SoFar"]["Answers"]["Accuracy"] == 1.0
-        instance = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
-        assert instance["prediction_length"] == 3
+        assert get(f"{url}/result?instance_id=0").json()["prediction_length"] == 3
 
 
 def test_answers_are_named_after_every_word(tmp_path: Path) -> None:
@@ -136,7 +126,7 @@ def test_a_guesser_that_fails_is_a_500_and_no_more(tmp_path: Path, caplog: pytes
         bad, good = EvaluationService(url, session="bad"), EvaluationService(url, session="good")
         bad.send_hypo(0, "bad")
         good.send_hypo(0, "Spain")
-        assert requests.get(f"{url}/sessions/bad/result", timeout=30).status_code == 500
+        assert get(f"{url}/sessions/bad/result").status_code == 500
         assert so_far(good)["Accuracy"] == 1.0
     assert "sqa: the guesser is gone" in caplog.text
 
@@ -146,13 +136,11 @@ def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), None, scorer) as url:
         for words, status in ((MAX_WORDS - 1, 200), (2, 413), (1, 200)):
-            reply = requests.put(f"{url}/hypo?sent_id=0", data="w " * words, timeout=60)
-            assert reply.status_code == status
-        for session in "ab":  # what one takes is not there for another
-            requests.put(f"{url}/sessions/{session}/hypo?sent_id=0", data="w" * 700_000, timeout=60)
-        assert requests.put(f"{url}/sessions/c/hypo?sent_id=0", data="w" * 700_000, timeout=60).status_code == 503
-        assert requests.delete(f"{url}/sessions/a", timeout=60).status_code == 200
-        assert requests.put(f"{url}/sessions/c/hypo?sent_id=0", data="w" * 700_000, timeout=60).status_code == 200
+            assert put(f"{url}/hypo?sent_id=0", "w " * words) == status
+        for session, status in (("a", 200), ("b", 200), ("c", 503)):  # what one takes is not there for another
+            assert put(f"{url}/sessions/{session}/hypo?sent_id=0", "w" * 700_000) == status
+        EvaluationService(f"{url}/sessions/a").new_session()
+        assert put(f"{url}/sessions/c/hypo?sent_id=0", "w" * 700_000) == 200
 
 
 def test_what_cannot_be_served(tmp_path: Path) -> None:

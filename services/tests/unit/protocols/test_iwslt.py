@@ -1,9 +1,8 @@
-"""The evaluation server of IWSLT 2020: corpora, sessions, scores, and agents."""
+"""The evaluation server of IWSLT 2020: corpora, sessions, scores (its latencies: golden/test_http_transcripts.py)."""
 
 from __future__ import annotations
 
 import json
-import wave
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,48 +11,23 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from stand_ins.iwslt_loopback import recording
 
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
-from sqa.metrics.delays import pack
-from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.corpus import EOS, Recording, TextCorpus, load
 from sqa_services.protocols.iwslt.questions import corpus_of
-from sqa_services.protocols.iwslt.scores import Files, sentence_latency, total
+from sqa_services.protocols.iwslt.scores import Files, total
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
 
 CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
-
-
-def recording(path: Path, samples: int, rate: int = 16_000, channels: int = 1) -> Path:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(channels)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(np.arange(samples * channels, dtype="<i2").tobytes())
-    return path
-
-
-# ------------------------------------------------------------------------------------------------------ latencies
 
 
 @given(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=400))
 def test_a_sum_has_the_bits_of_torch(values: list[float]) -> None:
     array = np.array(values, dtype=np.float32)
     assert float(total(array)) == float(torch.from_numpy(array).sum())
-
-
-@given(st.integers(1, 30), st.lists(st.integers(0, 31), min_size=1, max_size=60))
-def test_float32_latencies_agree_with_the_float64_ones(source: int, delays: list[int]) -> None:
-    delays = sorted(delays)
-    for convention in (IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2):
-        if convention is SIMULEVAL_1_0_2:
-            delays = [min(d, source) for d in delays]
-        value = sentence_latency(delays, source, convention)
-        for name in ("al", "ap", "dal"):
-            [expected] = FORMULAS[name](pack([delays], [source]), convention)
-            assert getattr(value, name) == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
 # -------------------------------------------------------------------------------------------------------- corpora
@@ -73,11 +47,10 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
     (tmp_path / "dev.json").write_text(json.dumps(content))
     session = Session(load(None, tmp_path / "dev.json", "speech"))
     assert session.corpus.targets == ("eins zwei",)
-    first, second, third = session.read(0), session.read(0, 19), session.read(0, 500)
-    assert (first["segment_id"], first["segment"]) == (0, list(range(160)))
-    assert (second["segment_id"], second["segment"]) == (1, list(range(160, 320)))  # 19 ms are one block
-    assert (third["segment_id"], third["segment"]) == (2, list(range(320, 400)))
-    assert session.read(0)["segment"] == session.read(0)["segment"] == EOS
+    read = [session.read(0, size) for size in (None, 19, 500, None, None)]  # 19 ms are one block
+    expected = [list(range(160)), list(range(160, 320)), list(range(320, 400)), EOS, EOS]
+    assert [segment["segment"] for segment in read] == expected
+    assert [segment["segment_id"] for segment in read[:3]] == [0, 1, 2]
     session.write(0, ["eins", "zwei", EOS])
     assert session.sentences[0].delays == [25, 25, 25]
     with pytest.raises(Refused):
@@ -95,7 +68,7 @@ def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> Non
     (tmp_path / "src").write_text("a.wav\n")
     (tmp_path / "tgt").write_text("eins zwei\n")
     session = Session(load(tmp_path / "src", tmp_path / "tgt", "speech"))
-    first, last, end = session.read_instance(0, 20), session.read_instance(0, 20), session.read_instance(0, 20)
+    first, last, end = (session.read(0, 20, instance=True) for _ in range(3))
     assert (first["segment_id"], len(first["segment"]), first["finished"]) == (20.0, 160, False)
     assert (last["segment_id"], len(last["segment"]), last["finished"]) == (25.0, 40, True)
     assert (end["segment_id"], end["segment"], end["sample_rate"], end["finished"]) == (25.0, EOS, 8_000, True)
@@ -112,36 +85,24 @@ def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> Non
         ("a\nb\n", "A\n", "src has 2 lines, .*tgt 1"),
         ("a </s>\n", "A\n", "src:1: has the word </s>"),
         ("", "", "is empty"),
+        ("no.wav\n", "eins\n", "does not exist"),
+        ("text.wav\n", "eins\n", "not a .wav file"),
+        ("two.wav\n", "eins\n", "2 channels"),
+        (None, '{"utts": {"a": {"input": {}}}}', "expected utts"),
     ],
 )
-def test_files_that_do_not_fit_are_refused(tmp_path: Path, source: str, target: str, message: str) -> None:
-    (tmp_path / "src").write_text(source)
+def test_files_that_do_not_fit_are_refused(tmp_path: Path, source: str | None, target: str, message: str) -> None:
+    (tmp_path / "src").write_text(source or "")
+    (tmp_path / "tgt.json").write_text(target)
     (tmp_path / "tgt").write_text(target)
+    (tmp_path / "text.wav").write_text("text")
+    recording(tmp_path / "two.wav", 10, channels=2)
+    files = (None, tmp_path / "tgt.json") if source is None else (tmp_path / "src", tmp_path / "tgt")
     with pytest.raises(DataError, match=message):
-        load(tmp_path / "src", tmp_path / "tgt", "text")
-
-
-def test_recordings_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "tgt").write_text("eins\n")
-    for name, message in (("no.wav", "does not exist"), ("text.wav", "not a .wav file"), ("two.wav", "2 channels")):
-        (tmp_path / "text.wav").write_text("text")
-        recording(tmp_path / "two.wav", 10, channels=2)
-        (tmp_path / "src").write_text(f"{name}\n")
-        with pytest.raises(DataError, match=message):
-            load(tmp_path / "src", tmp_path / "tgt", "speech")
-    (tmp_path / "bad.json").write_text('{"utts": {"a": {"input": {}}}}')
-    with pytest.raises(DataError, match="expected utts"):
-        load(None, tmp_path / "bad.json", "speech")
+        load(*files, "speech" if source is None or "wav" in source else "text")
 
 
 # ------------------------------------------------------------------------------------------------------- sessions
-
-
-def test_segments_and_the_end() -> None:
-    session = Session(CORPUS)
-    read = [session.read(0) for _ in range(6)]
-    assert [segment["segment"] for segment in read] == ["Alice", "and", "Bob", EOS, EOS, EOS]
-    assert [segment["segment_id"] for segment in read] == [0, 1, 2, 3, 4, 4]
 
 
 def test_in_the_strict_guide_reading_the_end_is_no_step() -> None:
@@ -185,23 +146,18 @@ def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_stri
 
 def test_nothing_received_and_unknown_sentences() -> None:
     session = Session(CORPUS)
-    with pytest.raises(Refused):
-        session.result()
-    for number in (-1, 2):
+    many = ["x"] * (MAX_TOKENS + 1)
+    unknown = [(method, (number, *more)) for number in (-1, 2) for method, *more in (("read",), ("write", ["x"]))]
+    for method, arguments in (("result", ()), ("write", (0, many)), *unknown):
         with pytest.raises(Refused):
-            session.read(number)
-        with pytest.raises(Refused):
-            session.write(number, ["x"])
-    assert session.nested_result()["Latency"] == {"AL": None, "AP": None, "DAL": None}
-    assert session.nested_result()["Quality"] == {"BLEU": None} and session.nested_result()["Finished"] == 0
-    with pytest.raises(Refused):
-        session.write(0, ["x"] * (MAX_TOKENS + 1))
+            getattr(session, method)(*arguments)
+    nested = session.nested_result()
+    assert nested["Latency"] == {"AL": None, "AP": None, "DAL": None}
+    assert nested["Quality"] == {"BLEU": None} and nested["Finished"] == 0
 
 
-def test_the_end_is_no_part_of_sentence_bleu_unless_strict() -> None:
-    for strict, score in ((False, 100.0), (True, 0.0)):
-        session = Session(TextCorpus((("a",),), ("A B C D",)), strict)
-        assert session.instance(0)["metric"] == {}
-        session.write(0, ["A", "B", "C", "D", EOS], wrap=False)
-        got = session.instance(0)["metric"]["sentence_bleu"]
-        assert got == pytest.approx(score) if score else got < 100
+def test_the_end_is_no_part_of_sentence_bleu() -> None:
+    session = Session(TextCorpus((("a",),), ("A B C D",)))
+    assert session.instance(0)["metric"] == {}
+    session.write(0, ["A", "B", "C", "D", EOS], wrap=False)
+    assert session.instance(0)["metric"]["sentence_bleu"] == pytest.approx(100)
