@@ -11,11 +11,9 @@ BLANKS = "".join(map(chr, range(0x21)))  # what String.trim takes off
 
 
 def double_text(value: float) -> str:
-    """`Double.toString`: "4.0", "1.0E-5", "1.2E7", "NaN"; decimal form from 1e-3 up to 1e7."""
+    """`Double.toString` of a finite number or NaN: "4.0", "1.0E-5", "1.2E7"; decimal form from 1e-3 up to 1e7."""
     if math.isnan(value):
         return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         text = format(Decimal(repr(value)), "f")
         return text if "." in text else f"{text}.0"

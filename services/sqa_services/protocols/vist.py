@@ -10,11 +10,15 @@ ends with a Java exception, we end with exit code 1, nothing on stdout and one l
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct, ValidationError, convert
 
 from sqa.core.errors import DataError, SqaError
 from sqa_services.protocols import meteor
@@ -22,6 +26,7 @@ from sqa_services.protocols.external import External
 from sqa_services.protocols.gson import BadUnicodeEscape, Json, JsonSyntax, NoDocument, parse
 from sqa_services.protocols.java import BLANKS, double_text, hashtable_order
 
+T = TypeVar("T")
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
 LONGEST_KEY = 1000  # characters of a photo sequence in a message
@@ -32,29 +37,8 @@ class Uncaught(SqaError):
     """The original dies of a Java exception here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """What the command line says."""
-
-    test: Path
-    gold: Path
-    template: Path | None = None
-    all_errors: bool = False
-    as_json: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """One story of a submission; None is what the file lacks."""
-
-    album: str | None
-    photos: tuple[str | None, ...] | None
-    text: str | None
-
-    @property
-    def key(self) -> str | None:
-        """The photo ids in order, each with a "-" after it."""
-        return None if self.photos is None else _key(self.photos)
+class _Ended(Exception):
+    """No more is checked after a problem that was reported."""
 
 
 @dataclass(slots=True)
@@ -62,6 +46,7 @@ class Report:
     """Messages in order; printed at once unless they become JSON."""
 
     quiet: bool
+    all_errors: bool
     messages: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     sequences: int | None = None
@@ -73,9 +58,12 @@ class Report:
             print(message, flush=True)
 
     def problem(self, message: str, key: str | None = None) -> None:
+        """The first one ends the evaluation, unless all are wanted."""
         text = message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}"
         self.problems.append(text)
         self.add(f"[Error] {text}")
+        if not self.all_errors:
+            raise _Ended
 
 
 def main(words: Sequence[str], start: Callable[[], External] | None = None) -> int:
@@ -83,83 +71,66 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
     if "--help" in words:
         print(__doc__)
         return 0
-    arguments = parse_arguments(words)
-    if arguments is None:
+    paths, flags = parse_arguments(words)
+    if not {"-testFile", "-gsFile"} <= paths.keys():
         print(USAGE, file=sys.stderr)
         return 1
-    report = Report(quiet=arguments.as_json)
+    report = Report("--json" in flags, "--all-errors" in flags)
     try:
-        _evaluate(arguments, report, start or _start)
+        _evaluate(paths, report, start or (lambda: meteor.start(meteor.HTER_ARGUMENTS)))
     except (Uncaught, DataError) as error:
         print(f"sqa: {error}", file=sys.stderr)
         return 1
-    if arguments.as_json:
+    except _Ended:
+        pass
+    if report.quiet:
         result = {"valid": not report.problems, "problems": report.problems, "messages": report.messages}
         print(json.dumps(result | {"sequences": report.sequences, "score": report.score}, ensure_ascii=False, indent=2))
     return 1 if report.problems else 0
 
 
-def parse_arguments(words: Sequence[str]) -> Arguments | None:
-    """None where the original prints its usage.  Words that begin with no "-" are ignored, as it does."""
+def parse_arguments(words: Sequence[str]) -> tuple[dict[str, Path], set[str]]:
+    """Files and flags; no files where the original prints its usage.  Words that begin with no "-" are ignored."""
     paths: dict[str, Path] = {}
     flags: set[str] = set()
     remaining = iter(words)
     for word in remaining:
-        if word in ("-testFile", "-gsFile", "--template") and word not in paths:
-            value = next(remaining, None)
-            if value is None:
-                return None
+        new = word in ("-testFile", "-gsFile", "--template") and word not in paths
+        if new and (value := next(remaining, None)) is not None:
             paths[word] = Path(value)
         elif word in ("--all-errors", "--json"):
             flags.add(word)
         elif word.startswith("-"):
-            return None
-    if "-testFile" not in paths or "-gsFile" not in paths:
-        return None
-    template = paths.get("--template")
-    return Arguments(paths["-testFile"], paths["-gsFile"], template, "--all-errors" in flags, "--json" in flags)
+            return {}, set()
+    return paths, flags
 
 
-def _start() -> External:
-    return meteor.start(meteor.HTER_ARGUMENTS)
-
-
-def _evaluate(arguments: Arguments, report: Report, start: Callable[[], External]) -> None:
-    try:
-        gold = gold_stories(_document(arguments.gold))
-    except (Uncaught, JsonSyntax) as error:
-        raise error if str(arguments.gold) in str(error) else Uncaught(f"{arguments.gold}: {error}") from error
-    if arguments.template is not None:
-        gold = _within(gold, arguments.template)
+def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], External]) -> None:
+    gold = _trusted(paths["-gsFile"], gold_stories)
+    if "--template" in paths:
+        template = {story.key for story in _trusted(paths["--template"], submission)}
+        gold = _ordered({key: stories for key, stories in gold.items() if key in template})
     report.sequences = len(gold)
-    submitted = _submitted(arguments, report)
-    if submitted is None:
-        return
+    submitted = _submitted(paths["-testFile"], report)
     for key in gold:
         if submitted.get(key) is None:
             report.problem("One story is missing in this submission.", key)
-            if not arguments.all_errors:
-                return
     if report.problems:
         return
     report.add("[Passed] All required stories are submitted.")
-    with ExitStack() as stack:
-        scores = {}
-        program = None
-        if len(gold):
-            program = stack.enter_context(start())
+    scores: dict[str, float] = {}
+    with start() if gold else nullcontext() as program:
         for message in ("MeteorConfiguration...", "setTask...", "scorer created..."):
             report.add(message)
-        for key in gold:
-            if program is not None:
-                scores[key] = best_score(program, submitted[key], gold[key])
+        if program is not None:
+            scores = {key: best_score(program, submitted[key], references) for key, references in gold.items()}
     total = 0.0
     for key in hashtable_order(scores):  # in the order in which the original adds
         total += scores[key]
     report.add("--------------------------")
     report.add("Avg. Max Meteor Score =")
-    report.score = total / len(scores) if len(scores) else None
-    report.add(double_text(float("nan") if report.score is None else report.score))
+    report.score = total / len(scores) if scores else None
+    report.add(double_text(math.nan if report.score is None else report.score))
 
 
 def best_score(program: External, story: str, references: Sequence[str]) -> float:
@@ -180,134 +151,135 @@ def _one_line(text: str) -> str:
 # ------------------------------------------------------------------------------------------------- the submission
 
 
-def _submitted(arguments: Arguments, report: Report) -> dict[str, str] | None:
-    """Stories by photo sequence; None when a problem ends the check."""
+class Story(Struct, frozen=True):
+    """One story of a submission; None is what the file lacks."""
+
+    album_id: str | None = None
+    photo_sequence: tuple[str | None, ...] | None = None
+    story_text_normalized: str | None = None
+
+    @property
+    def key(self) -> str | None:
+        """The photo ids in order, each with a "-" after it."""
+        return None if self.photo_sequence is None else _key(self.photo_sequence)
+
+
+class _Submission(Struct):
+    output_stories: tuple[Story | None, ...] | None = None
+
+
+def submission(document: Json) -> list[Story]:
+    """The stories of a submission or template.  Wrong types: JsonSyntax; nothing there: Uncaught."""
+    stories = _typed(document, _Submission).output_stories
+    if stories is None:
+        raise Uncaught("the file has no output_stories (the original ends with a NullPointerException)")
+    if None in stories:
+        raise Uncaught("output_stories holds a null or a comma too many (the original: a NullPointerException)")
+    return [story for story in stories if story is not None]
+
+
+def _submitted(path: Path, report: Report) -> dict[str, str]:
+    """Stories by photo sequence."""
     try:
-        stories = submission(_document(arguments.test))
+        stories = submission(_document(path))
     except JsonSyntax as error:
+        if report.all_errors:
+            print(f"sqa: {path}: {error}", file=sys.stderr)
         report.problem(SYNTAX)
-        if arguments.all_errors:
-            print(f"sqa: {arguments.test}: {error}", file=sys.stderr)
-        return None
+        raise _Ended from error
     for story in stories:
-        if story.album is None or story.photos is None or story.text is None:
+        if story.album_id is None or story.photo_sequence is None or story.story_text_normalized is None:
             report.problem("One story is missing some attributes.", story.key)
-            if not arguments.all_errors:
-                return None
     by_key: dict[str, str] = {}
     for story in stories:
-        if story.key is None:
-            continue  # reported above
-        if by_key.get(story.key) is not None:
+        if story.key in by_key:
             report.problem("One photo sequence has more than one stories.", story.key)
-            if not arguments.all_errors:
-                return None
-        else:
-            by_key[story.key] = story.text or ""
+        elif story.key is not None:  # else it was reported above
+            by_key[story.key] = story.story_text_normalized or ""
     if not report.problems:
         report.add("[Passed] Test file is in valid JSON syntax.")
         report.add("[Passed] Each photo sequence has only one story.")
     return by_key
 
 
-def submission(document: Json) -> list[Story]:
-    """The stories of a submission or template.  Wrong types: JsonSyntax; nothing there: Uncaught."""
-    stories = _object(document).get("output_stories")
-    if stories is None:
-        raise Uncaught("the file has no output_stories (the original ends with a NullPointerException)")
-    parsed = [None if item is None else _story(_object(item)) for item in _array(stories)]
-    if None in parsed:
-        raise Uncaught("output_stories holds a null or a comma too many (the original: a NullPointerException)")
-    return [story for story in parsed if story is not None]
-
-
-def _story(item: dict[str, Json]) -> Story:
-    photos = item.get("photo_sequence")
-    ids = None if photos is None else tuple(_text(photo) for photo in _array(photos))
-    return Story(_text(item.get("album_id")), ids, _text(item.get("story_text_normalized")))
-
-
 # ------------------------------------------------------------------------------------------------------- the gold
 
 
-@dataclass(frozen=True, slots=True)
-class _Annotation:
-    story: str
-    photo: str | None
-    order: int | None
-    text: str | None
+class _Annotation(Struct):
+    """A part of a human story."""
+
+    story_id: str | None = None
+    photo_flickr_id: str | None = None
+    worker_arranged_photo_order: str | None = None
+    text: str | None = None
+
+    @property
+    def position(self) -> int | None:
+        """Its place among the parts; no number: JsonSyntax."""
+        order = self.worker_arranged_photo_order
+        try:
+            return None if order is None else int(float(order))
+        except (ValueError, OverflowError) as error:
+            raise JsonSyntax(f"worker_arranged_photo_order: a number was expected, got {order!r}") from error
+
+
+class _Gold(Struct):
+    annotations: Any = None
 
 
 def gold_stories(document: Json) -> dict[str, list[str]]:
     """The human stories of each photo sequence, texts in the workers' order; sequences in the original's order."""
-    by_story: dict[str, list[_Annotation]] = {}
-    try:
-        for annotation in _annotations(_object(document).get("annotations")):
-            by_story.setdefault(annotation.story, []).append(annotation)
-    except JsonSyntax as error:
-        raise Uncaught(f"the gold file: {error}") from error
+    by_story: dict[str, list[tuple[int | None, _Annotation]]] = {}
+    for annotation in _annotations(_typed(document, _Gold).annotations):
+        if annotation.story_id is None:
+            raise Uncaught("the gold file has an annotation without story_id")
+        by_story.setdefault(annotation.story_id, []).append((annotation.position, annotation))
     by_sequence: dict[str, list[str]] = {}
     for story in hashtable_order(by_story):
-        annotations = by_story[story]
-        key = _key([annotation.photo for annotation in annotations])
-        if len(annotations) > 1 and any(annotation.order is None for annotation in annotations):
+        parts = by_story[story]
+        if len(parts) > 1 and any(position is None for position, _ in parts):
             raise Uncaught(f"the gold file: story {story} has an annotation without worker_arranged_photo_order")
-        ordered = sorted(annotations, key=lambda annotation: annotation.order or 0)
-        text = "".join(f"{_java(annotation.text)} " for annotation in ordered).strip(BLANKS)
+        key = _key([part.photo_flickr_id for _, part in parts])
+        told = [part.text for _, part in sorted(parts, key=lambda part: part[0] or 0)]
+        text = " ".join("null" if text is None else text for text in told).strip(BLANKS)
         by_sequence.setdefault(key, []).append(text)
-    return _ordered(by_sequence, by_sequence)
+    return _ordered(by_sequence)
 
 
-def _annotations(value: Json) -> list[_Annotation]:
+def _annotations(value: Any) -> list[_Annotation]:
     """Of [[{...}], ...], or else of [{...}, ...]."""
     if value is None:
         raise Uncaught("the gold file has no annotations")
-    items = _array(value)
     try:
-        nested = [[_annotation(item) for item in _array(group)] for group in items]
+        nested = _typed(value, list[list[_Annotation]])
     except JsonSyntax:
-        return [_annotation(item) for item in items]
+        return _typed(value, list[_Annotation])
     for group in nested:
         if len(group) != 1:
             print("annotation size error", file=sys.stderr)
     return [group[0] for group in nested if len(group) == 1]
 
 
-def _annotation(value: Json) -> _Annotation:
-    item = _object(value)
-    story, order = _text(item.get("story_id")), _text(item.get("worker_arranged_photo_order"))
-    if story is None:
-        raise Uncaught("the gold file has an annotation without story_id")
-    try:
-        position = None if order is None else int(float(order))
-    except (ValueError, OverflowError) as error:
-        raise JsonSyntax(f"worker_arranged_photo_order: a number was expected, got {order!r}") from error
-    return _Annotation(story, _text(item.get("photo_flickr_id")), position, _text(item.get("text")))
-
-
-def _ordered(gold: dict[str, list[str]], keys: Iterable[str]) -> dict[str, list[str]]:
-    return {key: gold[key] for key in hashtable_order(keys)}
-
-
-def _within(gold: dict[str, list[str]], template: Path) -> dict[str, list[str]]:
-    """The gold stories whose sequences the template has."""
-    try:
-        keys = {story.key for story in submission(_document(template))}
-    except JsonSyntax as error:
-        raise Uncaught(f"{template}: {error}") from error
-    return _ordered(gold, [key for key in gold if key in keys])
+def _ordered(gold: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {key: gold[key] for key in hashtable_order(gold)}
 
 
 # ------------------------------------------------------------------------------------------------- small readers
 
 
+def _trusted(path: Path, stories: Callable[[Json], T]) -> T:
+    """The stories in a file of the organisers, in which any mistake ends the evaluation."""
+    try:
+        return stories(_document(path))
+    except (Uncaught, JsonSyntax) as error:
+        raise Uncaught(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
+
+
 def _document(path: Path) -> Json:
     try:
-        text = path.read_bytes().decode("utf-8", "replace")
+        return parse(path.read_bytes().decode("utf-8", "replace"))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
-    try:
-        return parse(text)
     except NoDocument as error:
         raise Uncaught(f"{path}: {error} (the original ends with a NullPointerException)") from error
     except BadUnicodeEscape as error:
@@ -315,26 +287,12 @@ def _document(path: Path) -> Json:
 
 
 def _key(photos: Sequence[str | None]) -> str:
-    return "".join(f"{_java(photo)}-" for photo in photos)
+    return "".join("null-" if photo is None else f"{photo}-" for photo in photos)
 
 
-def _java(text: str | None) -> str:
-    return "null" if text is None else text
-
-
-def _object(value: Json) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise JsonSyntax("an object was expected")
-    return value
-
-
-def _array(value: Json) -> list[Json]:
-    if not isinstance(value, list):
-        raise JsonSyntax("an array was expected")
-    return value
-
-
-def _text(value: Json) -> str | None:
-    if not (value is None or isinstance(value, str)):
-        raise JsonSyntax("text was expected")
-    return value
+def _typed(value: Json, kind: type[T]) -> T:
+    """A value of a file in its type; another one: JsonSyntax."""
+    try:
+        return convert(value, kind)
+    except ValidationError as error:
+        raise JsonSyntax(error) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,23 +30,11 @@ needs_meteor = pytest.mark.skipif(
 )
 
 
-class Shared:
-    """A METEOR that stays open for the next case."""
-
-    def __init__(self, program: External) -> None:
-        self.stats, self.scores = program.stats, program.scores
-
-    def __enter__(self) -> Shared:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
-def program() -> Iterator[Shared]:
+def program() -> Iterator[External]:
+    """A METEOR that stays open for the next case."""
     with meteor.start(meteor.HTER_ARGUMENTS) as running:
-        yield Shared(running)
+        yield running
 
 
 def words(name: str, folder: Path) -> list[str]:
@@ -78,16 +67,16 @@ def test_refused(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
 @needs_meteor
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCORED)
-def test_scored(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: Shared) -> None:
-    check(name, vist.main(words(name, tmp_path), lambda: program), capfd)
+def test_scored(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: External) -> None:
+    check(name, vist.main(words(name, tmp_path), lambda: nullcontext(program)), capfd)
 
 
 @needs_meteor
 @pytest.mark.slow
 @pytest.mark.parametrize("config", METEOR["configs"], ids=lambda config: " ".join(config["args"]))
-def test_our_meteor_scorer_answers_as_the_jar(config: dict[str, Any], program: Shared) -> None:
+def test_our_meteor_scorer_answers_as_the_jar(config: dict[str, Any], program: External) -> None:
     same = set(config["args"]) == set(meteor.HTER_ARGUMENTS)
-    with program if same else meteor.start(config["args"]) as running:
+    with nullcontext(program) if same else meteor.start(config["args"]) as running:
         scorer = Scorer(Meteor(running), each=True)
         for row in config["rows"]:
             stats = scorer.reply(row["sent"])
