@@ -11,12 +11,12 @@ BUZZERS.register("person", "sqa_services.play.people:build_buzzer", keyed="sqa.p
 QUALITY.register("external", "sqa_services.protocols.external:build", keyed="sqa.protocols.external:build")
 ITEMS.register("bench", "sqa_services.bench.items:items")
 
-COMMANDS.register("bench", "sqa_services.cli.bench:bench_app")  # help lists them in this order
-COMMANDS.register("scorer", "sqa_services.cli.protocols:scorer_app")
+COMMANDS.register("bench", "sqa_services.cli.protocols:app")  # help lists them in this order
+COMMANDS.register("scorer", "sqa_services.cli.protocols:app")
 COMMANDS.register("board", "sqa_services.cli.board:board_app")
 COMMANDS.register("play", "sqa_services.cli.play:play_app")
-COMMANDS.register("simuleval-dir", "sqa_services.cli.protocols:simuleval_app")
-COMMANDS.register("simulstream-score", "sqa_services.cli.protocols:simulstream_app")
+COMMANDS.register("simuleval-dir", "sqa_services.cli.protocols:app")
+COMMANDS.register("simulstream-score", "sqa_services.cli.protocols:app")
 COMMANDS.register("serve", "sqa_services.cli.protocols:serve_app")
 COMMANDS.register("client", "sqa_services.cli.protocols:client_app")
 COMMANDS.register("validate", "sqa_services.cli.protocols:validate_app")
