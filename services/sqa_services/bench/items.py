@@ -50,34 +50,31 @@ def _pairs(*headings: str) -> Block:
 
 def items() -> Sequence[Item]:
     """What `sqa results` measures of speed."""
-    return ITEMS
-
-
-ITEMS = (
-    Item(
-        "speed",
-        "the fast paths beside the plain ones, and our models beside other engines",
-        "",
-        ("what", "unit"),
-        speeds,
-        blocks={"table": _pairs("plain", "fast", "ratio")},
-        kept=IDLE,
-    ),
-    Item(
-        "many-clients",
-        "200 clients of the evaluation server at once, beside one after another",
-        "",
-        ("what", "unit"),
-        clients,
-        blocks={"table": _pairs("plain: one cursor", "fast: sessions", "ratio", "MiB before", "MiB at most")},
-        kept=IDLE,
-    ),
-    Item(
-        "cluster-plan",
-        "what a million questions through a hundred systems would take",
-        "",
-        ("stage",),
-        plan,
-        kept="reads whatever runs it is given",
-    ),
-)
+    return (
+        Item(
+            "speed",
+            "the fast paths beside the plain ones, and our models beside other engines",
+            "",
+            ("what", "unit"),
+            speeds,
+            blocks={"table": _pairs("plain", "fast", "ratio")},
+            kept=IDLE,
+        ),
+        Item(
+            "many-clients",
+            "200 clients of the evaluation server at once, beside one after another",
+            "",
+            ("what", "unit"),
+            clients,
+            blocks={"table": _pairs("plain: one cursor", "fast: sessions", "ratio", "MiB before", "MiB at most")},
+            kept=IDLE,
+        ),
+        Item(
+            "cluster-plan",
+            "what a million questions through a hundred systems would take",
+            "",
+            ("stage",),
+            plan,
+            kept="reads whatever runs it is given",
+        ),
+    )

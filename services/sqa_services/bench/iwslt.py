@@ -17,28 +17,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqa.core.errors import DataError
 from sqa.data.datasets import available, load_questions
 from sqa_services.bench.speed import Pair
 
-
-class Server(NamedTuple):
-    """A program that listens."""
-
-    netloc: str  # host and port
-    process: int  # id
+Ask = Callable[..., Awaitable[tuple[int, bytes]]]  # method, path, body -> status and body of the answer
 
 
 @contextmanager
-def server(*arguments: str) -> Iterator[Server]:
-    """`sqa ARGUMENTS` on a free port.  One that ends at once: DataError."""
+def server(*arguments: str) -> Iterator[tuple[str, int]]:
+    """`sqa ARGUMENTS` on a free port: host and port, and the process's id.  One that ends at once: DataError."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -50,69 +44,44 @@ def server(*arguments: str) -> Iterator[Server]:
                 if process.poll() is not None:
                     raise DataError(f"the server ended: {Path(log.name).read_text(encoding='utf-8')[-500:]}")
                 time.sleep(0.1)
-            yield Server(f"127.0.0.1:{port}", process.pid)
+            yield f"127.0.0.1:{port}", process.pid
         finally:
             process.terminate()
             process.wait(60)
 
 
 def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=60).close()
-    except OSError:
-        return False
-    return True
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
-def memory(process: int, most: bool = False) -> float:
-    """MiB that a process has now, or has taken at most (Linux).  It is gone: DataError."""
-    name = "VmHWM" if most else "VmRSS"
-    try:
-        match = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="ascii"))
-    except OSError:
-        match = None
-    if match is None:
-        raise DataError(f"/proc/{process}/status: no {name} in it")
-    return int(match[1]) / 1024
+def memory(process: int) -> float:
+    """MiB that a process has taken at most (Linux)."""
+    match = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="ascii"))
+    return int(match[1]) / 1024 if match else 0.0
 
 
-class Connection:
-    """One connection, opened when it is first needed; `async with` closes it."""
+@asynccontextmanager
+async def connection(where: str) -> AsyncIterator[Ask]:
+    """What asks over one connection to host and port, with or without http://.  No answer: DataError."""
+    netloc = where.removeprefix("http://")
+    host, _, port = netloc.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
 
-    def __init__(self, where: str) -> None:  # host and port, with or without http://
-        self._netloc = where.removeprefix("http://")
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def __aenter__(self) -> Connection:
-        return self
-
-    async def __aexit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection; the next question opens another."""
-        if self._streams is not None:
-            self._streams[1].close()
-            self._streams = None
-
-    async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Status and body of the answer.  None came: DataError."""
+    async def ask(method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        head = f"{method} {path} HTTP/1.1\r\nHost: {netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
         try:
-            if self._streams is None:
-                host, _, port = self._netloc.rpartition(":")
-                self._streams = await asyncio.open_connection(host, int(port))
-            reader, writer = self._streams
-            head = f"{method} {path} HTTP/1.1\r\nHost: {self._netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
             writer.write(head.encode() + body)
-            lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-            content = await reader.readexactly(int(headers.get("content-length", "0")))
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+            length = re.search(r"content-length: *(\d+)", head)
+            return int(head.split()[1]), await reader.readexactly(int(length[1]) if length else 0)
         except (OSError, asyncio.IncompleteReadError) as error:
-            self.close()
             raise DataError(f"{method} {path}: no answer ({error})") from error
-        if headers.get("connection") == "close":
-            self.close()
-        return int(lines[0].split()[1]), content
+
+    try:
+        yield ask
+    finally:
+        writer.close()
 
 
 CLIENTS, ALONE = 200, 8  # clients at once; clients one after another, enough to time them
@@ -144,7 +113,7 @@ class Client:
         return [min(self.k + index, len(source) + 1) for index in range(len(source))]
 
 
-async def translate(http: Connection, base: str, client: Client, corpus: Corpus) -> int:
+async def translate(ask: Ask, base: str, client: Client, corpus: Corpus) -> int:
     """Translate its sentences; the number of requests.  A word of another client's cursor: DataError."""
     requests = 0
     for number in client.sentences:
@@ -153,12 +122,12 @@ async def translate(http: Connection, base: str, client: Client, corpus: Corpus)
         for word, delay in pairs:
             while read < delay:
                 read += 1
-                segment = json.loads((await http.ask("GET", f"{base}/src?sent_id={number}"))[1])["segment"]
+                segment = json.loads((await ask("GET", f"{base}/src?sent_id={number}"))[1])["segment"]
                 if segment != [*source, EOS][read - 1]:
                     raise DataError(f"client {client.number}, sentence {number}: read {segment!r} as word {read}")
             if client.think:
                 await asyncio.sleep(client.think)
-            status, _ = await http.ask("PUT", f"{base}/hypo?sent_id={number}", word.encode())
+            status, _ = await ask("PUT", f"{base}/hypo?sent_id={number}", word.encode())
             if status != 200:
                 raise DataError(f"client {client.number}: PUT /hypo was answered {status}")
             requests += 1
@@ -171,46 +140,35 @@ async def at_once(netloc: str, clients: Sequence[Client], corpus: Corpus) -> lis
 
     async def one(client: Client) -> dict[str, Any]:
         base = f"/sessions/client-{client.number}"
-        async with Connection(netloc) as http:
-            sent = await translate(http, base, client, corpus)
-            scores = json.loads((await http.ask("GET", f"{base}/result"))[1])
+        async with connection(netloc) as ask:
+            sent = await translate(ask, base, client, corpus)
+            scores = json.loads((await ask("GET", f"{base}/result"))[1])
             return scores.get("SoFar", scores) | {"requests": sent}
 
-    tasks = [asyncio.create_task(one(client)) for client in clients]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:  # if one failed, stop the others
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return await asyncio.gather(*map(one, clients))
 
 
 async def one_by_one(netloc: str, clients: Sequence[Client], corpus: Corpus) -> int:
     """The number of requests of clients that share one state, each from a reset to its result."""
     requests = 0
-    async with Connection(netloc) as http:
+    async with connection(netloc) as ask:
         for client in clients:
-            await http.ask("POST", "/")
-            requests += await translate(http, "", client, corpus)
-            await http.ask("GET", "/result")
+            await ask("POST", "/")
+            requests += await translate(ask, "", client, corpus)
+            await ask("GET", "/result")
     return requests
 
 
 def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
     """Requests per second."""
-    number = ALONE if alone else CLIENTS
-    clients = [Client(i, _sentences(i, corpus), think) for i in range(number)]
+    first = [i % (len(corpus) // SENTENCES) * SENTENCES for i in range(ALONE if alone else CLIENTS)]
+    clients = [Client(i, tuple(range(number, number + SENTENCES)), think) for i, number in enumerate(first)]
     start = time.perf_counter()
     if alone:
         done = asyncio.run(one_by_one(netloc, clients, corpus))
     else:
         done = sum(scores["requests"] for scores in asyncio.run(at_once(netloc, clients, corpus)))
     return done / (time.perf_counter() - start)
-
-
-def _sentences(client: int, corpus: Corpus) -> tuple[int, ...]:
-    first = client % (len(corpus) // SENTENCES) * SENTENCES
-    return tuple(range(first, first + SENTENCES))
 
 
 def measured() -> Iterator[tuple[Pair, float, float]]:
@@ -229,6 +187,6 @@ def measured() -> Iterator[tuple[Pair, float, float]]:
         ):
             with server("serve", "iwslt", *arguments) as (netloc, process):
                 alone = rate(netloc, think, corpus, alone=True)
-                before = memory(process, most=True)
+                before = memory(process)
                 together = rate(netloc, think, corpus, alone=False)
-                yield (what, "requests/s", alone, together), before, memory(process, most=True)
+                yield (what, "requests/s", alone, together), before, memory(process)

@@ -50,29 +50,16 @@ def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
     return [Written(instance.prediction_list, instance.delays) for instance in evaluator.instances.values()]
 
 
-def agent_around(model: str, k: int | str) -> object:
-    """A SimulEval agent with the wait-k translator of a model."""
-    with quiet_imports():
-        from sqa_services.simuleval.translator_agent import TranslatorAgent
-    return TranslatorAgent(Namespace(translator=yaml.safe_dump({"name": "waitk", "model": model, "k": k})))
-
-
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Both on the bundled Spanish model."""
-    speeds = words_per_second(questions, MODEL, K)
-    yield "wait-k: SimulEval agent around our model, batched", "words/s", *speeds
-
-
-def words_per_second(
-    questions: Sequence[Question], model: str, k: int | str, agent_questions: int = AGENT_QUESTIONS
-) -> tuple[float, float]:
-    """Target words per second of the agent, which gets the first `agent_questions`, and of the batch.
+    """Target words per second of the agent, which gets the first questions, and of the batch; the Spanish model.
 
     A word or a delay that differs: DataError.
     """
-    few = questions[:agent_questions]
-    agent = agent_around(model, k)
-    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=model, k=k))
+    with quiet_imports():
+        from sqa_services.simuleval.translator_agent import TranslatorAgent
+    few = questions[:AGENT_QUESTIONS]
+    agent = TranslatorAgent(Namespace(translator=yaml.safe_dump({"name": "waitk", "model": MODEL, "k": K})))
+    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=MODEL, k=K))
     evaluate(agent, [" ".join(few[0].sentences[0])])  # warm-up of both
     translator.translate_batch(few[:1])
     start = time.perf_counter()
@@ -88,4 +75,5 @@ def words_per_second(
     different = [i for i, (a, b) in enumerate(zip(recorded, ours, strict=True)) if a != b]
     if different:
         raise DataError(f"the agent and the batch differ in {len(different)} sentences, first in {different[0]}")
-    return sum(len(written.words) for written in recorded) / (middle - start), sum(map(len, batch)) / (end - middle)
+    speeds = sum(len(written.words) for written in recorded) / (middle - start), sum(map(len, batch)) / (end - middle)
+    yield "wait-k: SimulEval agent around our model, batched", "words/s", *speeds
