@@ -75,9 +75,8 @@ class SimulevalTranslator:
         self._empty, self._segment, self._text = EmptySegment, Segment, TextSegment
         medium = (self.agent.source_type, self.agent.target_type)
         if medium != ("text", "text"):
-            raise ConfigError(
-                f"agent: {self.name} is {medium[0]} to {medium[1]}; only text to text can be asked questions"
-            )
+            kind = " to ".join(medium)
+            raise ConfigError(f"agent: {self.name} is {kind}; only text to text can be asked questions")
         self._fingerprint = _fingerprint(agent_class, self.agent, arguments, self._code)
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
@@ -174,7 +173,8 @@ def _build_agent(agent_class: type[GenericAgent], arguments: list[str]) -> Gener
     """The steps of simuleval.utils.agent.build_system_args, on these arguments instead of the process's."""
     from simuleval import options
 
-    with _command_line(arguments):
+    before, sys.argv = sys.argv, ["simuleval", *arguments]  # SimulEval and some agents read it themselves
+    try:
         parser = options.general_parser(None, _Parser(prog="simuleval", add_help=False, conflict_handler="resolve"))
         options.add_evaluator_args(parser)
         options.add_scorer_args(parser, arguments)
@@ -186,16 +186,7 @@ def _build_agent(agent_class: type[GenericAgent], arguments: list[str]) -> Gener
             raise ConfigError(f"args: --eval-latency-unit must be word, got {args.eval_latency_unit}")
         agent = agent_class.from_args(args)
         agent.to(args.device, fp16=args.dtype == "fp16" or (args.dtype is None and args.fp16))
-    return agent
-
-
-@contextmanager
-def _command_line(arguments: list[str]) -> Iterator[None]:
-    """SimulEval and some agents read sys.argv themselves."""
-    before = sys.argv
-    sys.argv = ["simuleval", *arguments]
-    try:
-        yield
+        return agent
     finally:
         sys.argv = before
 
@@ -211,7 +202,7 @@ def quiet_imports() -> Iterator[None]:
 
 def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments: list[str], code: Code) -> str:
     digest = hashlib.sha256(f"{VERSION} {version('simuleval')} {agent_class.__name__} {arguments}".encode())
-    named = [Path(argument.rpartition("=")[2]) for argument in arguments if argument.rpartition("=")[2]]
+    named = [Path(value) for argument in arguments if (value := argument.rpartition("=")[2])]
     with code.running():
         source = inspect.getfile(agent_class)
     if any(own_file(other) and other != source for other in code.loads):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +16,7 @@ from sqa.core.errors import DataError
 from sqa.core.types import Question
 from sqa.files.store import Store
 from sqa.metrics.fact_metrics import SIDES, Facts
+from sqa.metrics.facts_log import FactOptions, JudgedLine, judged_lines
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import run
 
@@ -35,6 +38,27 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--sqa-questions", required=True, help="question set, or as under `dataset:` in a config")
     parser.add_argument("--sqa-guesser", default="bm25", help="as under `guesser:` in a config")
     parser.add_argument("--sqa-buzzer", default="{name: mlp}", help="as under `buzzer:` in a config")
+
+
+def add_pair(parser: ArgumentParser) -> None:
+    """Option of a scorer of facts: --sqa-pair."""
+    parser.add_argument("--sqa-pair", default="-en", help="languages, as es-en: number words, the aligner's priors")
+
+
+@contextmanager
+def in_a_file(log: str) -> Iterator[Path]:
+    """A log's text as a file."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "instances.log"
+        file.write_text(log, encoding="utf-8")
+        yield file
+
+
+@cache
+def judged(log: str, options: FactOptions) -> Sequence[JudgedLine]:
+    """The facts of each sentence of a log's text."""
+    with in_a_file(log) as file:
+        return judged_lines(str(file), options)
 
 
 @cache

@@ -18,7 +18,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from simulstream.metrics import score_latency
@@ -36,8 +35,8 @@ from simulstream.metrics.scorers.latency.mwersegmenter import (
 
 from sqa.core.errors import NotComputable, SqaError
 from sqa.metrics.fact_metrics import Facts
-from sqa.metrics.facts_log import FactOptions, judged_lines
-from sqa_services.simuleval.answered import FACTS, SHOWN, Answered, add_options, answered
+from sqa.metrics.facts_log import FactOptions
+from sqa_services.simuleval.answered import FACTS, SHOWN, Answered, add_options, add_pair, answered, judged
 
 
 class OfAnswers(LatencyScorer):
@@ -45,6 +44,7 @@ class OfAnswers(LatencyScorer):
 
     metric = "ew"
     args: Namespace
+    add_arguments = staticmethod(add_options)
 
     def requires_reference(self) -> bool:
         return False
@@ -52,14 +52,6 @@ class OfAnswers(LatencyScorer):
     def score(self, samples: list[LatencyScoringSample]) -> LatencyScores:
         """The value of the log."""
         return LatencyScores(ideal_latency=_answered(self.args).value[self.metric])
-
-    @classmethod
-    def add_arguments(cls, parser: ArgumentParser) -> None:
-        add_options(parser)
-
-
-for _shown, _name in SHOWN.items():
-    register_latency_scorer(_shown)(type(_shown, (OfAnswers,), {"metric": _name}))
 
 
 class OfFacts(MWERSegmenterBasedLatencyScorer):
@@ -74,22 +66,21 @@ class OfFacts(MWERSegmenterBasedLatencyScorer):
         try:
             if sources is None and side != "arrived":
                 raise NotComputable(f"{self.metric.name}: needs --sqa-sources, a line for each segment")
-            with TemporaryDirectory() as folder:
-                log = Path(folder) / "instances.log"
-                log.write_text("".join(_line(*pair) for pair in pairs), encoding="utf-8")
-                lines = judged_lines(str(log), FactOptions(self.args.sqa_pair, sources=sources))
-            return LatencyScores(ideal_latency=self.metric.score(np.sum([line.stats(side) for line in lines], axis=0)))
+            options = FactOptions(self.args.sqa_pair, sources=sources)
+            stats = [line.stats(side) for line in judged("".join(_line(*pair) for pair in pairs), options)]
+            return LatencyScores(ideal_latency=self.metric.score(np.sum(stats, axis=0)))
         except SqaError as error:
             raise SystemExit(f"sqa: {error}") from error
 
     @classmethod
     def add_arguments(cls, parser: ArgumentParser) -> None:
-        parser.add_argument("--sqa-pair", default="-en", help="languages, as es-en: number words, the aligner's priors")
+        add_pair(parser)
         parser.add_argument("--sqa-sources", default="", help="file of transcripts, a line for each segment")
 
 
-for _shown, _built in FACTS.items():
-    register_latency_scorer(_shown)(type(_shown, (OfFacts,), {"metric": _built}))
+for _kind, _metrics in ((OfAnswers, SHOWN), (OfFacts, FACTS)):
+    for _shown, _metric in _metrics.items():
+        register_latency_scorer(_shown)(type(_shown, (_kind,), {"metric": _metric}))
 
 
 def _line(written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:

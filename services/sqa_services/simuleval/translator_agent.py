@@ -16,7 +16,6 @@ from __future__ import annotations
 import weakref
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
-from enum import Enum, auto
 from queue import SimpleQueue
 from threading import Thread, current_thread
 from typing import NamedTuple
@@ -35,16 +34,8 @@ from sqa.run.parts import fingerprint_of
 Translate = Callable[[Iterator[str]], Iterator[str | Write]]
 
 
-class _Signal(Enum):
-    RESTART = auto()  # drop this sentence
-    CLOSE = auto()  # and end the thread
-
-
 class _Abandoned(BaseException):
-    """Raised inside `translate` when its sentence is dropped."""
-
-    def __init__(self, signal: _Signal) -> None:
-        self.signal = signal
+    """Pushed in place of a word, and raised inside `translate`, when its sentence is dropped."""
 
 
 class Turn(NamedTuple):
@@ -67,7 +58,8 @@ class Pushed:
     def __init__(self, translate: Translate) -> None:
         self._translate = translate
         self._written: list[str | Write] = []
-        self._to: SimpleQueue[str | _Signal | None] = SimpleQueue()
+        self._closed = False
+        self._to: SimpleQueue[str | _Abandoned | None] = SimpleQueue()
         self._from: SimpleQueue[Turn] = SimpleQueue()
         self._thread = Thread(target=self._run, name="translator", daemon=True)
         self._thread.start()
@@ -86,26 +78,27 @@ class Pushed:
 
     def restart(self) -> None:
         """Drop the sentence in hand, if there is one."""
-        self._to.put(_Signal.RESTART)
+        self._to.put(_Abandoned())
 
     def close(self) -> None:
         """End the thread and wait for it: the program may not end while torch ends a thread's workers."""
-        self._to.put(_Signal.CLOSE)
+        self._closed = True
+        self._to.put(_Abandoned())
         if self._thread is not current_thread():
             self._thread.join(timeout=10)
 
     def _run(self) -> None:
         """The thread: a sentence after the other."""
-        while (first := self._to.get()) is not _Signal.CLOSE:
-            if first is _Signal.RESTART:
+        while not self._closed:
+            first = self._to.get()
+            if isinstance(first, _Abandoned):
                 continue
             self._written = []
             try:
                 for word in self._translate(self._source(first)):
                     self._written.append(word)
-            except _Abandoned as abandoned:
-                if abandoned.signal is _Signal.CLOSE:
-                    return
+            except _Abandoned:
+                pass
             except BaseException as error:  # whatever it is, the pusher waits for it
                 self._from.put(Turn([], True, error))
             else:
@@ -119,8 +112,8 @@ class Pushed:
             self._written = []
             with waiting():
                 pushed = self._to.get()
-            if isinstance(pushed, _Signal):
-                raise _Abandoned(pushed)
+            if isinstance(pushed, _Abandoned):
+                raise pushed
             word = pushed
 
 

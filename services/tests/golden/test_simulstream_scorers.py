@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from stand_ins.simuleval_command import SCORERS
 
 import sqa
 from sqa.core.paths import ROOT
@@ -24,7 +25,6 @@ needs_simulstream = pytest.mark.skipif(not PYTHON, reason="needs simulstream and
 QUESTIONS = ROOT / "docs" / "example" / "heard.jsonl"
 REVISED = ROOT / "docs" / "example" / "simulstream.jsonl"
 APPENDED = ROOT / "tests" / "golden" / "vectors" / "speech" / "simulstream.append.jsonl"
-NAMES = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stable-ew", "SQA_ACCURACY": "accuracy"}
 BUZZER = {"name": "threshold", "threshold": 0.17}  # it answers within these short questions
 COMMAND = "import sqa_services.parts; from sqa.cli import main; main()"  # parts: where it is no installed package
 
@@ -38,26 +38,20 @@ def simulstream(folder: Path, log: Path, scorer: str, *more: str) -> subprocess.
 
 
 def ours(log: Path, runs: Path) -> dict[str, float]:
-    config = {
-        "name": "ours",
-        "dataset": {"name": str(QUESTIONS)},
-        "translator": {"name": "recorded", "file": str(log)},
-        "guesser": "bm25",
-        "buzzer": BUZZER,
-    }
-    return sqa.run(config, runs=runs, progress=False).metrics
+    parts = {"translator": {"name": "recorded", "file": str(log)}, "guesser": "bm25", "buzzer": BUZZER}
+    return sqa.run({"name": "ours", "dataset": {"name": str(QUESTIONS)}, **parts}, runs=runs, progress=False).metrics
 
 
 @needs_simulstream
 @pytest.mark.slow
 @pytest.mark.parametrize("log", [APPENDED, REVISED])
-@pytest.mark.parametrize("scorer", NAMES)
+@pytest.mark.parametrize("scorer", SCORERS)
 def test_a_log(scorer: str, log: Path, tmp_path: Path) -> None:
     options = ("--sqa-questions", str(QUESTIONS), "--sqa-buzzer", json.dumps(BUZZER))
     done = simulstream(tmp_path, log, scorer, *options)
     assert done.returncode == 0, done.stderr[-3000:]
     [printed] = re.findall(r"LatencyScores\(ideal_latency=([\d.e-]+), computational_aware_latency=None\)", done.stdout)
-    assert 0 < float(printed) == float(ours(log, tmp_path / "runs")[NAMES[scorer]])
+    assert 0 < float(printed) == float(ours(log, tmp_path / "runs")[SCORERS[scorer]])
 
 
 @pytest.fixture

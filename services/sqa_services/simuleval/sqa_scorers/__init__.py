@@ -12,95 +12,78 @@ SQA_FACTS, SQA_FACTS_INVENTED, SQA_FACTS_LAG and SQA_FACTS_TIMED want references
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_latency_scorer
 
 from sqa.core.errors import DataError, SqaError
-from sqa.core.types import Floats
-from sqa.metrics.fact_metrics import SIDES, Facts, Side
-from sqa.metrics.facts_log import FactOptions, judged_lines
-from sqa_services.simuleval.answered import FACTS, SHOWN, add_options, answered
+from sqa.metrics.fact_metrics import Facts
+from sqa.metrics.facts_log import FactOptions
+from sqa_services.simuleval.answered import FACTS, SHOWN, add_options, add_pair, answered, in_a_file, judged
 
 FACT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
 LOGGED = ("index", "prediction", "delays", "prediction_length", "source", "source_length", "elapsed", "metric")
 
 
-class OfAnswers(LatencyScorer):
-    """A metric of the answers that a translation allows; in metrics.tsv a sentence has its question's score."""
+class _OfALog(LatencyScorer):
+    """A metric of all instances as the text of a log; in metrics.tsv each sentence has a score, too."""
 
-    metric = "ew"
-    options = Namespace(sqa_questions="", sqa_guesser="bm25", sqa_buzzer="{name: mlp}")
-    add_args = staticmethod(add_options)
+    options = Namespace()
+    keys = LOGGED
+
+    def scores(self, log: str) -> tuple[Sequence[float], float]:
+        """Of each sentence, and of all."""
+        raise NotImplementedError
 
     def __call__(self, instances: dict[int, Any]) -> float:
-        log = "".join(_line(instances[number]) for number in sorted(instances))
+        numbers = sorted(instances)
         try:
-            scores, value = _answered(log, *map(str, vars(self.options).values()))
+            scores, value = self.scores("".join(_line(instances[number], self.keys) for number in numbers))
         except SqaError as error:  # SimulEval would show a traceback
             raise SystemExit(f"sqa: {error}") from error
-        for number, score in zip(sorted(instances), scores[self.metric], strict=True):
+        for number, score in zip(numbers, scores, strict=True):
             instances[number].metrics[self.metric_name] = score
-        return value[self.metric]
+        return value
 
     @classmethod
-    def from_args(cls, args: Namespace) -> OfAnswers:
+    def from_args(cls, args: Namespace) -> _OfALog:
         scorer = cls()
         scorer.options = Namespace(**{name: getattr(args, name) for name in vars(cls.options)})
         return scorer
 
 
-for _shown, _name in SHOWN.items():
-    register_latency_scorer(_shown)(type(_shown, (OfAnswers,), {"metric": _name}))
+class OfAnswers(_OfALog):
+    """A metric of the answers that a translation allows; a sentence has its question's score."""
+
+    metric = "ew"
+    options = Namespace(sqa_questions="", sqa_guesser="bm25", sqa_buzzer="{name: mlp}")
+    add_args = staticmethod(add_options)
+
+    def scores(self, log: str) -> tuple[Sequence[float], float]:
+        scores, value = _answered(log, *map(str, vars(self.options).values()))
+        return scores[self.metric], value[self.metric]
 
 
-class OfFacts(LatencyScorer):
-    """Facts of the references (docs/facts.md): no questions are needed; in metrics.tsv a sentence has its own score."""
+class OfFacts(_OfALog):
+    """Facts of the references (docs/facts.md): no questions are needed; nan: no fact in the sentence."""
 
     metric = Facts()
-    pair = "-en"
+    options = Namespace(sqa_pair="-en")
+    keys = FACT_KEYS
+    add_args = staticmethod(add_pair)
 
-    def __call__(self, instances: dict[int, Any]) -> float:
-        log = "".join(_line(instances[number], FACT_KEYS) for number in sorted(instances))
-        try:
-            stats = _facts(log, self.pair)[self.metric.side]
-            value = self.metric.score(stats.sum(axis=0))
-        except SqaError as error:
-            raise SystemExit(f"sqa: {error}") from error
-        scores = self.metric.score_many(stats)
-        for number, score in zip(sorted(instances), scores.tolist(), strict=True):
-            instances[number].metrics[self.metric_name] = score  # nan: no fact in the sentence
-        return value
-
-    @staticmethod
-    def add_args(parser: ArgumentParser) -> None:
-        parser.add_argument("--sqa-pair", default="-en", help="languages, as es-en: number words, the aligner's priors")
-
-    @classmethod
-    def from_args(cls, args: Namespace) -> OfFacts:
-        scorer = cls()
-        scorer.pair = args.sqa_pair
-        return scorer
+    def scores(self, log: str) -> tuple[Sequence[float], float]:
+        stats = np.array([line.stats(self.metric.side) for line in judged(log, FactOptions(self.options.sqa_pair))])
+        return self.metric.score_many(stats).tolist(), self.metric.score(stats.sum(axis=0))
 
 
-for _shown, _built in FACTS.items():
-    register_latency_scorer(_shown)(type(_shown, (OfFacts,), {"metric": _built}))
-
-
-@cache
-def _facts(log: str, pair: str) -> dict[Side, Floats]:
-    """Side -> statistics of each sentence of a log's text."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "instances.log"
-        file.write_text(log, encoding="utf-8")
-        lines = judged_lines(str(file), FactOptions(pair))
-    return {side: np.array([line.stats(side) for line in lines]) for side in SIDES}
+for _kind, _metrics in ((OfAnswers, SHOWN), (OfFacts, FACTS)):
+    for _shown, _metric in _metrics.items():
+        register_latency_scorer(_shown)(type(_shown, (_kind,), {"metric": _metric}))
 
 
 def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
@@ -112,9 +95,7 @@ def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
 @cache
 def _answered(log: str, questions: str, guesser: str, buzzer: str) -> tuple[dict[str, list[float]], dict[str, float]]:
     """(metric -> the score of each sentence's question, metric -> the score of all), of a log's text."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "instances.log"
-        file.write_text(log, encoding="utf-8")
+    with in_a_file(log) as file:
         result = answered(file, questions, guesser, buzzer)
     of_sentence = [index for index, question in enumerate(result.questions) for _ in question.sentences]
     if len(of_sentence) != (written := log.count("\n")):

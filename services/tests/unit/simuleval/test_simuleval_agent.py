@@ -6,13 +6,12 @@ import pytest
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
 
+from small_runs import small_run
+
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import check_emissions
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.files.store import Store
-from sqa.run.config import run_from_mapping
-from sqa.run.pipeline import run
 from sqa_services.bench.simuleval import evaluate
 from sqa_services.simuleval import agent
 from sqa_services.simuleval.agent import SimulevalConfig, build
@@ -22,7 +21,6 @@ from dataclasses import dataclass
 from simuleval.agents import SpeechToTextAgent, TextToTextAgent
 from simuleval.agents.actions import ReadAction, WriteAction
 from simuleval.agents.pipeline import AgentPipeline
-from simuleval.data.segments import TextSegment
 from simuleval.utils import entrypoint
 
 
@@ -90,22 +88,8 @@ class Segmenter(TextToTextAgent):
         return ReadAction()
 
 
-class Counter(TextToTextAgent):
-    """Writes how many characters it was handed."""
-
-    def policy(self):
-        if not self.states.source:
-            return ReadAction()
-        return WriteAction(str(len(self.states.source[-1])), finished=self.states.source_finished)
-
-
 class Pair(AgentPipeline):
-    pipeline = [Segmenter, Counter]
-
-
-class Endless(TextToTextAgent):
-    def policy(self):
-        return ReadAction()
+    pipeline = [Segmenter, Hasty]
 
 
 class Wrong(TextToTextAgent):
@@ -113,9 +97,13 @@ class Wrong(TextToTextAgent):
         return "words"
 
 
-class Speech(SpeechToTextAgent):
+class Endless(TextToTextAgent):
     def policy(self):
         return ReadAction()
+
+
+class Speech(SpeechToTextAgent):
+    pass
 
 
 NOT_AN_AGENT = 3
@@ -141,23 +129,16 @@ def make(path, name, *args):
 
 @pytest.mark.parametrize("name", RUNNING)
 def test_words_and_delays_are_those_of_simuleval(path, questions, name):
-    translator = make(path, name)
-    sentences = [" ".join(sentence) for question in questions for sentence in question.sentences]
-    recorded = evaluate(make(path, name).agent, [*sentences, "one", "one two"])
-    short = [_short("one"), _short("one", "two")]
-    batch = translator.translate_batch([*questions, *short])
+    short = [Question(f"short{n}", "test", "es", (("one", "two")[:n],), ("x",), "Page") for n in (1, 2)]
+    asked = [*questions, *short]
+    recorded = evaluate(make(path, name).agent, [" ".join(words) for question in asked for words in question.sentences])
     ours = []
-    for question, emissions in zip([*questions, *short], batch, strict=True):
+    for question, emissions in zip(asked, make(path, name).translate_batch(asked), strict=True):
         check_emissions(question, emissions)
         for i in range(len(question.sentences)):
             of_sentence = [e for e in emissions if e.sentence == i]
             ours.append(([e.token for e in of_sentence], [e.g for e in of_sentence]))
-    assert ours == [tuple(sentence) for sentence in recorded]
-    assert any(words for words, _ in ours)
-
-
-def _short(*words):
-    return Question(f"short{len(words)}", "test", "es", (words,), ("x",), "Page")
+    assert ours == [tuple(sentence) for sentence in recorded] and any(words for words, _ in ours)
 
 
 def test_a_source_that_does_not_know_its_length_ends_one_step_later(path):
@@ -177,8 +158,8 @@ def test_arguments_reach_the_agent_and_its_siblings_do_not_mix(path, questions):
 
 def test_an_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
     translator = {"name": "sqa_services.simuleval.agent:build", "agent": f"{path}:WaitK", "args": ["--waitk", 4]}
-    config = {"name": "r", "dataset": {"name": "mini-es", "limit": 4}, "translator": translator, "metrics": ["al"]}
-    result = run(run_from_mapping(config), Store(tmp_path), progress=False)
+    data = {"dataset": {"name": "mini-es", "limit": 4}, "metrics": ["al"]}
+    result = small_run(tmp_path, **data, translator=translator, guesser=None, buzzer=None)
     emissions = [trace.emissions for trace in result.traces]
     assert [list(es) for es in emissions] == make(path, "WaitK", "--waitk", 4).translate_batch(questions)
     assert result.stats["al"][:, 0].sum() / result.stats["al"][:, 1].sum() == pytest.approx(4.0)
@@ -218,14 +199,11 @@ def test_agents_that_cannot_be(path, agent, args, expected):
         build(SimulevalConfig(agent.format(path), args))
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("Endless", "did not finish within 50 steps after the end"),
-        ("Wrong", "pushpop returned str, not a SimulEval Segment"),
-    ],
-)
-def test_agents_that_go_wrong(path, questions, monkeypatch, name, problem):
+def test_agents_that_go_wrong(path, questions, monkeypatch):
     monkeypatch.setattr(agent, "PATIENCE", 50)
-    with pytest.raises(DataError, match=f"{name}: {problem}"):
-        make(path, name).translate_batch(questions[:1])
+    for problem in (
+        "Endless: did not finish within 50 steps after the end",
+        "Wrong: pushpop returned str, not a SimulEval Segment",
+    ):
+        with pytest.raises(DataError, match=problem):
+            make(path, problem.partition(":")[0]).translate_batch(questions[:1])

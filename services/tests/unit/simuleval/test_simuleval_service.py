@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +17,7 @@ pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul
 
 from stand_ins.http_server import anything, serving_app
 from stand_ins.processes import ENVIRONMENT, free_port, listens, wait_until
+from stand_ins.simuleval_command import write_lines
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.core.paths import ROOT
@@ -28,7 +30,7 @@ from sqa_services.net.server import reply
 from sqa_services.simuleval.agent import SimulevalConfig
 from sqa_services.simuleval.agent import build as build_agent
 from sqa_services.simuleval.server import Lease, ServiceConfig, agent_of, make_app
-from sqa_services.simuleval.service import SimulevalServiceConfig, build
+from sqa_services.simuleval.service import SimulevalServiceConfig, SimulevalServiceTranslator, build
 
 ECHO = "{name: 'doubles:build_translator', k: 3}"
 AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"
@@ -50,14 +52,13 @@ def echo(question):
 def test_simulevals_remote_evaluator_drives_our_translator(tmp_path) -> None:
     """`simuleval --remote-eval`, a process of its own: the words, delays and scores of our run."""
     [question] = load_questions("mini-es", limit=1)
-    lines = "".join(" ".join(sentence) + "\n" for sentence in question.sentences)
-    (tmp_path / "source").write_text(lines, encoding="utf-8")
-    (tmp_path / "target").write_text("".join(f"{line}\n" for line in question.reference), encoding="utf-8")
+    source = write_lines(tmp_path / "source", [" ".join(sentence) for sentence in question.sentences])
+    target = write_lines(tmp_path / "target", question.reference)
     with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
-        command = [sys.executable, str(SIMULEVAL), "--remote-eval", "--remote-port", url.rpartition(":")[2]]
-        command += ["--remote-address", "127.0.0.1", "--no-progress-bar", "--output", str(tmp_path / "out")]
-        command += ["--source", str(tmp_path / "source"), "--target", str(tmp_path / "target")]
-        command += ["--source-type", "text", "--target-type", "text", "--latency-metrics", "AL"]
+        command = [sys.executable, SIMULEVAL, "--remote-eval", "--remote-port", url.rpartition(":")[2]]
+        command += ["--remote-address", "127.0.0.1", "--no-progress-bar", "--output", tmp_path / "out"]
+        command += ["--source", source, "--target", target, "--latency-metrics", "AL"]
+        command += ["--source-type", "text", "--target-type", "text"]
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr[-2000:]
     rows = [json.loads(row) for row in (tmp_path / "out" / "instances.log").read_text().splitlines()]
@@ -88,48 +89,50 @@ def test_bad_requests_and_the_token() -> None:
             agent_of(*arguments)
 
 
+WORDS = ["a", "b", "c", "d", "e"]
+
+
+@contextmanager
+def clients(*users: str, seconds: float = 30.0) -> Iterator[list[SimulevalServiceTranslator]]:
+    """Clients of a copying service, each with a user in its address."""
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=seconds))) as url:
+        yield [build(SimulevalServiceConfig(url=url.replace("//", f"//{user}"))) for user in users]
+
+
 def test_a_client_that_vanished_leaves_nothing_behind(monkeypatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr("sqa_services.simuleval.server.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
-        translator = build(SimulevalServiceConfig(url=url))
-        assert next(translator.translate(iter(["a", "b", "c", "d", "e"]))) == "a"  # and is never asked again
+    with clients("", seconds=10.0) as [translator]:
+        assert next(translator.translate(iter(WORDS))) == "a"  # and is never asked again
         clock[0] += 11
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
-def test_a_second_client_is_refused_and_spoils_nothing() -> None:
+@pytest.mark.parametrize("users", [("", ""), ("ann:x@", "bob:x@")])
+def test_a_second_client_is_refused_and_spoils_nothing(users: tuple[str, str]) -> None:
     """They share no word, whether they are known by a user in the address or by nothing."""
-    words = ["a", "b", "c", "d", "e"]
-    for mine, other in (("", ""), ("ann:x@", "bob:x@")):
-        with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=30.0))) as url:
-            first, second = (
-                build(SimulevalServiceConfig(url=url.replace("//", f"//{user}"))) for user in (mine, other)
-            )
-            under_way = first.translate(iter(words))
-            assert next(under_way) == "a"
-            with pytest.raises(RemoteProtocolError, match="HTTP 409"):
-                list(second.translate(iter(["x", "y"])))
-            at_other = url.replace("//", f"//{other}")  # SimulEval's client does not look at what a reset is answered
-            assert requests.put(f"{at_other}/input", data=json.dumps(WORD), timeout=30).status_code == 409
-            assert requests.get(f"{at_other}/output", timeout=30).status_code == 409
-            assert [*under_way] == words[1:]
-            assert list(second.translate(iter(["x", "y"]))) == ["x", "y"]
+    with clients(*users) as [first, second]:
+        under_way = first.translate(iter(WORDS))
+        assert next(under_way) == "a"
+        with pytest.raises(RemoteProtocolError, match="HTTP 409"):
+            list(second.translate(iter(["x", "y"])))
+        other = second._service.url  # SimulEval's client does not look at what a reset is answered
+        assert requests.put(f"{other}/input", data=json.dumps(WORD), timeout=30).status_code == 409
+        assert requests.get(f"{other}/output", timeout=30).status_code == 409
+        assert list(under_way) == WORDS[1:]
+        assert list(second.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
 def test_a_client_with_a_user_may_begin_anew_at_once() -> None:
-    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=30.0))) as url:
-        translator = build(SimulevalServiceConfig(url=url.replace("//", "//ann:x@")))
-        assert next(translator.translate(iter(["a", "b", "c", "d", "e"]))) == "a"
+    with clients("ann:x@") as [translator]:
+        assert next(translator.translate(iter(WORDS))) == "a"
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
 def test_a_sentence_has_an_end(monkeypatch) -> None:
     monkeypatch.setattr("sqa_services.simuleval.server.MAX_SEGMENTS", 3)
-    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
-        translator = build(SimulevalServiceConfig(url=url))
-        with pytest.raises(RemoteProtocolError, match="HTTP 413"):
-            list(translator.translate(iter(["a", "b", "c", "d"])))
+    with clients("") as [translator], pytest.raises(RemoteProtocolError, match="HTTP 413"):
+        list(translator.translate(iter(WORDS)))
 
 
 def test_results_are_kept_by_address_and_label() -> None:

@@ -1,0 +1,42 @@
+"""The real `simuleval` command (PyPI 1.1.4), the tables that it prints and writes, and our scorers inside it."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from stand_ins.processes import ENVIRONMENT
+
+from sqa.core.paths import ROOT
+
+# metrics of ours in other programs -> in a run
+SCORERS = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stable-ew", "SQA_ACCURACY": "accuracy"}
+
+
+def simuleval(*arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    command = [sys.executable, "-W", "ignore", "-m", "simuleval.cli", "--no-progress-bar", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0 or not check, done.stderr[-2000:]
+    return done
+
+
+def printed(done: subprocess.CompletedProcess[str]) -> dict[str, float]:
+    """The scores in the table that --score-only prints, rounded to three digits by SimulEval."""
+    names, values = (line.split() for line in done.stdout.strip().splitlines()[-2:])
+    return dict(zip(names, map(float, values[-len(names) :]), strict=True))
+
+
+def table(path: Path) -> list[dict[str, float]]:
+    """The rows of scores.tsv or metrics.tsv."""
+    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines(), delimiter="\t")
+    return [{name: float(value) for name, value in row.items() if value and name} for row in rows]
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> Path:
+    """A file of --source or --target."""
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
