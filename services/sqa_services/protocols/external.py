@@ -18,6 +18,7 @@ import subprocess
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,9 +63,8 @@ def check_text(text: str) -> str:
     """`text` if the protocol can carry it; it has no escapes, so `|||` and line ends are a DataError."""
     for mark in ("|||", "\n", "\r"):
         if mark in text:
-            raise DataError(
-                f"text for an external metric holds {mark!r}, which its protocol cannot carry: {text[:80]!r}"
-            )
+            what = f"holds {mark!r}, which its protocol cannot carry"
+            raise DataError(f"text for an external metric {what}: {text[:80]!r}")
     return text
 
 
@@ -75,18 +75,19 @@ class External:
         self.config, self.process = config, process
         self.size, self._each = 0, False  # statistics of a segment; whether EVAL is answered by group
         self._out, self._err = b"", b""
+        assert process.stdin and process.stdout and process.stderr
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        for stream in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(stream.fileno(), False)
 
     @classmethod
     def start(cls, config: ExternalConfig) -> External:
         """Starts the program and shakes hands.  Not to be started: ConfigError; wrong answer: RemoteProtocolError."""
         pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(config.command, stdin=pipe, stdout=pipe, stderr=pipe)
+            program = cls(config, subprocess.Popen(config.command, stdin=pipe, stdout=pipe, stderr=pipe))
         except OSError as error:
             raise ConfigError(f"external.command: {config.command[0]!r} cannot be started: {error.strerror}") from error
-        for stream in (process.stdin, process.stdout, process.stderr):
-            os.set_blocking(_open(stream).fileno(), False)
-        program = cls(config, process)
         try:
             program._shake_hands()
         except SqaError:
@@ -109,9 +110,7 @@ class External:
         [reply] = self._ask([line], 1)
         stats = self._numbers(reply)
         if len(stats) != self.size:
-            raise RemoteProtocolError(
-                f"{self._who}: {self.size} statistics at first, now {len(stats)}: {reply[:SHOWN]!r}"
-            )
+            raise self._broken(f"{self.size} statistics at first, now {len(stats)}: {reply[:SHOWN]!r}")
         return stats
 
     def score(self, stats: Sequence[float]) -> float:
@@ -124,23 +123,19 @@ class External:
         Programs that answer EVAL with one line are asked for each, and for the plain sum of all.
         """
         if not groups or any(len(group) != self.size for group in groups):
-            raise DataError(f"{self._who}: groups of {self.size} statistics were expected")
+            raise DataError(f"external metric {self.config.command[0]}: groups of {self.size} statistics were expected")
         if self._each:
-            replies = self._ask([eval_request(groups)], len(groups) + 1)
-            return [self._number(reply) for reply in replies]
-        asked = [*groups, np.sum(np.asarray(groups, dtype=np.float64), axis=0)]
-        if len(groups) == 1:
-            asked = [groups[0]]
+            return [self._number(reply) for reply in self._ask([eval_request(groups)], len(groups) + 1)]
+        together = np.sum(np.asarray(groups, dtype=np.float64), axis=0)
+        asked = groups if len(groups) == 1 else [*groups, together]
         scores = [self._number(self._ask([eval_request([group])], 1)[0]) for group in asked]
         return scores * 2 if len(groups) == 1 else scores
 
     def close(self) -> None:
         """Ends the program; one that does not end at the end of its input is killed."""
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            try:
-                _open(stream).close()
-            except BrokenPipeError:
-                pass  # what was not yet written to a dead program
+        for stream in (self._stdin, self._stdout, self._stderr):
+            with suppress(BrokenPipeError):  # what was not yet written to a dead program
+                stream.close()
         try:
             self.process.wait(timeout=2)
         except subprocess.TimeoutExpired:
@@ -151,7 +146,7 @@ class External:
         [reply] = self._ask([HANDSHAKE], 1, START_SECONDS)
         stats = self._numbers(reply)
         if not stats:
-            raise RemoteProtocolError(f"{self._who}: an empty reply to its first SCORE line")
+            raise self._broken("an empty reply to its first SCORE line")
         self.size = len(stats)
         if self.size > 1:
             # a SCORE line sent along shows by its reply, which is longer than a score, how many lines EVAL gave
@@ -161,78 +156,76 @@ class External:
             if self._each:
                 self._ask([], 1)
 
-    @property
-    def _who(self) -> str:
-        return f"external metric {self.config.command[0]}"
-
     def _numbers(self, reply: str) -> list[float]:
         try:
             stats = [float(word) for word in reply.split()]
         except ValueError:
             stats = [math.nan]
         if not all(map(math.isfinite, stats)):
-            raise RemoteProtocolError(f"{self._who}: numbers were expected, it said {reply[:SHOWN]!r}{self._stderr()}")
+            raise self._broken(f"numbers were expected, it said {reply[:SHOWN]!r}")
         return stats
 
     def _number(self, reply: str) -> float:
         numbers = self._numbers(reply)
         if len(numbers) != 1:
-            raise RemoteProtocolError(f"{self._who}: one score was expected, it said {reply[:SHOWN]!r}")
+            raise self._broken(f"one score was expected, it said {reply[:SHOWN]!r}")
         return numbers[0]
 
-    def _stderr(self) -> str:
-        text = self._err.decode("utf-8", "replace").strip()
-        return f"; on stderr: {text[-SHOWN:]!r}" if text else ""
+    def _broken(self, problem: str) -> RemoteProtocolError:
+        """An error that quotes what else the program said."""
+        said, complained = (text.decode("utf-8", "replace") for text in (self._out, self._err.strip()))
+        on_stderr = f"; on stderr: {complained[-SHOWN:]!r}" if complained else ""
+        on_stdout = f"; it said {said[:SHOWN]!r}" if said else ""
+        return RemoteProtocolError(f"external metric {self.config.command[0]}: {problem}{on_stderr}{on_stdout}")
 
     def _ask(self, requests: Sequence[str], replies: int, seconds: float | None = None) -> list[str]:
         """Sends lines and reads exactly `replies` lines."""
-        pending = "".join(f"{line}\n" for line in requests).encode()
         deadline = time.monotonic() + (REPLY_SECONDS if seconds is None else seconds)
         if requests:
             self._talk(b"", 0, time.monotonic())
-        if requests and self._out:
-            raise RemoteProtocolError(f"{self._who}: spoke without being asked: {self._shown()}")
-        self._talk(pending, replies, deadline)
+            if self._out:
+                raise self._broken("spoke without being asked")
+        self._talk("".join(f"{line}\n" for line in requests).encode(), replies, deadline)
         *lines, self._out = self._out.split(b"\n", replies)
         return [line.decode("utf-8", "replace").strip() for line in lines]
 
     def _talk(self, pending: bytes, replies: int, deadline: float) -> None:
         """Writes `pending` while stdout and stderr are read, until `replies` lines are there."""
-        stdin, stdout, stderr = map(_open, (self.process.stdin, self.process.stdout, self.process.stderr))
         ended: set[IO[bytes]] = set()
         while True:
             done = not pending and self._out.count(b"\n") >= replies
-            if not done and stdout in ended:
-                raise RemoteProtocolError(f"{self._who}: ended{self._status()}{self._stderr()}{self._last_words()}")
+            if not done and self._stdout in ended:
+                raise self._broken(f"ended{self._status()}")
             left = deadline - time.monotonic()
             if not done and left <= 0:
-                raise RemoteProtocolError(f"{self._who}: no reply in time{self._stderr()}{self._last_words()}")
+                raise self._broken("no reply in time")
             with selectors.DefaultSelector() as selector:
-                for stream in {stdout, stderr} - ended:
+                for stream in {self._stdout, self._stderr} - ended:
                     selector.register(stream, selectors.EVENT_READ)
                 if pending:
-                    selector.register(stdin, selectors.EVENT_WRITE)
+                    selector.register(self._stdin, selectors.EVENT_WRITE)
                 ready = [key.fileobj for key, _ in selector.select(0 if done else left)] if selector.get_map() else []
             if done and not ready:
                 return
-            if stdin in ready:
-                pending = self._write(stdin, pending)
-            ended.update(stream for stream in (stdout, stderr) if stream in ready and not self._read(stream))
+            if self._stdin in ready:
+                pending = self._write(pending)
+            ended.update(s for s in (self._stdout, self._stderr) if s in ready and not self._read(s))
             if len(self._out) > LINE_LIMIT * max(replies, 1):
-                raise RemoteProtocolError(f"{self._who}: a reply without end: {self._shown()}")
+                raise self._broken("a reply without end")
             if done and self._out.count(b"\n") > replies:
                 return  # unasked output: the next request reports it
 
-    def _write(self, stdin: IO[bytes], pending: bytes) -> bytes:
+    def _write(self, pending: bytes) -> bytes:
+        """What is still to be written."""
         try:
-            return pending[os.write(stdin.fileno(), pending) :]
+            return pending[os.write(self._stdin.fileno(), pending) :]
         except BrokenPipeError:
             return b""  # it has closed its input: the end of its output will say more
 
     def _read(self, stream: IO[bytes]) -> bool:
         """Takes what is there; False at the end."""
         chunk = os.read(stream.fileno(), 1 << 16)
-        if stream is self.process.stdout:
+        if stream is self._stdout:
             self._out += chunk
         else:
             self._err = (self._err + chunk)[-TAIL:]
@@ -244,22 +237,10 @@ class External:
         except subprocess.TimeoutExpired:
             return " its output"
 
-    def _shown(self) -> str:
-        return repr(self._out[:SHOWN].decode("utf-8", "replace"))
-
-    def _last_words(self) -> str:
-        return f"; it said {self._shown()}" if self._out else ""
-
 
 def eval_request(groups: Sequence[Sequence[float]]) -> str:
     """`EVAL ||| numbers ||| numbers`, numbers that read back exactly."""
     return "EVAL" + "".join(" ||| " + " ".join(repr(float(value)) for value in group) for group in groups)
-
-
-def _open(stream: IO[bytes] | None) -> IO[bytes]:
-    if stream is None:
-        raise ValueError("the program was started without pipes")
-    return stream
 
 
 class ExternalMetric:

@@ -23,16 +23,6 @@ HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 del
 STATS = 23  # lengths and function words (4), four modules (16), chunks, test and reference word matches
 
 
-def command(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> tuple[str, ...]:
-    """The Java command line.  No Java or no jar: ConfigError."""
-    java = shutil.which("java")
-    if java is None:
-        raise ConfigError(
-            "METEOR is a Java program and there is no java on PATH: install a Java runtime (17 is tested)"
-        )
-    return (java, "-Xmx2G", "-XX:+UseSerialGC", "-jar", str(jar()), "-", "-", "-stdio", *arguments)
-
-
 def jar() -> Path:
     """meteor-1.5.jar with its data folder beside it."""
     configured = os.environ.get("SQA_METEOR_JAR")
@@ -49,29 +39,23 @@ def jar() -> Path:
 
 
 def start(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> External:
-    """A running METEOR; close it."""
-    return External.start(ExternalConfig(command(arguments)))
+    """A running METEOR; close it.  No Java or no jar: ConfigError."""
+    java = shutil.which("java")
+    if java is None:
+        raise ConfigError(
+            "METEOR is a Java program and there is no java on PATH: install a Java runtime (17 is tested)"
+        )
+    command = (java, "-Xmx2G", "-XX:+UseSerialGC", "-jar", str(jar()), "-", "-", "-stdio", *arguments)
+    return External.start(ExternalConfig(command))
 
 
 class Meteor:
-    """METEOR behind our own server; see `sqa_services.protocols.scorer.Backend`."""
+    """METEOR behind our own server; see `sqa_services.protocols.scorer.Backend`.  Scores are 0 to 1."""
 
     name = "Meteor"
     size: int | None = STATS
 
+    text = staticmethod(double_text)
+
     def __init__(self, program: External) -> None:
-        self.program = program
-
-    def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
-        """(23,) of the best reference."""
-        return self.program.stats(references, hypothesis)
-
-    def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
-        """A score for every group, and METEOR's score of all of them together; 0 to 1."""
-        return self.program.scores(groups)
-
-    def text(self, value: float) -> str:
-        return double_text(value)
-
-    def close(self) -> None:
-        self.program.close()
+        self.stats, self.scores, self.close = program.stats, program.scores, program.close

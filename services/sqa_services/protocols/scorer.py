@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO, Protocol
 
 from sacrebleu.metrics.base import Metric
@@ -80,10 +80,10 @@ class Sacrebleu:
         return float(self.scorer._compute_score_from_stats(whole).score)
 
 
-SACREBLEU: Mapping[str, Callable[[], Sacrebleu]] = {
-    "bleu": lambda: Sacrebleu("BLEU", BLEU()),
-    "chrf": lambda: Sacrebleu("chrF", CHRF()),
-    "ter": lambda: Sacrebleu("TER", TER()),
+SACREBLEU: Mapping[str, tuple[str, type[Metric]]] = {
+    "bleu": ("BLEU", BLEU),
+    "chrf": ("chrF", CHRF),
+    "ter": ("TER", TER),
 }
 
 
@@ -97,7 +97,8 @@ def backend(metric: str, arguments: Sequence[str] = ()) -> Backend:
         raise ConfigError(f"scorer: no metric {metric!r}; there are {', '.join(SACREBLEU)}, meteor")
     if arguments:
         raise ConfigError(f"scorer {metric}: takes no further arguments, got {' '.join(arguments)}")
-    return SACREBLEU[metric]()
+    name, scorer = SACREBLEU[metric]
+    return Sacrebleu(name, scorer())
 
 
 class Scorer:
@@ -109,12 +110,7 @@ class Scorer:
     def reply(self, line: str) -> str:
         """The reply to a line, without its last line end."""
         fields = line.split("|||")[1:]
-        answers: dict[str, Callable[[list[str]], str]] = {
-            "SCORE": self._stats,
-            "EVAL": self._scores,
-            "SING": self._single,
-        }
-        for command, answer in answers.items():
+        for command, answer in (("SCORE", self._stats), ("EVAL", self._scores), ("SING", self._single)):
             if line.startswith((command, command.lower())):
                 try:
                     return answer(fields)
@@ -126,7 +122,7 @@ class Scorer:
         if len(fields) < 2:
             return NO_REFERENCE
         *references, hypothesis = (field.strip(BLANKS) for field in fields)
-        return self._line(self.backend.stats(references, hypothesis))
+        return " ".join(map(self.backend.text, self.backend.stats(references, hypothesis)))
 
     def _scores(self, fields: list[str]) -> str:
         words = [field.split() for field in fields if field.strip()]
@@ -134,7 +130,7 @@ class Scorer:
             return f"Error: specify {self.backend.name} stats"
         if fields == OLD_HANDSHAKE:
             return self._stats(fields)
-        scores = self.backend.scores([self._numbers(group) for group in words])
+        scores = self.backend.scores(list(map(self._numbers, words)))
         return "\n".join(map(self.backend.text, scores)) if self.each else self.backend.text(scores[-1])
 
     def _single(self, fields: list[str]) -> str:
@@ -150,9 +146,6 @@ class Scorer:
         if len(numbers) != self.backend.size or not all(map(math.isfinite, numbers)):
             raise DataError(f"{self.backend.size} {self.backend.name} stats expected, got {' '.join(words)[:80]!r}")
         return numbers
-
-    def _line(self, stats: Sequence[float]) -> str:
-        return " ".join(map(self.backend.text, stats))
 
 
 def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:

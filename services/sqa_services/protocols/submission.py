@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import sys
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
@@ -110,51 +111,43 @@ def _problem(model: type[BaseModel], details: ErrorDetails) -> str:
 
 
 def main(submission: str, questions: str, as_json: bool = False, schema: bool = False) -> int:
-    """Checks and scores; 0, or 1 after every problem was listed."""
+    """Checks and scores; 0, or 1 after every problem was listed.  Not UTF-8: DataError."""
     if schema:
         print(json.dumps(Line.model_json_schema(), indent=2))
         return 0
+    try:
+        text = Path(submission).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{submission}: not UTF-8: {error.reason} at byte {error.start}") from error
     problems: list[str] = []
-    traces = read(Path(submission), load_questions(questions), problems)
-    if problems:
-        if as_json:
-            print(json.dumps({"valid": False, "problems": problems, "scores": []}, indent=2, ensure_ascii=False))
-        else:
-            for problem in problems[:SHOWN]:
-                print(f"sqa: {submission}:{on_a_screen(problem)}", file=sys.stderr)
-            if len(problems) > SHOWN:
-                print(f"sqa: {submission}: and {len(problems) - SHOWN} more", file=sys.stderr)
-        return 1
-    rows = list(scores(traces))
+    traces = traces_of(text, load_questions(questions), problems)
+    rows = [] if problems else list(scores(traces))
     if as_json:
-        print(json.dumps({"valid": True, "problems": [], "scores": rows}, indent=2, ensure_ascii=False))
-        return 0
-    print("metric\tvalue\tsignature")
-    for row in rows:
-        print(f"{row['metric']}\t{'' if row['value'] is None else row['value']}\t{row['signature']}")
-        if row["refusal"]:
-            print(f"sqa: {row['metric']}: no value: {row['refusal']}", file=sys.stderr)
-    return 0
+        result = {"valid": not problems, "problems": problems, "scores": rows}
+        print(json.dumps(result, indent=2, ensure_ascii=False))
+    elif problems:
+        for problem in problems[:SHOWN]:
+            print(f"sqa: {submission}:{on_a_screen(problem)}", file=sys.stderr)
+        if len(problems) > SHOWN:
+            print(f"sqa: {submission}: and {len(problems) - SHOWN} more", file=sys.stderr)
+    else:
+        print("metric\tvalue\tsignature")
+        for row in rows:
+            print(f"{row['metric']}\t{'' if row['value'] is None else row['value']}\t{row['signature']}")
+            if row["refusal"]:
+                print(f"sqa: {row['metric']}: no value: {row['refusal']}", file=sys.stderr)
+    return 1 if problems else 0
 
 
 def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
     """Every metric's value, or why it has none."""
     for metric in build(METRICS):
-        value, refusal = None, None
+        row = {"metric": metric.name, "value": None, "refusal": None, "signature": metric.signature()}
         try:
-            value = metric.score(collect(traces, metric).sum(axis=0))
+            row["value"] = metric.score(collect(traces, metric).sum(axis=0))
         except NotComputable as error:
-            refusal = str(error)
-        yield {"metric": metric.name, "value": value, "refusal": refusal, "signature": metric.signature()}
-
-
-def read(path: Path, questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
-    """The traces of a submission's file, as `traces_of` has them.  Not UTF-8: DataError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
-    return traces_of(text, questions, problems)
+            row["refusal"] = str(error)
+        yield row
 
 
 def traces_of(text: str, questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
@@ -172,29 +165,9 @@ def rows_of(text: str, problems: list[str]) -> tuple[dict[str, list[Row]], set[o
     """question -> its rows; and the questions with a row that cannot be read, whose steps are therefore not counted."""
     rows: dict[str, list[Row]] = {}
     torn: set[object] = set()
-    for row in _rows(text, problems, torn):
-        rows.setdefault(row.question, []).append(row)
-    return rows, torn
-
-
-def fitted(
-    rows: Mapping[str, Sequence[Row]], torn: Collection[object], questions: Sequence[Question], problems: list[str]
-) -> list[QuestionTrace]:
-    """The traces of these questions' rows; those of others are left aside.  Every problem is added to `problems`."""
-    answered = {row.guess is not None for question in questions for row in rows.get(question.id, ())}
-    if len(answered) > 1:
-        problems.append("0: guess, buzz: some rows have them and some do not")
-    each = (_problems(question, rows.get(question.id, ()), question.id in torn) for question in questions)
-    problems.extend(islice(chain.from_iterable(each), MOST_PROBLEMS))
-    if problems:
-        return []
-    return [_trace(question, rows[question.id], True in answered) for question in questions]
-
-
-def _rows(text: str, problems: list[str], torn: set[object]) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n"), start=1):
         if len(problems) >= MOST_PROBLEMS:
-            return
+            break
         if not line.strip():
             continue
         if len(line) > LONGEST:
@@ -210,9 +183,24 @@ def _rows(text: str, problems: list[str], torn: set[object]) -> Iterator[Row]:
             wrong.append("guess, buzz: a row has both or neither")
         problems.extend(f"{number}: {problem}" for problem in wrong)
         if not wrong:
-            yield Row(number, **value)
+            rows.setdefault(value["question"], []).append(Row(number, **value))
         elif isinstance(value, Mapping) and isinstance(value.get("question"), str):
             torn.add(value["question"])
+    return rows, torn
+
+
+def fitted(
+    rows: Mapping[str, Sequence[Row]], torn: Collection[object], questions: Sequence[Question], problems: list[str]
+) -> list[QuestionTrace]:
+    """The traces of these questions' rows; those of others are left aside.  Every problem is added to `problems`."""
+    answered = {row.guess is not None for question in questions for row in rows.get(question.id, ())}
+    if len(answered) > 1:
+        problems.append("0: guess, buzz: some rows have them and some do not")
+    each = (_problems(question, rows.get(question.id, ()), question.id in torn) for question in questions)
+    problems.extend(islice(chain.from_iterable(each), MOST_PROBLEMS))
+    if problems:
+        return []
+    return [_trace(question, rows[question.id], True in answered) for question in questions]
 
 
 def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[str]:
@@ -238,9 +226,8 @@ def _trace(question: Question, rows: Sequence[Row], answered: bool) -> QuestionT
     written = [row for row in rows if row.token]
     emissions = []
     for row in written:
-        sentence = next(i for i, end in enumerate(ends) if row.g <= end)
-        before = ends[sentence - 1] if sentence else 0
-        emissions.append(Emission(sentence, row.token, row.g - before, False))
+        sentence = bisect_left(ends, row.g)  # the first that ends at word g or later
+        emissions.append(Emission(sentence, row.token, row.g - [0, *ends][sentence], False))
     if not answered:
         return QuestionTrace(question, tuple(emissions))
     guesses = tuple((Guess(row.guess, 1.0),) if row.guess else () for row in written)

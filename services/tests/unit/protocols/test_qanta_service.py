@@ -9,6 +9,7 @@ from typing import Any
 import doubles
 import pytest
 import requests
+from small_runs import small_run
 from stand_ins.http_server import anything, serving_app
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -19,10 +20,7 @@ from guessers.qanta_service import QantaServiceConfig, build
 from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.core.types import Buzz, Guess, guesses_per_word
 from sqa.data.datasets import load_questions
-from sqa.files.store import Store
-from sqa.run.config import run_from_mapping
 from sqa.run.named import contestant_from
-from sqa.run.pipeline import run
 from sqa_services.net.address import Address
 from sqa_services.net.server import json_reply, reply
 from sqa_services.protocols import qanta
@@ -43,6 +41,11 @@ def url(contestant) -> Iterator[str]:
         yield url + API
 
 
+def post(url: str, path: str, value: Any) -> requests.Response:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return requests.post(f"{url}/{path}", data=data, timeout=60)
+
+
 def offline(contestant) -> list[dict[str, Any]]:
     """What is to be answered to the beginnings of two questions."""
     guesser, buzzer = contestant
@@ -61,10 +64,10 @@ def test_the_contracts_replies(url: str) -> None:
     status = requests.get(f"{url}/status", timeout=30).json()
     assert status == {"batch": True, "batch_size": 200, "ready": True, "include_wiki_paragraphs": False}
     question = {"question_idx": 0, "sent_index": 0, "char_index": 4, "text": "The "}
-    assert requests.post(f"{url}/act", json=question, timeout=30).json() == {"guess": "", "buzz": False}
-    batch = requests.post(f"{url}/batch_act", json={"questions": [question] * 3}, timeout=30).json()
-    assert batch == [{"guess": "", "buzz": False}] * 3
-    assert requests.post(f"{url}/batch_act", json={"questions": []}, timeout=30).json() == []
+    nothing = {"guess": "", "buzz": False}
+    assert post(url, "act", question).json() == nothing
+    assert post(url, "batch_act", {"questions": [question] * 3}).json() == [nothing] * 3
+    assert post(url, "batch_act", {"questions": []}).json() == []
 
 
 def test_guesses_and_buzzes_are_those_of_a_run_in_any_order(url: str, contestant) -> None:
@@ -75,11 +78,10 @@ def test_guesses_and_buzzes_are_those_of_a_run_in_any_order(url: str, contestant
     acts: dict[int, Any] = {}
     for start in range(0, len(order), 60):
         asked = order[start : start + 60]
-        reply = requests.post(f"{url}/batch_act", json={"questions": [questions[i] for i in asked]}, timeout=60)
+        reply = post(url, "batch_act", {"questions": [questions[i] for i in asked]})
         acts |= dict(zip(asked, reply.json(), strict=True))
     assert [acts[i] for i in range(len(questions))] == expected
-    for i in (5, 80, 120):
-        assert requests.post(f"{url}/act", json=questions[i], timeout=30).json() == expected[i]
+    assert post(url, "act", questions[80]).json() == expected[80]
     assert {act["buzz"] for act in expected} == {True, False}
 
 
@@ -97,34 +99,32 @@ def test_texts_that_begin_alike_share_their_work_and_titles_may_have_underscores
     assert [act.guess for act in acts] == ["New York", "New York", "", "", "", "New York"]
     assert guesser.asked == 2  # "a b Spain x" and "a c"
     with serving_app(make_app(player, QantaConfig(underscores=True))) as url:
-        acted = requests.post(f"{url}{API}/act", json={"text": "b"}, timeout=30).json()
-    assert acted == {"guess": "New_York", "buzz": True}
+        assert post(url + API, "act", {"text": "b"}).json() == {"guess": "New_York", "buzz": True}
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "status"),
-    [
-        ("act", b"no json", 400),
-        ("act", b"[" * 100_000, 400),
-        ("act", json.dumps({"text": "w " * 3000}).encode(), 413),
-        ("act", b" " * (5 << 20), 413),
-        ("batch_act", b'{"questions": [5]}', 400),
-        ("batch_act", json.dumps({"questions": [{"text": "a"}] * 201}).encode(), 413),
-        ("nothing", b"{}", 404),
-    ],
-)
-def test_bad_requests(url: str, path: str, body: bytes, status: int) -> None:
-    answered = requests.post(f"{url}/{path}", data=body, timeout=30)
-    assert answered.status_code == status and ("error" in answered.text or len(body) > 1 << 20)
+BAD = [
+    ("act", b"no json", 400),
+    ("act", b"[" * 100_000, 400),
+    ("act", {"text": "w " * 3000}, 413),
+    ("act", b" " * (5 << 20), 413),
+    ("batch_act", {"questions": [5]}, 400),
+    ("batch_act", {"questions": [{"text": "a"}] * 201}, 413),
+    ("nothing", {}, 404),
+]
+
+
+def test_bad_requests(url: str) -> None:
+    for path, body, status in BAD:
+        answered = post(url, path, body)
+        assert answered.status_code == status and ("error" in answered.text or len(body) > 1 << 20)
 
 
 def test_the_token_and_what_cannot_be_served() -> None:
     player = Player(*contestant_from("{name: 'doubles:build_guesser'}", "{name: 'doubles:build_buzzer'}"))
     with serving_app(make_app(player, QantaConfig(address=Address(token="secret")))) as url:
         assert requests.get(f"{url}{API}/status", timeout=30).status_code == 200
-        assert requests.post(f"{url}{API}/act", json={"text": "a"}, timeout=30).status_code == 401
-        headers = {"Authorization": "Bearer secret"}
-        assert requests.post(f"{url}{API}/act", json={"text": "a"}, headers=headers, timeout=30).status_code == 200
+        assert post(url + API, "act", {"text": "a"}).status_code == 401
+        assert post(url.replace("//", "//any:secret@") + API, "act", {"text": "a"}).status_code == 200
     with pytest.raises(ConfigError, match="give a --token"):
         QantaConfig(address=Address(host="0.0.0.0"))
     with pytest.raises(ConfigError, match="name one"):
@@ -141,22 +141,12 @@ def test_through_the_wire_a_run_is_the_same(tmp_path, batch: bool) -> None:
     """BM25 and the MLP behind the API, as guesser and buzzer of a run: EW, buzzes and guesses of the run without."""
     guesser, buzzer = contestant_from("bm25", "{name: mlp, model: bm25}")
     app = make_app(Player(guesser, buzzer), QantaConfig(batch_size=50 if batch else 1))
-    plain = {
-        "name": "plain",
-        "dataset": {"name": "mini-en", "limit": 8 if batch else 2},
-        "translator": {"name": "doubles:build_translator"},
-        "guesser": "bm25",
-        "buzzer": {"name": "mlp", "model": "bm25"},
-        "metrics": ["ew", "oracle-ew", "accuracy"],
-    }
+    data = {"dataset": {"name": "mini-en", "limit": 8 if batch else 2}, "metrics": ["ew", "oracle-ew", "accuracy"]}
+    here = small_run(tmp_path, **data, guesser="bm25", buzzer={"name": "mlp", "model": "bm25"})
     with serving_app(app) as url:
-        served = plain | {
-            "name": "served",
-            "guesser": {"name": "guessers.qanta_service:build", "url": url},
-            "buzzer": {"name": "buzzers.qanta_service:build"},
-        }
-        here, there = (run(run_from_mapping(m), Store(tmp_path), progress=False) for m in (plain, served))
-    for name in plain["metrics"]:
+        service = {"name": "guessers.qanta_service:build", "url": url}
+        there = small_run(tmp_path, **data, guesser=service, buzzer="buzzers.qanta_service:build")
+    for name in data["metrics"]:
         assert there.stats[name].tolist() == here.stats[name].tolist()
     for ours, theirs in zip(here.traces, there.traces, strict=True):
         assert [b.buzz for b in theirs.buzzes] == [b.buzz for b in ours.buzzes]
@@ -165,16 +155,14 @@ def test_through_the_wire_a_run_is_the_same(tmp_path, batch: bool) -> None:
 
 
 def system(replies: dict[str, Any]) -> Starlette:
-    """A made-up system; `state.seen` of the application lists what it was asked."""
+    """A made-up system; `state.seen` of the application lists what it was asked, an iterator has its answers."""
     seen: list[Any] = []
 
     async def answer(request: Request) -> Response:
-        name = request.url.path.rpartition("/")[2]
         if request.method == "POST":
             seen.append(await request.json())
-        said = replies[name]
-        if callable(said) and not isinstance(said, Response):
-            said = said(seen[-1])
+        said = replies[request.url.path.rpartition("/")[2]]
+        said = next(said) if isinstance(said, Iterator) else said
         return said if isinstance(said, Response) else json_reply(said)
 
     app = anything(answer)
@@ -223,8 +211,8 @@ OVERLONG = "x" * (9 << 20)
         ({"status": {}, "act": {"guess": 5, "buzz": True}}, "was expected, it said"),
         ({"status": {}, "act": {"guess": "A" * 501, "buzz": True}}, "was expected, it said"),
         ({"status": {}, "act": reply("<html>")}, "JSON was expected, it said '<html>'"),
-        ({"status": {}, "act": lambda _: reply("broke", 500)}, "HTTP 500, it said 'broke'"),
-        ({"status": {}, "act": lambda _: reply(OVERLONG)}, "a reply of more than 8388608 bytes, refused"),
+        ({"status": {}, "act": reply("broke", 500)}, "HTTP 500, it said 'broke'"),
+        ({"status": {}, "act": reply(OVERLONG)}, "a reply of more than 8388608 bytes, refused"),
         ({"status": {"batch": True, "batch_size": 9}, "batch_act": []}, "a list of 1 was expected, it said"),
     ],
 )
@@ -235,7 +223,7 @@ def test_a_system_that_misbehaves(replies: dict[str, Any], problem: str) -> None
 
 def test_a_system_that_fails_once_is_asked_again() -> None:
     answers = iter([reply("busy", 503), json_reply({"guess": "A", "buzz": False})])
-    with serving_app(system({"status": {}, "act": lambda _: next(answers)})) as url:
+    with serving_app(system({"status": {}, "act": answers})) as url:
         assert build(QantaServiceConfig(url=url)).guess(["text"], 50) == [[Guess("A", 0.0)]]
 
 

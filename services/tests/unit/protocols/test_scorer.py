@@ -7,18 +7,9 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from stand_ins.cdec import read_score, read_stats, score_line
 
 from sqa.core.errors import ConfigError
-from sqa_services.protocols.external import HANDSHAKE
-from sqa_services.protocols.scorer import (
-    LINE_LIMIT,
-    NO_REFERENCE,
-    UNKNOWN,
-    Scorer,
-    backend,
-    serve,
-)
+from sqa_services.protocols.scorer import LINE_LIMIT, NO_REFERENCE, UNKNOWN, Scorer, backend, serve
 
 HYPOTHESES = ["The cat sat on the mat.", "a dog, ran far away today", "nothing in common", "", "one"]
 REFERENCES = [
@@ -26,11 +17,7 @@ REFERENCES = [
     ["A cat was sitting.", "a dog ran off", "nothing", "what is this", "one two three four five"],
     ["x", "y", "z", "", "w"],
 ]
-CORPUS = {
-    "bleu": sacrebleu.corpus_bleu,
-    "chrf": sacrebleu.corpus_chrf,
-    "ter": sacrebleu.corpus_ter,
-}
+CORPUS = {"bleu": sacrebleu.corpus_bleu, "chrf": sacrebleu.corpus_chrf, "ter": sacrebleu.corpus_ter}
 
 
 def scorer(metric: str, each: bool = False) -> Scorer:
@@ -54,23 +41,6 @@ def test_summed_statistics_give_the_score_of_the_corpus(metric: str, references:
         total = [a + b for a, b in zip(total or [0.0] * len(stats), stats, strict=True)]
     score = float(server.reply("EVAL ||| " + " ".join(map(repr, total))))
     assert score == CORPUS[metric](HYPOTHESES, REFERENCES[:references]).score
-
-
-@pytest.mark.parametrize("metric", CORPUS)
-def test_what_cdec_sends_and_reads(metric: str) -> None:
-    server = scorer(metric)
-    size = server.backend.size
-    for line in (
-        HANDSHAKE,
-        HANDSHAKE.replace("SCORE", "EVAL"),  # cdec of 2011
-        score_line(["a b"], ""),
-        score_line([""], "a b"),
-        score_line([""], ""),
-        score_line(["a", "b", "c", "d"], "a b c d"),
-    ):
-        reply = server.reply(line)
-        assert len(read_stats(reply)) == size, line
-    assert read_score(server.reply("EVAL ||| " + " ".join(["1e+00"] * size))) > 0
 
 
 def test_the_two_dialects_of_eval() -> None:
