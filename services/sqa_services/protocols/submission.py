@@ -142,7 +142,7 @@ def main(submission: str, questions: str, as_json: bool = False, schema: bool = 
 def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
     """Every metric's value, or why it has none."""
     for metric in build(METRICS):
-        row = {"metric": metric.name, "value": None, "refusal": None, "signature": metric.signature()}
+        row: dict[str, Any] = {"metric": metric.name, "value": None, "refusal": None, "signature": metric.signature()}
         try:
             row["value"] = metric.score(collect(traces, metric).sum(axis=0))
         except NotComputable as error:

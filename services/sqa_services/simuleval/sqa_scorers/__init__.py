@@ -33,7 +33,7 @@ class _OfALog(LatencyScorer):
     """A metric of all instances as the text of a log; in metrics.tsv each sentence has a score, too."""
 
     options = Namespace()
-    keys = LOGGED
+    keys: Sequence[str] = LOGGED
 
     def scores(self, log: str) -> tuple[Sequence[float], float]:
         """Of each sentence, and of all."""

@@ -33,6 +33,7 @@ def test_many_clients_at_once_get_the_scores_of_one_alone() -> None:
     with serving(corpus, None, scorer) as url:
         for client in alone:
             assert asyncio.run(at_once(url, [client], corpus.sources)) == [results[client.number]]
+    assert results[0]["requests"] == 2 * (len(corpus.sources[0]) + 1)
     assert len({tuple(result.items()) for result in results}) > 30 and any(row["OracleEW"] for row in results)
 
 

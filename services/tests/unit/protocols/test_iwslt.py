@@ -141,6 +141,7 @@ def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_stri
         strict.result()
     scores = mended.result()
     assert scores["SoFar"]["AL"] == 0.5 and scores["SoFar"]["TER"] is None
+    assert mended.nested_result()["SoFar"]["Latency"]["AP"] == 0.5
     assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
@@ -149,7 +151,7 @@ def test_a_source_that_does_not_know_its_length_ends_one_step_later(path):
 
 def test_arguments_reach_the_agent_and_its_siblings_do_not_mix(path, questions):
     late, early = make(path, "WaitK", "--waitk", 7), make(path, "WaitK", "--waitk", 1)
-    assert (late.agent.late.words, early.agent.late.words) == (7, 1)
+    assert (late.agent.late.words, early.agent.late.words) == (7, 1) and "--waitk" not in sys.argv
     assert late.agent.args.source_segment_size == 1  # SimulEval's own options are there
     [first] = {e.g for e in early.translate_batch(questions[:1])[0][:1]}
     [seventh] = {e.g for e in late.translate_batch(questions[:1])[0][:1]}
