@@ -68,11 +68,9 @@ def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
 @returns_exit_code
 def main(arguments: Sequence[str]) -> None:
     """`cost CONFIG`."""
-    match list(arguments):
-        case ["cost", config]:
-            cost(Path(config))
-        case _:
-            raise ConfigError("expected: cost CONFIG")
+    if len(arguments) != 2 or arguments[0] != "cost":
+        raise ConfigError("expected: cost CONFIG")
+    cost(Path(arguments[1]))
 
 
 if __name__ == "__main__":

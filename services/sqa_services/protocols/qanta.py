@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import NamedTuple
 
 from pydantic import BaseModel
 from starlette.applications import Starlette
@@ -48,8 +49,7 @@ def serve(guesser: str, buzzer: str, address: Address, underscores: bool) -> Non
     connections.run_app(app, address)
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(NamedTuple):
     """What is answered to a text."""
 
     guess: str  # a page's title, "" = none
@@ -80,8 +80,7 @@ class Player:
     def _acts(self, words: Sequence[str]) -> list[Act]:
         """The act after each word."""
         history = guesses_per_word(self._guesser, words, N_GUESSES)
-        buzzes = self._buzzer.decide(history)
-        pairs = zip(history, buzzes, strict=True)
+        pairs = zip(history, self._buzzer.decide(history), strict=True)
         return [Act(guesses[0].page if guesses else "", bool(buzz.buzz)) for guesses, buzz in pairs]
 
 

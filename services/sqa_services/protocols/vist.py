@@ -164,18 +164,15 @@ class Story(Struct, frozen=True):
         return None if self.photo_sequence is None else _key(self.photo_sequence)
 
 
-class _Submission(Struct):
-    output_stories: tuple[Story | None, ...] | None = None
-
-
 def submission(document: Json) -> list[Story]:
     """The stories of a submission or template.  Wrong types: JsonSyntax; nothing there: Uncaught."""
-    stories = _typed(document, _Submission).output_stories
+    stories = _typed(document, dict[str, Any]).get("output_stories")
     if stories is None:
         raise Uncaught("the file has no output_stories (the original ends with a NullPointerException)")
-    if None in stories:
+    parsed = _typed(stories, list[Story | None])
+    if None in parsed:
         raise Uncaught("output_stories holds a null or a comma too many (the original: a NullPointerException)")
-    return [story for story in stories if story is not None]
+    return [story for story in parsed if story is not None]
 
 
 def _submitted(path: Path, report: Report) -> dict[str, str]:
@@ -223,14 +220,10 @@ class _Annotation(Struct):
             raise JsonSyntax(f"worker_arranged_photo_order: a number was expected, got {order!r}") from error
 
 
-class _Gold(Struct):
-    annotations: Any = None
-
-
 def gold_stories(document: Json) -> dict[str, list[str]]:
     """The human stories of each photo sequence, texts in the workers' order; sequences in the original's order."""
     by_story: dict[str, list[tuple[int | None, _Annotation]]] = {}
-    for annotation in _annotations(_typed(document, _Gold).annotations):
+    for annotation in _annotations(_typed(document, dict[str, Any]).get("annotations")):
         if annotation.story_id is None:
             raise Uncaught("the gold file has an annotation without story_id")
         by_story.setdefault(annotation.story_id, []).append((annotation.position, annotation))

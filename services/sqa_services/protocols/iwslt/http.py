@@ -293,10 +293,7 @@ class Server:
     def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
         """Record tokens, if there is room for them; of questions, have the guesser name answers."""
         self._check_room(sum(map(len, tokens)))
-        state = session.sentences.get(number)
-        first = 0 if state is None else len(state.tokens)
-        session.write(number, tokens, wrap)
-        self.sessions.keep(session, number, first)
+        self.sessions.keep(session, number, session.write(number, tokens, wrap))
         if self.scorer is not None and tokens:
             index = self.scorer.question_of(number)
             if index not in session.waiting:

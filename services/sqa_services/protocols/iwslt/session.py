@@ -140,22 +140,27 @@ class Session:
         """Sentences of the corpus that have ended."""
         return sum(s.finished and number < len(self.corpus) for number, s in self.sentences.items())
 
-    def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> None:
-        """Record tokens at what was read so far.  After "</s>" they are ignored, but by the strict 2020 server."""
+    def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> int:
+        """Record tokens at what was read so far; how many came before.
+
+        After "</s>" they are ignored, but by the strict 2020 server.
+        """
         sentence = self.sentence(number, writing=True, wrap=wrap)
-        if len(sentence.tokens) + len(tokens) > MAX_TOKENS:
+        first = len(sentence.tokens)
+        if first + len(tokens) > MAX_TOKENS:
             raise Refused(413, f"sentence {number}: more than {MAX_TOKENS} tokens")
         if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
             raise Refused(413, f"sentence {number}: more than {MAX_WORDS} words of its question")
         sentence.started = sentence.started or time.monotonic()
         for token in tokens:
             if sentence.finished and not (self.strict and wrap):
-                return
+                break
             self.size += len(token) + TOKEN_BYTES
             sentence.tokens.append(token)
             sentence.delays.append(sentence.reach)
             spoken = sentence.reach if self.corpus.kind == "speech" else 0
             sentence.elapsed.append((time.monotonic() - sentence.started) * 1000 + spoken)
+        return first
 
     def frozen(self) -> Session:
         """A copy that later requests do not change."""
