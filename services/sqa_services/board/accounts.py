@@ -46,6 +46,9 @@ class Caller:
         """Whether everything is allowed."""
         return self.account is None
 
+    def __str__(self) -> str:
+        return self.name or "the organiser"
+
 
 ORGANISER = Caller()
 
@@ -88,10 +91,8 @@ def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
 
 def account_of(engine: Engine, token: bytes) -> Caller | None:
     """The account of a token; None if no account has it."""
-    if not token:
-        return None
+    query = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
     with engine.connect() as connection:
-        query = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
         row = connection.execute(query).first()
     return None if row is None else Caller(*row)
 

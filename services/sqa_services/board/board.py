@@ -9,33 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, Select, insert, select
+from sqlalchemy import Engine, Select, Table, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from sqa.core.errors import ConfigError
+from sqa.core.registry import did_you_mean
 from sqa_services.board import lifecycle, queue
 from sqa_services.board.accounts import ORGANISER, Caller, Taken
 from sqa_services.board.files import Files, as_lines, data_path, model_path, split_prefix
 from sqa_services.board.standing import rank, rounded, views
+from sqa_services.board.standing.rank import parse_weights
 from sqa_services.board.storage import ACCOUNTS, DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, open_engine
-from sqa_services.board.task import (
-    KINDS,
-    PHASES,
-    RUN_HERE,
-    Example,
-    NotFound,
-    Task,
-    Unscorable,
-    check_name,
-    find_task,
-    load_tasks,
-)
-
-__all__ = ["Board", "BoardConfig", "NotFound", "Taken"]
+from sqa_services.board.task import KINDS, PHASES, RUN_HERE, Example, NotFound, Task, Unscorable, check_name, load_tasks
 
 SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # of an evaluation
 
@@ -63,21 +52,21 @@ class Board:
     tasks: dict[str, Task]
     files: Files
     engine: Engine
-    standings: rank.StandingCache = field(default_factory=rank.StandingCache, compare=False)
+    standings: rank.Standings = field(default_factory=dict, compare=False)
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
         """Open a board; its folder and the tables of its database are made if they are missing."""
         config.folder.mkdir(parents=True, exist_ok=True)
-        folder = config.folder.absolute()
-        tasks = load_tasks(config.tasks)
+        folder, tasks = config.folder.absolute(), load_tasks(config.tasks)
         files = Files(config.files or str(folder / "files"))
-        engine = open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}")
-        return cls(config, tasks, files, engine)
+        return cls(config, tasks, files, open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}"))
 
     def task(self, code: str) -> Task:
         """The task of a code.  Unknown: NotFound."""
-        return find_task(self.tasks, code)
+        if code not in self.tasks:
+            raise NotFound(f"no task {code!r}{did_you_mean(code, self.tasks)}; known: {', '.join(self.tasks)}")
+        return self.tasks[code]
 
     # -------------------------------------------------------------------------------------------- registration
 
@@ -101,15 +90,14 @@ class Board:
             raise ConfigError(f"phase: must be one of {', '.join(PHASES)}, got {phase!r}")
         if not 0 <= seed < 2**31:
             raise ConfigError(f"seed: must be from 0 to 2147483647, got {seed}")
-        self.require_free(code, name, DATASETS)
         for prefix in task.delta_metrics:
             if name.startswith(f"{prefix}-"):
                 raise ConfigError(f"data set: a name must not start with {prefix}-, which marks perturbed copies")
         loaded = task.data.load(source, seed, perturbations)
         files = {data_path(code, name, prefix): as_lines(examples) for prefix, examples in loaded.items()}
         prefixes = [prefix for prefix in loaded if prefix]
-        row = {"task": code, "name": name, "seed": seed, "prefixes": prefixes, "examples": len(loaded[""])}
-        return self._add(DATASETS, row | {"phase": phase}, files)
+        row = {"seed": seed, "phase": phase, "prefixes": prefixes, "examples": len(loaded[""])}
+        return self._add(DATASETS, task, name, row, files)
 
     def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> dict[str, Any]:
         """Keep a model's file, and queue its evaluation on every data set of the task.
@@ -118,14 +106,12 @@ class Board:
         """
         task = self.task(code)
         check_name(name, "model")
-        self.require_free(code, name)
         if kind not in KINDS:
             raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
         task.check_model(kind, data)
         cannot = self._cannot(task, name, kind, data)
-        row = {"task": code, "name": name, "kind": kind, "owner": owner.account}
-        added = self._add(MODELS, row, {model_path(code, name, kind): data}, owner)
-        return {**added, "owner": owner.name, "cannot": cannot}
+        row, files = {"kind": kind, "owner": owner.account}, {model_path(code, name, kind): data}
+        return self._add(MODELS, task, name, row, files, owner) | {"owner": owner.name, "cannot": cannot}
 
     def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> Mapping[str, list[str]]:
         """data set -> why the model cannot be scored on it, of those that cannot.  All cannot: Unscorable."""
@@ -137,33 +123,34 @@ class Board:
             raise Unscorable(f"{name}: can be scored on no data set of {task.code}", reasons)
         return cannot
 
-    def require_free(self, code: str, name: str, table: Any = MODELS) -> None:
-        """Taken if the task has a model of that name; `table`: a data set."""
-        with self.engine.connect() as connection:
-            if connection.execute(select(table.c.id).where(table.c.task == code, table.c.name == name)).first():
-                raise Taken(f"{table.name}: {code} has a {name!r} already; what is registered does not change")
+    def require_free(self, code: str, name: str) -> None:
+        """Taken if the task has a model of that name."""
+        if self._rows(select(MODELS.c.id).where(MODELS.c.task == code, MODELS.c.name == name)):
+            raise _taken(MODELS, code, name)
 
     def _add(
-        self, table: Any, row: Mapping[str, Any], files: Mapping[str, bytes], by: Caller = ORGANISER
+        self,
+        table: Table,
+        task: Task,
+        name: str,
+        more: Mapping[str, Any],
+        files: Mapping[str, bytes],
+        by: Caller = ORGANISER,
     ) -> dict[str, Any]:
         """One transaction: the row, which keeps the name from others, its files, and the evaluations that follow."""
-        row = {**row, "created": time.time()}
+        row = {"task": task.code, "name": name, **more, "created": time.time()}
         with self.engine.begin() as connection:
             try:
-                inserted = connection.execute(insert(table).values(**row)).inserted_primary_key
+                [id] = connection.execute(insert(table).values(**row).returning(table.c.id)).one()
             except IntegrityError as error:
-                raise Taken(f"{table.name}: {row['task']} has a {row['name']!r} already") from error
-            assert inserted is not None  # one row was inserted
-            id = inserted[0]
+                raise _taken(table, task.code, name) from error
             for path, data in files.items():
                 self.files.write(path, data)
             if table is DATASETS:
-                views.ensure_main(connection, self.task(row["task"]))
+                views.ensure_main(connection, task)
             queued = queue.fill(connection)
             if table is MODELS:
-                lifecycle.note(
-                    connection, id, f"registered by {by.name or 'the organiser'}; evaluations queued: {queued}"
-                )
+                lifecycle.note(connection, id, f"registered by {by}; evaluations queued: {queued}")
         return {**row, "id": id, "queued": queued}
 
     # ------------------------------------------------------------------------------------------------- reading
@@ -245,9 +232,9 @@ class Board:
         for name in datasets:
             if name not in registered:
                 raise NotFound(f"no data set {name!r}")
-        of_view = chosen_view.datasets if chosen_view else {}
-        data_weights = dict.fromkeys(datasets, 1.0) if datasets else of_view
-        weights = dict(weights if weights is not None else chosen_view.metrics if chosen_view else task.default_weights)
+        headline = chosen_view or {"datasets": {}, "metrics": dict(task.default_weights)}
+        data_weights = dict.fromkeys(datasets, 1.0) if datasets else headline["datasets"]
+        weights = headline["metrics"] if weights is None else weights
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
         if outside:
@@ -260,13 +247,17 @@ class Board:
         return {
             "task": code,
             "rank_version": rank.VERSION,
-            "view": None if chosen_view is None or datasets else asdict(chosen_view),
+            "view": None if datasets else chosen_view,
             "perf_metric": task.perf_metric,
             "datasets": list(data_weights),
             "weights": {name: weights.get(name, 0.0) for name in task.metrics},
             "metrics": rank.about_metrics(task),
             **ranked,
         }
+
+    def metric_weights(self, code: str, text: str | None) -> dict[str, float] | None:
+        """Weights of a task's metrics from "ew=4,dal=1"; None where there is no text."""
+        return None if text is None else parse_weights(text, self.task(code).metrics)
 
     def published(self, code: str, evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Evaluations of a task as they may leave the board: rounded where answers are kept."""
@@ -276,15 +267,14 @@ class Board:
 
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
         """evaluation -> the statistics of each of its examples, of those that have them."""
-        return {
-            row["evaluation"]: row["stats"] for row in self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
-        }
+        rows = self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
+        return {row["evaluation"]: row["stats"] for row in rows}
 
     def views(self, code: str) -> list[dict[str, Any]]:
         """All versions of a task's views, oldest first."""
         self.task(code)
         with self.engine.connect() as connection:
-            return [asdict(view) for view in views.views(connection, code)]
+            return views.views(connection, code)
 
     def set_view(
         self, code: str, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float] | None = None
@@ -293,7 +283,7 @@ class Board:
         task = self.task(code)
         chosen = {metric: weight for metric, weight in task.default_weights if weight} if metrics is None else metrics
         with self.engine.begin() as connection:
-            return asdict(views.add_view(connection, task, name, datasets, chosen))
+            return views.add_view(connection, task, name, datasets, chosen)
 
     def export(self, code: str) -> dict[str, Any]:
         """Everything known about a task, as plain values."""
@@ -305,3 +295,7 @@ class Board:
             "views": self.views(code),
             "leaderboard": self.leaderboard(code),
         }
+
+
+def _taken(table: Table, code: str, name: str) -> Taken:
+    return Taken(f"{table.name}: {code} has a {name!r} already; what is registered does not change")

@@ -12,7 +12,7 @@ from sqa.core.differences import compare
 from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
-from sqa_services.board.metrics import EVAL, Additive, get_accuracy, get_unperturbed_percent
+from sqa_services.board.metrics import EVAL, Additive, additive, get_accuracy, get_unperturbed_percent, pretty
 from sqa_services.board.task import Task
 
 RESAMPLES = 1000
@@ -31,13 +31,9 @@ def evaluate(task: Task, labels: Sequence[Label], predictions: Sequence[Predicti
     values, refusals = _values(task, examples, everything)
     if task.perf_metric in refusals:
         raise NotComputable(refusals[task.perf_metric])
-    metadata: dict[str, Any] = dict(values)
-    intervals = _intervals(examples, everything, values, seed)
-    metadata["perf_by_tag"] = _by_tag(task, labels, examples, seed)
-    if intervals:
-        metadata["intervals"] = intervals
-    if refusals:
-        metadata["refusals"] = refusals
+    more = {"intervals": _intervals(examples, everything, values, seed), "refusals": refusals}
+    metadata = {**values, "perf_by_tag": _by_tag(task, labels, examples, seed)}
+    metadata |= {name: value for name, value in more.items() if value}
     return {**_perf(task, values), "metadata_json": json.dumps(metadata)}
 
 
@@ -74,10 +70,10 @@ class Examples:
 
     def value(self, name: str, indices: Sequence[int]) -> float:
         """A metric over some examples."""
-        get = EVAL[name].get
-        if isinstance(get, Additive):
-            return get.metric.score(self.stats(name, get, indices).sum(axis=0))
-        return get(*self.subset(indices))
+        get = additive(name)
+        if get is None:
+            return EVAL[name](*self.subset(indices))
+        return get.metric.score(self.stats(name, get, indices).sum(axis=0))
 
 
 def _values(task: Task, examples: Examples, indices: Sequence[int]) -> tuple[dict[str, float], dict[str, str]]:
@@ -92,8 +88,7 @@ def _values(task: Task, examples: Examples, indices: Sequence[int]) -> tuple[dic
 
 def _perf(task: Task, values: Mapping[str, float]) -> dict[str, Any]:
     perf = values[task.perf_metric]
-    pretty = f"{round(perf, 4)} {EVAL[task.perf_metric].meta.unit}".rstrip()
-    return {"perf": perf, "perf_std": None, "pretty_perf": pretty}
+    return {"perf": perf, "perf_std": None, "pretty_perf": pretty(task.perf_metric, perf)}
 
 
 def _intervals(
@@ -101,8 +96,7 @@ def _intervals(
 ) -> dict[str, list[float | None]]:
     intervals: dict[str, list[float | None]] = {}
     for name in names:
-        get = EVAL[name].get
-        if isinstance(get, Additive):
+        if get := additive(name):
             interval = bootstrap(examples.stats(name, get, indices), get.metric, RESAMPLES, seed)
             intervals[name] = [_defined(interval.low), _defined(interval.high)]
     return intervals
@@ -114,15 +108,14 @@ def _by_tag(task: Task, labels: Sequence[Label], examples: Examples, seed: int) 
     for index, label in enumerate(labels):
         for tag in label["tags"]:
             members.setdefault(tag, []).append(index)
-    rows = []
+    rows, perf = [], task.perf_metric
     for tag, indices in members.items():
         values, _ = _values(task, examples, indices)
         row: dict[str, Any] = {"tag": tag, "pretty_perf": None, "perf": None, "perf_std": None, "perf_dict": values}
-        if task.perf_metric in values:
+        if perf in values:
             row.update(_perf(task, values))
-        if isinstance(EVAL[task.perf_metric].get, Additive):
-            only = [task.perf_metric] if task.perf_metric in values else []
-            row |= {"n": len(indices), "interval": _intervals(examples, indices, only, seed).get(task.perf_metric)}
+        if additive(perf):
+            row |= {"n": len(indices), "interval": _intervals(examples, indices, {perf} & {*values}, seed).get(perf)}
         rows.append(row)
     return rows
 
@@ -143,28 +136,21 @@ def delta(
     """
     original = dict(zip((label["id"] for label in labels), align(labels, predictions), strict=True))
     answers = {label["id"]: label["answer"] for label in labels}
-    perturbed = align(copies, copied)
-    groups: dict[str, list[int]] = {}
+    groups: dict[str, list[tuple[Mapping[str, Any], Any]]] = {}  # transform -> copies and what was predicted for them
     by_input: dict[str, list[Any]] = {id: [] for id in original}
-    for index, copy in enumerate(copies):
-        groups.setdefault(copy["transform"], []).append(index)
-        by_input[copy["input_id"]].append(task.answer(perturbed[index]))
+    for copy, after in zip(copies, align(copies, copied), strict=True):
+        groups.setdefault(copy["transform"], []).append((copy, after))
+        by_input[copy["input_id"]].append(task.answer(after))
     unperturbed = [task.answer(pred) for pred in original.values()]
     percent = get_unperturbed_percent(list(by_input.values()), unperturbed, get_accuracy)
     rows = []
-    for transform, indices in groups.items():
-        before = [original[copies[index]["input_id"]] for index in indices]
-        after = [perturbed[index] for index in indices]
+    for transform, pairs in groups.items():
+        changed, after = [copy for copy, _ in pairs], [pred for _, pred in pairs]
+        before = [original[copy["input_id"]] for copy in changed]
         same = [task.answer(a) == task.answer(b) for a, b in zip(after, before, strict=True)]
-        pairs = ([copies[p]["answer"] for p in indices], [answers[copies[p]["input_id"]] for p in indices])
-        rows.append(
-            {
-                "transform": transform,
-                "n": len(indices),
-                "unperturbed_percent": round(100 * sum(same) / len(same), 2),
-                "differences": _differences(task, after, before, *pairs, seed),
-            }
-        )
+        targets = ([copy["answer"] for copy in changed], [answers[copy["input_id"]] for copy in changed])
+        share, differences = round(100 * sum(same) / len(same), 2), _differences(task, after, before, *targets, seed)
+        rows.append({"transform": transform, "n": len(same), "unperturbed_percent": share, "differences": differences})
     return {prefix: percent, "metadata_json": json.dumps({"transforms": rows})}
 
 
@@ -174,16 +160,13 @@ def _differences(
     """metric -> the paired comparison, or the reason for its absence."""
     differences: dict[str, Any] = {}
     for name in task.difference_metrics:
-        get = EVAL[name].get
-        if not isinstance(get, Additive):
-            differences[name] = {"refusal": f"{name} is not a sum over examples, so it has no paired difference"}
-            continue
         try:
+            if (get := additive(name)) is None:
+                raise NotComputable(f"{name} is not a sum over examples, so it has no paired difference")
             comparison = compare(get.stats(after, changed), get.stats(before, targets), get.metric, RESAMPLES, seed)
+            differences[name] = {key: _defined(value) for key, value in asdict(comparison).items()}
         except NotComputable as refusal:
             differences[name] = {"refusal": str(refusal)}
-        else:
-            differences[name] = {key: _defined(value) for key, value in asdict(comparison).items()}
     return differences
 
 

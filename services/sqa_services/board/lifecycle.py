@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
@@ -43,10 +44,9 @@ def withdraw(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -
     with engine.begin() as connection:
         model = _own(connection, code, name, caller)
         if model["withdrawn"] is None:
-            _set_withdrawn(connection, model["id"], time.time())
+            _set_withdrawn(connection, model, time.time(), f"withdrawn by {caller}")
             waiting = update(EVALUATIONS).where(E.model == model["id"], E.state == "queued")
             connection.execute(waiting.values(state="failed", error=WITHDRAWN))
-            note(connection, model["id"], f"withdrawn by {caller.name or 'the organiser'}")
 
 
 def restore(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
@@ -54,9 +54,8 @@ def restore(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) ->
     with engine.begin() as connection:
         model = _own(connection, code, name, caller)
         if model["withdrawn"] is not None:
-            _set_withdrawn(connection, model["id"], None)
-            _again(connection, model["id"], E.error == WITHDRAWN)
-            note(connection, model["id"], f"restored by {caller.name or 'the organiser'}")
+            _set_withdrawn(connection, model, None, f"restored by {caller}")
+            _again(connection, model, E.error == WITHDRAWN)
 
 
 def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> int:
@@ -65,8 +64,8 @@ def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) ->
         model = _own(connection, code, name, caller)
         if model["withdrawn"] is not None:
             raise DataError(f"{name}: is withdrawn; restore it first")
-        number = _again(connection, model["id"])
-        note(connection, model["id"], f"queued again by {caller.name or 'the organiser'}: {number} that failed")
+        number = _again(connection, model)
+        note(connection, model["id"], f"queued again by {caller}: {number} that failed")
     return number
 
 
@@ -80,12 +79,10 @@ def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = 
             .where(E.model == model["id"])
             .with_for_update(of=EVALUATIONS)
         ).all()
-        ids = [id for id, _, _ in rows]
-        connection.execute(delete(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
-        connection.execute(delete(SCORES).where(SCORES.c.evaluation.in_(ids)))
-        connection.execute(delete(EVALUATIONS).where(E.model == model["id"]))
-        connection.execute(delete(EVENTS).where(EVENTS.c.model == model["id"]))
-        connection.execute(delete(MODELS).where(MODELS.c.id == model["id"]))
+        for table in (DETAILS, SCORES):
+            connection.execute(delete(table).where(table.c.evaluation.in_([id for id, _, _ in rows])))
+        for column in (E.model, EVENTS.c.model, MODELS.c.id):
+            connection.execute(delete(column.table).where(column == model["id"]))
         for _, prefix, dataset in rows:
             files.remove(predictions_path(code, name, dataset, prefix))
         files.remove(model_path(code, name, model["kind"]))
@@ -98,13 +95,12 @@ def _own(connection: Connection, code: str, name: str, caller: Caller) -> dict[s
     return model
 
 
-def _set_withdrawn(connection: Connection, model: int, when: float | None) -> None:
-    connection.execute(update(MODELS).where(MODELS.c.id == model).values(withdrawn=when))
+def _set_withdrawn(connection: Connection, model: Mapping[str, Any], when: float | None, text: str) -> None:
+    connection.execute(update(MODELS).where(MODELS.c.id == model["id"]).values(withdrawn=when))
+    note(connection, model["id"], text)
 
 
-def _again(connection: Connection, model: int, *which: Any) -> int:
+def _again(connection: Connection, model: Mapping[str, Any], *which: Any) -> int:
     again = {"state": "queued", "attempts": 0, "error": None, "queued": time.time(), "started": None, "finished": None}
-    requeued = connection.execute(
-        update(EVALUATIONS).where(E.model == model, E.state == "failed", *which).values(**again).returning(E.id)
-    )
-    return len(requeued.all())
+    failed = (E.model == model["id"], E.state == "failed", *which)
+    return connection.execute(update(EVALUATIONS).where(*failed).values(**again)).rowcount

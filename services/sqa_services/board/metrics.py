@@ -55,6 +55,7 @@ class Additive:
     """A metric of `sqa.metrics` as Dynabench would call it; predictions are Answers, targets are Questions."""
 
     name: str  # a name that `sqa.metrics.build` knows
+    offset: float = 0.0  # of its Meta
 
     def __call__(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> float:
         return self.metric.score(self.stats(predictions, targets).sum(axis=0))
@@ -63,6 +64,12 @@ class Additive:
     def metric(self) -> BuiltMetric:
         """The metric itself."""
         return _built(self.name)
+
+    @property
+    def meta(self) -> Meta:
+        """Unit, name and direction as the metric has them."""
+        unit = "" if self.metric.unit in SCALES else self.metric.unit
+        return Meta(unit, self.metric.label, 1 if self.metric.higher_is_better else -1, self.offset)
 
     def stats(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> np.ndarray:
         """(n, d) additive statistics, one row per question."""
@@ -81,25 +88,26 @@ def _built(name: str) -> BuiltMetric:
 
 def get_accuracy(predictions: Sequence[str], targets: Sequence[str | Sequence[str]]) -> float:
     """Percent of predictions that are the label, or one of a list of labels; two digits, as the original has it."""
-    hits = [_equal(label, target) for label, target in _pairs(predictions, targets, "accuracy")]
-    return round(100 * sum(hits) / len(hits), 2)
+    return _percent([float(_equal(*pair)) for pair in _pairs(predictions, targets, "accuracy")])
 
 
 def get_macro_f1(predictions: Sequence[str], targets: Sequence[str]) -> float:
     """Unweighted mean over all labels of F1, in percent with two digits; a label that is never predicted has F1 0."""
     pairs = _pairs(predictions, targets, "macro_f1")
     right = Counter(target for label, target in pairs if label == target)
-    seen = Counter(label for label, _ in pairs) + Counter(target for _, target in pairs)
-    return round(100 * sum(2 * right[label] / seen[label] for label in seen) / len(seen), 2)
+    seen = Counter(label for pair in pairs for label in pair)
+    return _percent([2 * right[label] / seen[label] for label in seen])
 
 
 def get_squad_f1(predictions: Sequence[str], targets: Sequence[str | Sequence[str]]) -> float:
     """Mean F1 of words after SQuAD's normalisation, the best of several answers, in percent with two digits."""
-    scores = []
-    for text, target in _pairs(predictions, targets, "squad_f1"):
-        answers = [target] if isinstance(target, str) else list(target) or [""]
-        scores.append(max(_word_f1(answer, text) for answer in answers))
-    return round(100 * sum(scores) / len(scores), 2)
+    pairs = _pairs(predictions, targets, "squad_f1")
+    answers = ([target] if isinstance(target, str) else list(target) or [""] for _, target in pairs)
+    return _percent([max(_word_f1(a, text) for a in each) for (text, _), each in zip(pairs, answers, strict=True)])
+
+
+def _percent(shares: Sequence[float]) -> float:
+    return round(100 * sum(shares) / len(shares), 2)
 
 
 def get_bleu(predictions: Sequence[str], targets: Sequence[str]) -> float:
@@ -172,63 +180,57 @@ def get_memory_utilization(job: Job) -> float:
 
 # -------------------------------------------------------------------------------------------------- the registry
 
-
-@dataclass(frozen=True, slots=True)
-class EvalMetric:
-    """A registered metric of a data set; those of `sqa.metrics` bring unit and direction themselves."""
-
-    get: Get
-    own: Meta | None = None
-    offset: float = 0.0  # of one of `sqa.metrics`
-
-    @property
-    def meta(self) -> Meta:
-        """Unit, name and direction."""
-        if self.own is not None:
-            return self.own
-        if not isinstance(self.get, Additive):
-            raise ConfigError(f"{self.get}: a metric that is not one of sqa.metrics needs its own Meta")
-        metric = self.get.metric
-        unit = "" if metric.unit in SCALES else metric.unit
-        return Meta(unit, metric.label, 1 if metric.higher_is_better else -1, self.offset)
-
-
 SCALES = ("0-1", "0-100")  # what metrics call the unit of a number that has none
 LAG = 50.0  # words: a lag beyond is as bad as any
 
-EVAL: Mapping[str, EvalMetric] = {
-    "accuracy": EvalMetric(get_accuracy, Meta("%", "Accuracy")),
-    "macro_f1": EvalMetric(get_macro_f1, Meta("%", "Macro F1")),
-    "squad_f1": EvalMetric(get_squad_f1, Meta("%", "F1")),
-    "bleu": EvalMetric(get_bleu, Meta("", "BLEU")),
-    "ew": EvalMetric(Additive("ew")),
-    "oracle_ew": EvalMetric(Additive("oracle-ew")),
-    "qa_accuracy": EvalMetric(Additive("accuracy")),
-    "corpus_bleu": EvalMetric(Additive("bleu")),
-    "chrf": EvalMetric(Additive("chrf")),
-    "al": EvalMetric(Additive("al"), offset=LAG),
-    "laal": EvalMetric(Additive("laal"), offset=LAG),
-    "ap": EvalMetric(Additive("ap"), offset=1.0),
-    "dal": EvalMetric(Additive("dal"), offset=LAG),
+EVAL: Mapping[str, Get] = {
+    "accuracy": get_accuracy,
+    "macro_f1": get_macro_f1,
+    "squad_f1": get_squad_f1,
+    "bleu": get_bleu,
+    "ew": Additive("ew"),
+    "oracle_ew": Additive("oracle-ew"),
+    "qa_accuracy": Additive("accuracy"),
+    "corpus_bleu": Additive("bleu"),
+    "chrf": Additive("chrf"),
+    "al": Additive("al", LAG),
+    "laal": Additive("laal", LAG),
+    "ap": Additive("ap", 1.0),
+    "dal": Additive("dal", LAG),
 }
-DELTA: Mapping[str, Meta] = {
-    "fairness": Meta("%", "Fairness"),
-    "robustness": Meta("%", "Robustness"),
-    "simultaneous": Meta("%", "Speech-like input"),
+JOB: Mapping[str, Callable[[Job], float]] = {
+    "examples_per_second": get_examples_per_second,
+    "memory_utilization": get_memory_utilization,
 }
-JOB: Mapping[str, tuple[Callable[[Job], float], Meta]] = {
-    "examples_per_second": (get_examples_per_second, Meta("examples/second", "Throughput")),
-    "memory_utilization": (get_memory_utilization, Meta("GiB", "Memory", -1, 16.0)),
+DELTA = {"fairness": "Fairness", "robustness": "Robustness", "simultaneous": "Speech-like input"}
+METAS: Mapping[str, Meta] = {  # of all but those of `sqa.metrics`, which bring their own
+    "accuracy": Meta("%", "Accuracy"),
+    "macro_f1": Meta("%", "Macro F1"),
+    "squad_f1": Meta("%", "F1"),
+    "bleu": Meta("", "BLEU"),
+    **{name: Meta("%", pretty_name) for name, pretty_name in DELTA.items()},
+    "examples_per_second": Meta("examples/second", "Throughput"),
+    "memory_utilization": Meta("GiB", "Memory", -1, 16.0),
 }
+
+
+def additive(name: str) -> Additive | None:
+    """A metric of questions; None where it is one of labels."""
+    get = EVAL[name]
+    return get if isinstance(get, Additive) else None
 
 
 def meta_of(name: str) -> Meta:
     """The meta data of any registered metric.  Unknown: ConfigError."""
-    if name in EVAL:
-        return EVAL[name].meta
-    if name in DELTA:
-        return DELTA[name]
-    if name in JOB:
-        return JOB[name][1]
+    get = EVAL.get(name)
+    if isinstance(get, Additive):
+        return get.meta
+    if name in METAS:
+        return METAS[name]
     names = [*EVAL, *DELTA, *JOB]
     raise ConfigError(f"no metric {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
+
+
+def pretty(name: str, value: float) -> str:
+    """A value with four digits and its unit."""
+    return f"{round(value, 4)} {meta_of(name).unit}".rstrip()

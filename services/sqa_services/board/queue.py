@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, and_, case, delete, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, case, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import aliased
 
 from sqa_services.board.lifecycle import note
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, WORKERS
@@ -25,6 +24,8 @@ from sqa_services.board.task import RUN_HERE
 MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is the cause itself and is given up
 INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 E = EVALUATIONS.c
+ORIGINAL = EVALUATIONS.alias()  # the evaluation of the same model and data set that has no prefix
+RELEASED = {"lease": None, "lease_until": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,14 @@ class Claim:
     lease: str
 
 
+def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.dataset) -> ColumnElement[bool]:
+    """Whether a model's evaluation on the original data is in a state; None: whether it is there at all."""
+    of_pair = select(ORIGINAL.c.id).where(
+        ORIGINAL.c.model == model, ORIGINAL.c.dataset == dataset, ORIGINAL.c.prefix == ""
+    )
+    return (of_pair if state is None else of_pair.where(ORIGINAL.c.state == state)).correlate_except(ORIGINAL).exists()
+
+
 def fill(connection: Connection) -> int:
     """Queue every (model, data set, prefix) of a common task that is not there yet; how many were new.
 
@@ -46,19 +55,13 @@ def fill(connection: Connection) -> int:
     pairs = connection.execute(
         select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes)
         .join(DATASETS, DATASETS.c.task == MODELS.c.task)
-        .where(
-            ~select(E.id)
-            .where(E.model == MODELS.c.id, E.dataset == DATASETS.c.id, E.prefix == "")
-            .correlate(MODELS, DATASETS)
-            .exists(),
-            MODELS.c.withdrawn.is_(None),
-            or_(DATASETS.c.phase != "hidden", MODELS.c.kind.in_(RUN_HERE)),
-        )
+        .where(~_original(None, MODELS.c.id, DATASETS.c.id), MODELS.c.withdrawn.is_(None))
+        .where(or_(DATASETS.c.phase != "hidden", MODELS.c.kind.in_(RUN_HERE)))
         .order_by(DATASETS.c.id, MODELS.c.id)
-    ).all()
-    now = time.time()
+    )
+    new = {"state": "queued", "attempts": 0, "queued": time.time()}
     rows = [
-        {"model": model, "dataset": dataset, "prefix": prefix, "state": "queued", "attempts": 0, "queued": now}
+        {"model": model, "dataset": dataset, "prefix": prefix, **new}
         for model, dataset, prefixes in pairs
         for prefix in ("", *prefixes)
     ]
@@ -73,39 +76,25 @@ def claim(engine: Engine, lease_seconds: float) -> Claim | None:
     One on perturbed data waits for that on the original data.  An evaluation whose worker died `MAX_ATTEMPTS` times is
     marked as failed, and so is one that waits for a failed one.
     """
-    now = time.time()
-    original = aliased(EVALUATIONS)
-    ready = or_(
-        E.prefix == "",
-        select(original.c.id)
-        .where(
-            original.c.model == E.model,
-            original.c.dataset == E.dataset,
-            original.c.prefix == "",
-            original.c.state == "done",
-        )
-        .correlate(EVALUATIONS)
-        .exists(),
-    )
+    now, lease = time.time(), secrets.token_hex(16)
     free = or_(E.state == "queued", and_(E.state == "running", E.lease_until < now))
     next_one = (
         select(E.id)
-        .where(free, ready, E.attempts < MAX_ATTEMPTS)
+        .where(free, or_(E.prefix == "", _original("done")), E.attempts < MAX_ATTEMPTS)
         .order_by(case((E.prefix == "", 0), else_=1), E.id)
         .limit(1)
         .with_for_update(skip_locked=True)  # PostgreSQL; SQLite has one writer at a time anyway
         .scalar_subquery()
     )
-    lease = secrets.token_hex(16)
     with engine.begin() as connection:
         _give_up(connection, now)
         row = connection.execute(
             update(EVALUATIONS)
             .where(E.id == next_one, free)
             .values(state="running", lease=lease, lease_until=now + lease_seconds, attempts=E.attempts + 1, started=now)
-            .returning(E.id, E.model, E.dataset, E.prefix)
+            .returning(E.id, E.model, E.dataset, E.prefix, E.lease)
         ).one_or_none()
-    return None if row is None else Claim(row.id, row.model, row.dataset, row.prefix, lease)
+    return None if row is None else Claim(*row)
 
 
 def _give_up(connection: Connection, now: float) -> None:
@@ -113,20 +102,11 @@ def _give_up(connection: Connection, now: float) -> None:
     connection.execute(
         update(EVALUATIONS)
         .where(E.state == "running", E.lease_until < now, E.attempts >= MAX_ATTEMPTS)
-        .values(state="failed", lease=None, lease_until=None, error=func.coalesce(E.error, died))
+        .values(state="failed", **RELEASED, error=func.coalesce(E.error, died))
     )
-    original = aliased(EVALUATIONS)
     connection.execute(
         update(EVALUATIONS)
-        .where(
-            E.state == "queued",
-            E.prefix != "",
-            select(original.c.id)
-            .where(original.c.model == E.model, original.c.dataset == E.dataset, original.c.prefix == "")
-            .where(original.c.state == "failed")
-            .correlate(EVALUATIONS)
-            .exists(),
-        )
+        .where(E.state == "queued", E.prefix != "", _original("failed"))
         .values(state="failed", error="the evaluation on the original data failed")
     )
 
@@ -144,7 +124,7 @@ def finish(
 
     `details`: the statistics of each example; `event`: a line for the model's log.
     """
-    done = {"state": "done", "lease": None, "lease_until": None, "error": None, "finished": time.time()}
+    done = {"state": "done", **RELEASED, "error": None, "finished": time.time()}
     with engine.begin() as connection:
         if not _mine(connection, claimed, done):
             return False
@@ -159,7 +139,7 @@ def finish(
 def fail(engine: Engine, claimed: Claim, error: str, event: str = "") -> bool:
     """Mark an evaluation as failed for a reason that will not go away; `event` and it go into the model's log."""
     readable = error.replace("\x00", "\ufffd").encode(errors="replace").decode()
-    failed = {"state": "failed", "lease": None, "lease_until": None, "error": readable, "finished": time.time()}
+    failed = {"state": "failed", **RELEASED, "error": readable, "finished": time.time()}
     with engine.begin() as connection:
         held = _mine(connection, claimed, failed)
         if held and event:
@@ -168,19 +148,18 @@ def fail(engine: Engine, claimed: Claim, error: str, event: str = "") -> bool:
 
 
 def _mine(connection: Connection, claimed: Claim, values: Mapping[str, Any]) -> bool:
-    updated = connection.execute(
-        update(EVALUATIONS)
-        .where(E.id == claimed.id, E.lease == claimed.lease, E.state == "running")
-        .values(**values)
-        .returning(literal(1))
-    )
-    return updated.one_or_none() is not None
+    held = (E.id == claimed.id, E.lease == claimed.lease, E.state == "running")
+    return connection.execute(update(EVALUATIONS).where(*held).values(**values)).rowcount == 1
 
 
 def open_count(engine: Engine) -> int:
     """Evaluations that are queued or running."""
+    return _number(engine, select(func.count()).where(E.state.in_(("queued", "running"))))
+
+
+def _number(engine: Engine, query: Select[tuple[int]]) -> int:
     with engine.connect() as connection:
-        return connection.execute(select(func.count()).where(E.state.in_(("queued", "running")))).scalar_one()
+        return connection.execute(query).scalar_one()
 
 
 ALIVE_SECONDS = 15.0  # a worker that was not seen for longer does not run
@@ -203,6 +182,4 @@ def gone(engine: Engine, worker: str) -> None:
 
 def workers(engine: Engine) -> int:
     """Workers that run."""
-    with engine.connect() as connection:
-        alive = select(func.count()).select_from(WORKERS).where(WORKERS.c.seen > time.time() - ALIVE_SECONDS)
-        return connection.execute(alive).scalar_one()
+    return _number(engine, select(func.count(WORKERS.c.id)).where(WORKERS.c.seen > time.time() - ALIVE_SECONDS))

@@ -10,17 +10,17 @@ question, as a response of a model that does not answer; the guesser and the buz
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqa.core.errors import DataError
-from sqa.core.trace import QuestionTrace, buzzes_rows, check_emissions, guesses_rows
+from sqa.core.trace import QuestionTrace, buzzes_rows, guesses_rows
 from sqa.core.types import Emission, Question
 from sqa.files.records import parse_json
 from sqa.files.store import Stage, Store, Traces, blocks_of
@@ -32,7 +32,7 @@ from sqa.run.scheduler import Scheduler, current
 from sqa_services.board.files import as_lines
 from sqa_services.board.metrics import Job
 
-Response = Mapping[str, Any]
+T = TypeVar("T")
 UNTIL = "buzz"  # the board scores by itself
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -40,26 +40,22 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 # ------------------------------------------------------------------------------------------------- a run's config
 
 
-def answer(
-    config: RunConfig, questions: Sequence[Question], work: Path, respond: Callable[[QuestionTrace], Response]
-) -> tuple[list[Response], Job]:
-    """`respond` of every trace, and how the run went; the store below `work` keeps what a killed run had made.
+def answer(config: RunConfig, questions: Sequence[Question], work: Path) -> tuple[Sequence[QuestionTrace], Job]:
+    """The traces, and how the run went; the store below `work` keeps what a killed run had made.
 
     Inside `scheduled(...)` the blocks are spread, and this process loads no model.  Time and memory of such a run tell
     nothing of the model: they are not known.
     """
     scheduler = current()
     if scheduler is not None:
-        traces = _spread(scheduler, config, questions)
-        return [respond(trace) for trace in traces], Job(len(questions), None, None)
+        return _spread(scheduler, config, questions), Job(len(questions), None, None)
     with peak_memory() as peak:
         start = time.perf_counter()
         result = pipeline.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
         seconds = time.perf_counter() - start
-        responses = [respond(trace) for trace in result.traces]
     blocks = len(blocks_of(result.questions, pipeline.BLOCK_SIZE))
     whole = all(computed == blocks for computed in result.made.values())  # nothing was taken from the store
-    return responses, Job(len(questions), seconds if whole else None, peak[0] if peak else None)
+    return result.traces, Job(len(questions), seconds if whole else None, peak[0] if peak else None)
 
 
 def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
@@ -111,10 +107,8 @@ def session_model(
 
     contestant_from(guesser, buzzer)
     written = session_emissions(journal, session, questions)
-    rows: list[Mapping[str, Any]] = [{"session": session, "guesser": guesser, "buzzer": buzzer}]
-    for id, emissions in written.items():
-        rows.append({"id": id, "answered": False, "steps": [dataclasses.asdict(e) for e in emissions]})
-    return as_lines(rows)
+    rows = ({"id": id, "answered": False, "steps": list(map(asdict, steps))} for id, steps in written.items())
+    return as_lines([{"session": session, "guesser": guesser, "buzzer": buzzer}, *rows])
 
 
 def problems_of_session(model: bytes, questions: Sequence[Question]) -> list[str]:
@@ -132,21 +126,17 @@ def answer_session(model: bytes, questions: Sequence[Question]) -> list[Question
     guesser, buzzer = contestant_from(head["guesser"], head["buzzer"])
     if buzzer is None:
         raise DataError("session: without a buzzer there are no expected wins")
-    traces = []
-    for question in questions:
-        emissions = tuple(Emission(**step) for step in written[question.id])
-        check_emissions(question, emissions)
-        id = question.id
-        guesses = guesses_rows(pipeline.guess(guesser, [question], {id: emissions}, _silent)).get(id, ())
-        buzzes = buzzes_rows(pipeline.buzz(buzzer, [question], {id: guesses}, _silent)).get(id, ())
-        traces.append(QuestionTrace(question, emissions, guesses, buzzes))
-    return traces
+    emissions = {question.id: tuple(Emission(**step) for step in written[question.id]) for question in questions}
+    guesses = _of_each(questions, guesses_rows(pipeline.guess(guesser, questions, emissions, lambda _: None)))
+    buzzes = _of_each(questions, buzzes_rows(pipeline.buzz(buzzer, questions, guesses, lambda _: None)))
+    return [QuestionTrace(q, emissions[q.id], guesses[q.id], buzzes[q.id]) for q in questions]
+
+
+def _of_each(questions: Sequence[Question], rows: Mapping[str, T]) -> dict[str, T | tuple[()]]:
+    """What was kept of each question; a table has no row of one without steps."""
+    return {question.id: rows.get(question.id, ()) for question in questions}
 
 
 def _parsed(model: bytes) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
     head, *rows = (parse_json(line) for line in model.decode().splitlines())
     return head, {row["id"]: row["steps"] for row in rows}
-
-
-def _silent(_: int) -> None:
-    """No progress bar."""

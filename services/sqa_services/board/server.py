@@ -35,14 +35,13 @@ from sqa.core.errors import Count, NotComputable, SqaError, checked
 from sqa.report.viewer import policy_of, render
 from sqa.report.viewer_data import ViewConfig, traces_data
 from sqa_services.board import accounts, lifecycle, queue
-from sqa_services.board.accounts import Caller, Denied, TooMany
-from sqa_services.board.board import Board, NotFound, Taken
+from sqa_services.board.accounts import Caller, Denied, Taken, TooMany
+from sqa_services.board.board import Board
 from sqa_services.board.files import data_path, predictions_path
 from sqa_services.board.metrics import EVAL, meta_of
-from sqa_services.board.standing.dynascore import parse_weights
 from sqa_services.board.standing.rank import about_metrics
 from sqa_services.board.standing.views import MAIN
-from sqa_services.board.task import Example, Unscorable, answer_all
+from sqa_services.board.task import Example, NotFound, Unscorable, answer_all
 from sqa_services.board.task import Response as Answer
 from sqa_services.board.worker import beside
 from sqa_services.net import connections
@@ -51,18 +50,19 @@ from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, needed_to_
 from sqa_services.net.server import page_files
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
-ERRORS: dict[int | str, dict[str, Any]] = {
+ERRORS = {
+    400: "The request is wrong",
+    401: "A token is needed",
+    403: "It belongs to another account, or is hidden",
+    404: "There is no such thing",
+    409: "The name is in use already",
+    413: "The body is too large",
+    429: "Too many submissions today",
+    503: "Too many are being checked now",
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {"text/plain" if status == 413 else "application/json": {}}}
-    for status, text in {
-        400: "The request is wrong",
-        401: "A token is needed",
-        403: "It belongs to another account, or is hidden",
-        404: "There is no such thing",
-        409: "The name is in use already",
-        413: "The body is too large",
-        429: "Too many submissions today",
-        503: "Too many are being checked now",
-    }.items()
+    for status, text in ERRORS.items()
 }
 SUBMISSION: dict[str, Any] = {
     "requestBody": {
@@ -106,7 +106,7 @@ def each_example(board: Board, code: str, model: str, dataset: str) -> list[dict
     task = board.task(code)
     examples, responses = _answered(board, code, model, dataset)
     predictions = answer_all(task, responses, examples)
-    get, meta = EVAL[task.perf_metric].get, meta_of(task.perf_metric)
+    get, meta = EVAL[task.perf_metric], meta_of(task.perf_metric)
     rows = []
     for example, response, prediction in zip(examples, responses, predictions, strict=True):
         label = task.data.label_field_converter(example)
@@ -159,7 +159,7 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
         for task in board.tasks.values()
     ]
 
-    @app.get("/api/tasks", responses=ERRORS)
+    @app.get("/api/tasks")
     async def tasks() -> list[dict[str, Any]]:
         """The tasks, their metrics and default weights."""
         return descriptions
@@ -170,19 +170,19 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
         counted = {"workers": queue.workers(board.engine), "to_do": queue.open_count(board.engine)}
         return {**counted, "guarded": guarded}
 
-    @app.get("/api/tasks/{task}/datasets", responses=ERRORS)
+    @app.get("/api/tasks/{task}/datasets")
     def datasets(task: TaskCode) -> list[dict[str, Any]]:
         """The data sets of a task."""
         return board.datasets(task)
 
-    @app.get("/api/tasks/{task}/datasets/{name}/examples", responses=ERRORS)
+    @app.get("/api/tasks/{task}/datasets/{name}/examples")
     def examples(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
         """What models are given: the examples of a data set or of PREFIX-NAME, without the answers."""
         if board.dataset(task, name)[0]["phase"] == "hidden":
             raise Denied(f"{name}: is hidden; only what runs here meets it")
         return [board.task(task).inputs(example) for example in board.examples(task, name)]
 
-    @app.get("/api/tasks/{task}/datasets/{name}/answers", responses=ERRORS)
+    @app.get("/api/tasks/{task}/datasets/{name}/answers")
     def answers(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
         """The examples of an open data set with their answers."""
         _require_open(board, task, name)
@@ -192,19 +192,19 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
 def add_standing(app: FastAPI, board: Board) -> None:
     """Evaluations, views, the leaderboard, and what is known of a model."""
 
-    @app.get("/api/tasks/{task}/evaluations", responses=ERRORS)
+    @app.get("/api/tasks/{task}/evaluations")
     def evaluations(
         task: TaskCode, state: Literal["queued", "running", "done", "failed"] | None = None
     ) -> list[dict[str, Any]]:
         """The evaluations of a task and their results."""
         return board.published(task, board.evaluations(task, state))
 
-    @app.get("/api/tasks/{task}/views", responses=ERRORS)
+    @app.get("/api/tasks/{task}/views")
     def views(task: TaskCode) -> list[dict[str, Any]]:
         """What the headlines of a task are made of, all versions."""
         return board.views(task)
 
-    @app.get("/api/tasks/{task}/leaderboard", responses=ERRORS)
+    @app.get("/api/tasks/{task}/leaderboard")
     def leaderboard(
         task: TaskCode,
         weights: Annotated[str | None, Query(max_length=1000, description="METRIC=WEIGHT,...")] = None,
@@ -213,25 +213,24 @@ def add_standing(app: FastAPI, board: Board) -> None:
         version: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
     ) -> dict[str, Any]:
         """The models of a task, best Dynascore first."""
-        parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
-        return board.leaderboard(task, parsed, dataset, view, version, outside=True)
+        return board.leaderboard(task, board.metric_weights(task, weights), dataset, view, version, outside=True)
 
-    @app.get("/api/tasks/{task}/models", responses=ERRORS)
+    @app.get("/api/tasks/{task}/models")
     def models(task: TaskCode) -> list[dict[str, Any]]:
         """The models of a task."""
         return board.models(task)
 
-    @app.get("/api/tasks/{task}/models/{name}/log", responses=ERRORS)
+    @app.get("/api/tasks/{task}/models/{name}/log")
     def log(task: TaskCode, name: Name) -> list[dict[str, Any]]:
         """What happened to a model."""
         return lifecycle.log_of(board.engine, task, name)
 
-    @app.get("/api/tasks/{task}/models/{name}/examples", responses=ERRORS)
+    @app.get("/api/tasks/{task}/models/{name}/examples")
     def each(task: TaskCode, name: Name, dataset: DataName) -> list[dict[str, Any]]:
         """What a model did on each example of an open data set, worst first."""
         return each_example(board, task, name, dataset)
 
-    @app.get("/tasks/{task}/models/{name}/view", responses=ERRORS, response_class=HTMLResponse)
+    @app.get("/tasks/{task}/models/{name}/view", response_class=HTMLResponse)
     def view(
         task: TaskCode,
         name: Name,
@@ -262,17 +261,17 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
 
     authenticated = Depends(authenticate)
 
-    @app.post("/api/accounts", status_code=201, responses=ERRORS)
+    @app.post("/api/accounts", status_code=201)
     def post_account(new: NewAccount) -> dict[str, Any]:
         """Sign up with an invitation; the token is shown once."""
         return accounts.sign_up(board.engine, new.name, new.invitation)
 
-    @app.get("/api/me", responses=ERRORS)
+    @app.get("/api/me")
     def me(caller: Caller = authenticated) -> dict[str, Any]:
         """The caller: a name, or null for the organiser."""
         return {"name": caller.name}
 
-    @app.put("/api/tasks/{task}/models/{name}", status_code=201, responses=ERRORS, openapi_extra=SUBMISSION)
+    @app.put("/api/tasks/{task}/models/{name}", status_code=201, openapi_extra=SUBMISSION)
     async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = authenticated) -> dict[str, Any]:
         """Register a submission; it is queued on every data set of the task.  Refused ones count among the day's."""
         nonlocal held
@@ -295,22 +294,22 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
 def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:
     """What becomes of a submission."""
 
-    @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204, responses=ERRORS)
+    @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204)
     def withdraw(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
         """Take a submission out of the rank."""
         lifecycle.withdraw(board.engine, task, name, caller)
 
-    @app.post("/api/tasks/{task}/models/{name}/restore", status_code=204, responses=ERRORS)
+    @app.post("/api/tasks/{task}/models/{name}/restore", status_code=204)
     def restore(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
         """Undo a withdrawal."""
         lifecycle.restore(board.engine, task, name, caller)
 
-    @app.post("/api/tasks/{task}/models/{name}/requeue", responses=ERRORS)
+    @app.post("/api/tasks/{task}/models/{name}/requeue")
     def requeue(task: TaskCode, name: Name, caller: Caller = authenticated) -> dict[str, int]:
         """Queue what failed of a submission again."""
         return {"queued": lifecycle.requeue(board.engine, task, name, caller)}
 
-    @app.delete("/api/tasks/{task}/models/{name}", status_code=204, responses=ERRORS)
+    @app.delete("/api/tasks/{task}/models/{name}", status_code=204)
     def delete(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
         """Delete a submission, its scores, its log and its files."""
         lifecycle.remove(board.engine, board.files, task, name, caller)
@@ -342,6 +341,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
         version="1",
         docs_url=None,
         redoc_url=None,
+        responses=RESPONSES,
         default_response_class=Ascii,
         middleware=guards(
             config.address,

@@ -14,61 +14,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from sqa.core.answers import key
-from sqa.core.errors import ConfigError, DataError, TraceError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import perturb as perturbing
-from sqa.data.datasets import load_questions
+from sqa.data.datasets import MINI, load_questions
+from sqa.files.records import json_document
 from sqa.run.config import RunConfig, run_in
 from sqa_services.board import running
 from sqa_services.board import tags as tagging
 from sqa_services.board.metrics import Answer, Job
 from sqa_services.board.standing import plausible
-from sqa_services.board.task import KINDS, Example, Response, Task, Unscorable, joined
-from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of, shape_problems
+from sqa_services.board.task import Example, Response, Task, Unscorable, joined
+from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
 
 SHOWN_OF_PROBLEM = 300  # characters
-INPUT_KEYS = ("id", "language", "source")
-STRICT = ConfigDict(strict=True, extra="forbid")
-
-
-class Step(BaseModel):
-    """A target word of a response."""
-
-    model_config = STRICT
-    sentence: int
-    token: str
-    g: int
-    ended: bool
-    erase: int
-
-
-class AnsweredStep(Step):
-    """A target word with the answer after it."""
-
-    guess: str
-    buzz: bool
-
-
-class Translated(BaseModel):
-    """A response of a model that does not answer."""
-
-    model_config = STRICT
-    id: str
-    answered: bool
-    steps: list[Step]
-
-
-class Answered(Translated):
-    """A response of a model that answers."""
-
-    steps: list[AnsweredStep]  # type: ignore[assignment]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,8 +57,7 @@ class QuestionData:
             tags = tagging.tags_of(question, category, guessable)
             loaded[""].append(_example(question, tags))
             for kind in kinds:
-                copy = perturbing.perturb(question, kind, seed)
-                if copy is not None:
+                if copy := perturbing.perturb(question, kind, seed):
                     more = {"input_id": question.id, "transform": kind.name}
                     loaded.setdefault(kind.family, []).append(_example(copy, tags) | more)
         return loaded
@@ -105,24 +69,14 @@ class QuestionData:
 
     def pred_field_converter(self, example: Example, response: Response) -> dict[str, Any]:
         """The prediction is an `Answer`."""
-        steps = response["steps"]
-        emissions = tuple(Emission(s["sentence"], s["token"], s["g"], s["ended"], s["erase"]) for s in steps)
-        guesses = buzzes = None
-        if response["answered"]:
-            guesses = tuple((Guess(s["guess"], 1.0),) if s["guess"] else () for s in steps)
-            buzzes = tuple(Buzz(float(s["buzz"]), s["buzz"]) for s in steps)
-        return {"id": response["id"], "pred": Answer(emissions, guesses, buzzes)}
+        return {"id": response["id"], "pred": prediction_of(response)}
 
 
 def _own_categories(source: str) -> dict[str, str]:
     """question id -> category, where the questions' own file tells it (the bundled set does)."""
-    from sqa.data.datasets import MINI
-    from sqa.files.records import json_document
-
     if not source.startswith("mini-"):
         return {}
-    language = source.removeprefix("mini-")
-    return {f"{q['id']}-{language}": q["category"] for q in json_document(MINI)["questions"]}
+    return {f"{q['id']}{source.removeprefix('mini')}": q["category"] for q in json_document(MINI)["questions"]}
 
 
 def _example(question: Question, tags: Sequence[str]) -> dict[str, Any]:
@@ -144,22 +98,14 @@ def question_of(example: Example) -> Question:
     )
 
 
-# ------------------------------------------------------------------------------------------------------ responses
-
-
-def verify_response(response: Response, example: Example) -> None:
-    """DataError unless the response has the form of the module's text and its steps fit the question."""
-    where = f"response to {example['id']!r}"
-    answered = isinstance(response, Mapping) and response.get("answered") is not False
-    if problems := shape_problems(Answered if answered else Translated, response):
-        raise DataError(f"{where}: {joined(problems)}")
-    if response["id"] != example["id"]:
-        raise DataError(f"{where}: has the id {response['id']!r}")
-    prediction = QuestionData("").pred_field_converter(example, response)["pred"]
-    try:
-        QuestionTrace(question_of(example), *prediction)
-    except TraceError as error:
-        raise DataError(f"{where}: {error}") from error
+def prediction_of(response: Response) -> Answer:
+    """What a response says."""
+    steps = response["steps"]
+    emissions = tuple(Emission(s["sentence"], s["token"], s["g"], s["ended"], s["erase"]) for s in steps)
+    if not response["answered"]:
+        return Answer(emissions, None, None)
+    guesses = tuple((Guess(s["guess"], 1.0),) if s["guess"] else () for s in steps)
+    return Answer(emissions, guesses, tuple(Buzz(float(s["buzz"]), s["buzz"]) for s in steps))
 
 
 def _response(trace: QuestionTrace) -> dict[str, Any]:
@@ -177,21 +123,21 @@ def _response(trace: QuestionTrace) -> dict[str, Any]:
 
 def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
     """The answers of a run's config, of a submission, or of a client's session."""
-    if kind == "submission":
-        return submitted(model, examples), Job(len(examples), None, None)
-    if kind == "session":
-        traces = running.answer_session(model, [question_of(example) for example in examples])
-        return [_response(trace) for trace in traces], Job(len(examples), None, None)
-    return _run(config_of(model), examples, work)
+    questions, job = [question_of(example) for example in examples], Job(len(examples), None, None)
+    if kind == "config":
+        traces, job = running.answer(config_of(model), questions, work)
+    else:
+        traces = (submitted if kind == "submission" else running.answer_session)(model, questions)
+    return [_response(trace) for trace in traces], job
 
 
-def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
-    """The answers of a submission's rows for these examples; its rows for other questions are left aside."""
+def submitted(submission: bytes, questions: Sequence[Question]) -> list[QuestionTrace]:
+    """The traces of a submission's rows for these questions; its rows for others are left aside."""
     problems: list[str] = []
-    traces = fitted(*rows_of(submission.decode(), problems), [question_of(example) for example in examples], problems)
+    traces = fitted(*rows_of(submission.decode(), problems), questions, problems)
     if problems:
         raise DataError(f"submission: {joined(problems)}")
-    return [_response(trace) for trace in traces]
+    return traces
 
 
 def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
@@ -219,9 +165,8 @@ def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> l
 
 def traces_of(examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace]:
     """Verified responses as traces."""
-    convert = QuestionData("").pred_field_converter
     pairs = zip(examples, responses, strict=True)
-    return [QuestionTrace(question_of(example), *convert(example, response)["pred"]) for example, response in pairs]
+    return [QuestionTrace(question_of(example), *prediction_of(response)) for example, response in pairs]
 
 
 def shown(example: Example, response: Response) -> dict[str, Any]:
@@ -236,13 +181,6 @@ def shown(example: Example, response: Response) -> dict[str, Any]:
     return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
 
 
-def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-    """Run the stages up to the buzzes on the examples."""
-    if config.guesser is None or config.buzzer is None:
-        raise ConfigError(f"{config.name}: a model of this task needs a guesser and a buzzer")
-    return running.answer(config, [question_of(example) for example in examples], work, _response)
-
-
 def config_of(model: bytes) -> RunConfig:
     """The run config in a model's file."""
     return run_in(model, "model")
@@ -250,8 +188,6 @@ def config_of(model: bytes) -> RunConfig:
 
 def check_model(kind: str, model: bytes) -> None:
     """ConfigError for a config that cannot be one, DataError for a submission that no data set could fit."""
-    if kind not in KINDS:
-        raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if kind == "config":
         config = config_of(model)
         if config.guesser is None or config.buzzer is None:
@@ -272,11 +208,11 @@ def check_model(kind: str, model: bytes) -> None:
 
 
 def _task(language: str) -> Task:
+    """Questions in a language."""
     return Task(
         code=f"sqa-{language}",
-        input_keys=INPUT_KEYS,
+        input_keys=("id", "language", "source"),
         data=QuestionData(language),
-        verify_response=verify_response,
         respond=respond,
         answer=lambda prediction: prediction.page,
         check_model=check_model,
@@ -292,11 +228,4 @@ def _task(language: str) -> Task:
     )
 
 
-def spanish() -> Task:
-    """Questions in Spanish."""
-    return _task("es")
-
-
-def polish() -> Task:
-    """Questions in Polish."""
-    return _task("pl")
+spanish, polish = partial(_task, "es"), partial(_task, "pl")

@@ -22,37 +22,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    Column,
-    Connection,
-    Engine,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    create_engine,
-    delete,
-    event,
-    insert,
-    inspect,
-    select,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import JSON, Column, Connection, Engine, Float, ForeignKey, Integer, MetaData, String, Table, Text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-from sqlalchemy.schema import CreateColumn, SchemaItem
+from sqlalchemy.schema import SchemaItem
 
 from sqa.core.errors import ConfigError
 from sqa.core.packages import lacking
 
 VERSION = 3
 META = MetaData()
+NAME, SECRET = String(63), String(64)  # SECRET: a sha256
 
 
 def _table(name: str, *parts: SchemaItem) -> Table:
@@ -60,89 +41,81 @@ def _table(name: str, *parts: SchemaItem) -> Table:
     return Table(name, META, Column("id", Integer, primary_key=True), *parts)
 
 
-ABOUT = Table("about", META, Column("key", String(16), primary_key=True), Column("value", String(16), nullable=False))
+def _needed(kind: Any, *names: str) -> list[Column[Any]]:
+    """Columns of one kind that are never null."""
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def _of_evaluation(name: str, value: str) -> Table:
+    """A table with at most one row for each evaluation."""
+    return Table(
+        name, META, Column("evaluation", ForeignKey("evaluations.id"), primary_key=True), *_needed(JSON, value)
+    )
+
+
+ABOUT = Table("about", META, Column("key", String(16), primary_key=True), *_needed(String(16), "value"))
 ACCOUNTS = _table(
     "accounts",
-    Column("name", String(63), nullable=False, unique=True),
-    Column("token", String(64), nullable=False, unique=True),
-    Column("created", Float, nullable=False),
+    Column("name", NAME, nullable=False, unique=True),
+    Column("token", SECRET, nullable=False, unique=True),
+    *_needed(Float, "created"),
     Column("day", Integer, nullable=False, default=0),  # since 1970, of the last submission
     Column("sent", Integer, nullable=False, default=0),  # submissions on that day, of a person's first account
     Column("invitation", ForeignKey("invitations.id")),  # whose accounts are one person's; null: of version 2
 )
 INVITATIONS = _table(
     "invitations",
-    Column("code", String(64), nullable=False, unique=True),
-    Column("created", Float, nullable=False),
-    Column("until", Float, nullable=False),
-    Column("uses", Integer, nullable=False),
+    Column("code", SECRET, nullable=False, unique=True),
+    *_needed(Float, "created", "until"),
+    *_needed(Integer, "uses"),
 )
 DATASETS = _table(
     "datasets",
-    Column("task", String(63), nullable=False),
-    Column("name", String(63), nullable=False),
-    Column("seed", Integer, nullable=False),
-    Column("prefixes", JSON, nullable=False),
-    Column("examples", Integer, nullable=False),
+    *_needed(NAME, "task", "name"),
+    *_needed(Integer, "seed", "examples"),
+    *_needed(JSON, "prefixes"),
     Column("created", Float),
     Column("phase", String(8), nullable=False, server_default="closed"),  # one of task.PHASES
-    UniqueConstraint("task", "name"),
+    sa.UniqueConstraint("task", "name"),
 )
 MODELS = _table(
     "models",
-    Column("task", String(63), nullable=False),
-    Column("name", String(63), nullable=False),
-    Column("kind", String(16), nullable=False),
+    *_needed(NAME, "task", "name"),
+    *_needed(String(16), "kind"),
     Column("owner", ForeignKey("accounts.id")),
-    Column("created", Float),
-    Column("withdrawn", Float),
-    UniqueConstraint("task", "name"),
+    *(Column(name, Float) for name in ("created", "withdrawn")),
+    sa.UniqueConstraint("task", "name"),
 )
 EVALUATIONS = _table(
     "evaluations",
     Column("model", ForeignKey("models.id"), nullable=False),
     Column("dataset", ForeignKey("datasets.id"), nullable=False),
-    Column("prefix", String(63), nullable=False),
+    *_needed(NAME, "prefix"),
     Column("state", String(8), nullable=False, default="queued"),  # queued, running, done, failed
     Column("attempts", Integer, nullable=False, default=0),
     Column("lease", String(32)),  # a worker's secret while it works at it
-    Column("lease_until", Float),  # seconds since 1970
     Column("error", Text),
-    Column("queued", Float),
-    Column("started", Float),
-    Column("finished", Float),
-    UniqueConstraint("model", "dataset", "prefix"),
-    Index("evaluations_by_state", "state", "lease_until"),
+    *(Column(name, Float) for name in ("lease_until", "queued", "started", "finished")),
+    sa.UniqueConstraint("model", "dataset", "prefix"),
+    sa.Index("evaluations_by_state", "state", "lease_until"),
 )
-SCORES = Table(
-    "scores",
-    META,
-    Column("evaluation", ForeignKey("evaluations.id"), primary_key=True),
-    Column("result", JSON, nullable=False),
-)
-DETAILS = Table(
-    "details",
-    META,
-    Column("evaluation", ForeignKey("evaluations.id"), primary_key=True),
-    Column("stats", JSON, nullable=False),  # [[statistic, ...] per example] of the metric that sorts
-)
+SCORES = _of_evaluation("scores", "result")
+DETAILS = _of_evaluation("details", "stats")  # [[statistic, ...] per example] of the metric that sorts
 EVENTS = _table(
     "events",
     Column("model", ForeignKey("models.id"), nullable=False, index=True),
-    Column("time", Float, nullable=False),
-    Column("text", Text, nullable=False),
+    *_needed(Float, "time"),
+    *_needed(Text, "text"),
 )
 VIEWS = _table(
     "views",
-    Column("task", String(63), nullable=False),
-    Column("name", String(63), nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("created", Float, nullable=False),
-    Column("datasets", JSON, nullable=False),
-    Column("metrics", JSON, nullable=False),
-    UniqueConstraint("task", "name", "version"),
+    *_needed(NAME, "task", "name"),
+    *_needed(Integer, "version"),
+    *_needed(Float, "created"),
+    *_needed(JSON, "datasets", "metrics"),
+    sa.UniqueConstraint("task", "name", "version"),
 )
-WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), Column("seen", Float, nullable=False))
+WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), *_needed(Float, "seen"))
 
 
 def open_engine(url: str) -> Engine:
@@ -152,7 +125,7 @@ def open_engine(url: str) -> Engine:
     """
     try:
         parsed = make_url(url)
-        engine = create_engine(parsed, pool_pre_ping=True)
+        engine = sa.create_engine(parsed, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise lacking(error, f"--db {url.partition(':')[0]}") from error
     except (ArgumentError, NoSuchModuleError) as error:
@@ -161,7 +134,7 @@ def open_engine(url: str) -> Engine:
     if backend not in ("sqlite", "postgresql"):
         raise ConfigError(f"--db: expected a URL of sqlite or postgresql, got one of {backend}")
     if backend == "sqlite":
-        event.listen(engine, "connect", _sqlite_settings)
+        sa.event.listen(engine, "connect", _sqlite_settings)
     try:
         _up_to_date(engine)
     except ConfigError:
@@ -176,10 +149,8 @@ def _up_to_date(engine: Engine) -> None:
         if _version(connection) == VERSION:
             return
     with engine.begin() as connection:  # one process at a time, and none sees half of it
-        if engine.dialect.name == "sqlite":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:
-            connection.execute(text("SELECT pg_advisory_xact_lock(1397834050)"))
+        sqlite = engine.dialect.name == "sqlite"
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if sqlite else "SELECT pg_advisory_xact_lock(1397834050)")
         version = _version(connection)
         if version > VERSION or version == 1:
             use = "use a newer SQA" if version > VERSION else "open it with SQA 0.2.0 once"
@@ -187,30 +158,21 @@ def _up_to_date(engine: Engine) -> None:
         if version == VERSION:
             return
         META.create_all(connection)
-        _add_columns(connection)
-        connection.execute(delete(ABOUT).where(ABOUT.c.key == "version"))
-        connection.execute(insert(ABOUT).values(key="version", value=str(VERSION)))
+        if version == 2:
+            new = "ALTER TABLE accounts ADD COLUMN invitation INTEGER REFERENCES invitations (id)"
+            connection.exec_driver_sql(new)
+        connection.execute(sa.delete(ABOUT).where(ABOUT.c.key == "version"))
+        connection.execute(sa.insert(ABOUT).values(key="version", value=str(VERSION)))
 
 
 def _version(connection: Connection) -> int:
     """The version of the tables; 0 where there are none."""
-    tables = set(inspect(connection).get_table_names())
+    tables = set(sa.inspect(connection).get_table_names())
     if ABOUT.name in tables:
-        version = connection.execute(select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one_or_none()
+        version = connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one_or_none()
         if version is not None:
             return int(version)
     return 1 if EVALUATIONS.name in tables else 0
-
-
-def _add_columns(connection: Connection) -> None:
-    """Add the columns that tables of an older version lack."""
-    for table in META.sorted_tables:
-        existing = {column["name"] for column in inspect(connection).get_columns(table.name)}
-        for column in table.c:
-            if column.name not in existing:
-                declared = CreateColumn(column).compile(dialect=connection.dialect)
-                references = "".join(f" REFERENCES {key.column.table.name} (id)" for key in column.foreign_keys)
-                connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {declared}{references}"))
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.registry import did_you_mean
 from sqa.core.trace import QuestionTrace
 from sqa_services.board.metrics import EVAL, Job, meta_of
 
@@ -19,10 +18,7 @@ Response = Mapping[str, Any]  # what a model answers to one example
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # of data sets, models and tasks
 KINDS = ("config", "submission", "session")  # of models
-RUN_HERE = (
-    "config",
-    "session",
-)  # kinds whose answers the board made itself; those of the others are as their owners say
+RUN_HERE = ("config", "session")  # kinds whose answers the board made itself; those of the others are as owners say
 PHASES = ("open", "closed", "hidden")  # of data sets: answers may be seen; inputs only; nothing leaves
 
 
@@ -75,26 +71,23 @@ class Task:
     code: str
     input_keys: tuple[str, ...]  # what a model is given of an example; the first is the id
     data: DataSet
-    verify_response: Callable[[Response, Example], None]  # DataError unless the response answers the example
     respond: Respond
     answer: Callable[[Any], str]  # the one answer in a prediction; unperturbed percent compares it
     check_model: Callable[[str, bytes], None]  # kind and file: ConfigError or DataError if it can be no model
     eval_metrics: tuple[str, ...]
     perf_metric: str
+    # DataError unless the response answers the example
+    verify_response: Callable[[Response, Example], None] = lambda response, example: None
     delta_metrics: tuple[str, ...] = ()  # prefixes
     job_metrics: tuple[str, ...] = ("examples_per_second", "memory_utilization")
     difference_metrics: tuple[str, ...] = ()  # compared between perturbed and original
     default_weights: tuple[tuple[str, float], ...] = ()  # of the Dynascore; metrics not named weigh nothing
-    implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = (
-        lambda examples, responses: []
-    )  # why it cannot be true
-    # data set -> why a model of `check_model` fails there, of those where it does
-    unscorable: Callable[[str, bytes, Mapping[str, Sequence[Example]]], Mapping[str, list[str]]] = (
-        lambda kind, model, sets: {}
-    )
-    shown: Callable[[Example, Response], dict[str, Any]] = (
-        lambda example, response: {}
-    )  # of a single example, beside its value
+    # why it cannot be true
+    implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = lambda examples, responses: []
+    # kind, file and data sets of a model -> data set -> why it fails there, of those where it does
+    unscorable: Callable[[str, bytes, Mapping[str, Sequence[Example]]], Mapping[str, list[str]]] = lambda *_: {}
+    # of a single example, beside its value
+    shown: Callable[[Example, Response], dict[str, Any]] = lambda example, response: {}
     traces: Callable[[Sequence[Example], Sequence[Response]], list[QuestionTrace]] | None = None  # for the viewer
 
     def __post_init__(self) -> None:
@@ -117,13 +110,12 @@ class Task:
         return {key: example[key] for key in self.input_keys}
 
 
-BUILT_IN = {"sqa-es": "sqa_services.board.sqa_task:spanish", "sqa-pl": "sqa_services.board.sqa_task:polish"}
+BUILT_IN = ("sqa_services.board.sqa_task:spanish", "sqa_services.board.sqa_task:polish")
 
 
 def load_tasks(own: Sequence[str] = ()) -> dict[str, Task]:
     """code -> task: the built-in ones and those of `own`, "module:function" that makes a Task."""
-    tasks = [_make(target) for target in (*BUILT_IN.values(), *own)]
-    return {task.code: task for task in tasks}
+    return {task.code: task for task in map(_make, (*BUILT_IN, *own))}
 
 
 def _make(target: str) -> Task:
@@ -137,26 +129,17 @@ def _make(target: str) -> Task:
     return task
 
 
-def find_task(tasks: Mapping[str, Task], code: str) -> Task:
-    """The task of a code.  Unknown: NotFound."""
-    if code not in tasks:
-        raise NotFound(f"no task {code!r}{did_you_mean(code, tasks)}; known: {', '.join(tasks)}")
-    return tasks[code]
-
-
-def check_name(name: str, what: str) -> str:
+def check_name(name: str, what: str) -> None:
     """Lower-case letters, digits and dashes, as Dynabench wants them; else ConfigError."""
     if not NAME.fullmatch(name):
         raise ConfigError(f"{what}: a name is 1 to 63 lower-case letters, digits and dashes, got {name[:80]!r}")
-    return name
 
 
 def answer_all(task: Task, responses: Sequence[Response], examples: Sequence[Example]) -> list[dict[str, Any]]:
     """Predictions, every response verified against its example first."""
     if len(responses) != len(examples):
         raise DataError(f"the model answered {len(responses)} of {len(examples)} examples")
-    for response, example in zip(responses, examples, strict=True):
+    pairs = list(zip(examples, responses, strict=True))
+    for example, response in pairs:
         task.verify_response(response, example)
-    return [
-        task.data.pred_field_converter(example, response) for response, example in zip(responses, examples, strict=True)
-    ]
+    return [task.data.pred_field_converter(*pair) for pair in pairs]

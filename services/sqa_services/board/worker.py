@@ -13,8 +13,8 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
@@ -24,11 +24,11 @@ from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.run.scheduler import SchedulerGone
 from sqa_services.board import queue
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.evaluate import delta, evaluate
+from sqa_services.board.evaluate import Label, Prediction, delta, evaluate
 from sqa_services.board.files import as_lines, data_path, model_path, predictions_path, prefixed
-from sqa_services.board.metrics import EVAL, JOB, Additive, Job
+from sqa_services.board.metrics import JOB, Job, additive
 from sqa_services.board.storage import DATASETS, MODELS
-from sqa_services.board.task import Example, Response, Task, answer_all
+from sqa_services.board.task import Task, answer_all
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0
@@ -71,14 +71,9 @@ def work(
 def _alive(board: Board) -> Iterator[None]:
     """Until the block ends, or this process is told to end, the board says that a worker runs."""
     name = secrets.token_hex(16)
-
-    def say() -> bool:
-        queue.seen(board.engine, name)
-        return True
-
-    say()
+    queue.seen(board.engine, name)
     try:
-        with _meanwhile(queue.ALIVE_SECONDS / 3, say):
+        with _meanwhile(queue.ALIVE_SECONDS / 3, lambda: queue.seen(board.engine, name)):
             yield
     finally:
         queue.gone(board.engine, name)
@@ -96,14 +91,13 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     print(f"sqa: {name}: started", file=sys.stderr)
     with _meanwhile(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
         try:
-            result, details = run_one(board, model["task"], model["name"], model["kind"], data, claimed.prefix)
+            result, details = run_one(board, model, data, claimed.prefix)
         except SchedulerGone:  # no fault of the model's: the evaluation is for whoever comes when the lease is over
             raise
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
-            problem = (
-                str(error).replace(f"{board.config.folder.absolute()}/", "").replace(f"{board.config.folder}/", "")
-            )
+            folder = board.config.folder
+            problem = str(error).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
             return queue.fail(board.engine, claimed, problem, f"{where}: failed")
     event = f"{where}: scored in {time.time() - start:.1f} s"
     if result["implausible"]:
@@ -114,16 +108,22 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
 
 
 @contextmanager
-def _meanwhile(seconds: float, action: Callable[[], bool]) -> Iterator[None]:
+def _meanwhile(seconds: float, action: Callable[[], object]) -> Iterator[None]:
     """A thread repeats the action every so many seconds until it is False or the block ends."""
     stop = Event()
 
     def repeat() -> None:
-        while not stop.wait(seconds):
-            if not action():
-                return
+        while not stop.wait(seconds) and action() is not False:
+            pass
 
-    thread = Thread(target=repeat, daemon=True)
+    with _thread(repeat, stop):
+        yield
+
+
+@contextmanager
+def _thread(target: Callable[[], None], stop: Event) -> Iterator[None]:
+    """Until the block ends a thread runs, which then is told to stop."""
+    thread = Thread(target=target, daemon=True)
     thread.start()
     try:
         yield
@@ -132,50 +132,41 @@ def _meanwhile(seconds: float, action: Callable[[], bool]) -> Iterator[None]:
         thread.join()
 
 
-def run_one(board: Board, code: str, model: str, kind: str, data: Any, prefix: str) -> Outcome:
+def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], prefix: str) -> Outcome:
     """Let a model answer a data set or its perturbed copies; keep its answers; score them."""
-    task = board.task(code)
-    examples = board.files.read_lines(data_path(code, data["name"], prefix))
-    file = board.files.read(model_path(code, model, kind))
-    given = [{**example} for example in examples]
-    responses, job = task.respond(kind, file, given, board.config.work)
-    predictions = answer_all(task, responses, examples)
-    board.files.write(predictions_path(code, model, data["name"], prefix), as_lines(responses))
-    labels = [task.data.label_field_converter(example) for example in examples]
-    looked_at = _looked_at(task, examples, responses)
+    code, name = model["task"], model["name"]
+    task, read = board.task(code), board.files.read_lines
+    examples = read(data_path(code, data["name"], prefix))
+    file, given = board.files.read(model_path(code, name, model["kind"])), [{**example} for example in examples]
+    responses, job = task.respond(model["kind"], file, given, board.config.work)
+    predictions, answers = answer_all(task, responses, examples), as_lines(responses)
+    board.files.write(predictions_path(code, name, data["name"], prefix), answers)
+    labels = list(map(task.data.label_field_converter, examples))
+    digest = hashlib.sha256(answers).hexdigest()  # by which equal answers are found
+    inspected = {"implausible": task.implausible(examples, responses), "digest": digest}
     if not prefix:
         result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job(task.job_metrics, job)}
-        return result | looked_at, _details(task, examples, predictions)
-    originals = board.files.read_lines(data_path(code, data["name"]))
-    earlier = board.files.read_lines(predictions_path(code, model, data["name"]))
-    before = answer_all(task, earlier, originals)
-    targets = [task.data.label_field_converter(example) for example in originals]
-    return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | looked_at, None
+        return result | inspected, _details(task, labels, predictions)
+    originals = read(data_path(code, data["name"]))
+    before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
+    targets = list(map(task.data.label_field_converter, originals))
+    return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | inspected, None
 
 
-def _looked_at(task: Task, examples: Sequence[Example], responses: Sequence[Response]) -> dict[str, Any]:
-    """Why it cannot be true, if it cannot, and by what equal answers are found."""
-    digest = hashlib.sha256(as_lines(responses)).hexdigest()
-    return {"implausible": task.implausible(examples, responses), "digest": digest}
-
-
-def _details(task: Task, examples: Sequence[Example], predictions: Sequence[Any]) -> list[list[float]] | None:
+def _details(task: Task, labels: Sequence[Label], predictions: Sequence[Prediction]) -> list[list[float]] | None:
     """The statistics of each example, of the metric that sorts; None where it is no sum over examples."""
-    get = EVAL[task.perf_metric].get
-    if not isinstance(get, Additive):
+    if (get := additive(task.perf_metric)) is None:
         return None
-    answers = [task.data.label_field_converter(example)["answer"] for example in examples]
-    return get.stats([prediction["pred"] for prediction in predictions], answers).tolist()
+    stats = get.stats([prediction["pred"] for prediction in predictions], [label["answer"] for label in labels])
+    return stats.tolist()
 
 
 def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
     """The job metrics that have a value."""
     values = {}
     for name in names:
-        try:
-            values[name] = JOB[name][0](job)
-        except NotComputable:
-            continue
+        with suppress(NotComputable):
+            values[name] = JOB[name](job)
     return values
 
 
@@ -186,22 +177,15 @@ def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
 def beside(board: Board) -> Iterator[None]:
     """Until the block ends a worker runs; it says on stderr what it does."""
     stop = Event()
-    watcher = Thread(target=_watch, args=(_command(board.config), stop), daemon=True)
-    watcher.start()
-    try:
+    with _thread(lambda: _watch(_command(board.config), stop), stop):
         yield
-    finally:
-        stop.set()
-        watcher.join()
 
 
 def _command(config: BoardConfig) -> list[str]:
-    options = ["--board", str(config.folder.absolute())]
-    options += [] if config.db is None else ["--db", config.db]
-    options += [] if config.files is None else ["--files", config.files]
-    for task in config.tasks:
-        options += ["--task", task]
-    return [sys.executable, "-m", "sqa", "board", *options, "work", "--beside", str(os.getpid())]
+    options = {"--board": config.folder.absolute(), "--db": config.db, "--files": config.files}
+    given = [*options.items(), *(("--task", task) for task in config.tasks)]
+    words = [str(word) for option in given if option[1] is not None for word in option]
+    return [sys.executable, "-m", "sqa", "board", *words, "work", "--beside", str(os.getpid())]
 
 
 def _watch(command: list[str], stop: Event) -> None:

@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Context, Option, Typer
 
-from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption
-from sqa.core.packages import lacking
+from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, call, print_table
 from sqa.core.paths import config_file
 from sqa_services.cli.options import Host, HostNames, MaxBody, Port
 from sqa_services.net.address import Address
@@ -21,58 +20,49 @@ from sqa_services.net.address import Address
 if TYPE_CHECKING:
     from sqa_services.board.board import Board
 
-board_app = typer.Typer(help="An evaluation board: data sets, models, a queue, a leaderboard.", **SETTINGS)
+board_app = Typer(help="An evaluation board: data sets, models, a queue, a leaderboard.", **SETTINGS)
 
-TaskCode = Annotated[str, typer.Argument(metavar="TASK", help="sqa-es, sqa-pl, or one of --task.", show_default=False)]
+FOLDER = Path("board")
+TaskCode = Annotated[str, Argument(metavar="TASK", help="sqa-es, sqa-pl, or one of --task.", show_default=False)]
 Weights = Annotated[
-    str | None, typer.Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
+    str | None, Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and dashes.", show_default=False)]
+Name = Annotated[str, Argument(metavar="NAME", help="Lower-case letters, digits and dashes.", show_default=False)]
 
 
 @board_app.callback()
 def where(
-    context: typer.Context,
-    folder: Annotated[Path, typer.Option("--board", metavar="DIR", help="Where the board keeps its things.")] = Path(
-        "board"
-    ),
-    db: Annotated[str | None, typer.Option("--db", metavar="URL", help="Default: SQLite in DIR.")] = None,
-    files: Annotated[
-        str | None, typer.Option("--files", metavar="URL", help="Default: a folder in DIR; or s3://bucket/folder.")
-    ] = None,
+    context: Context,
+    folder: Annotated[Path, Option("--board", metavar="DIR", help="Where the board keeps its things.")] = FOLDER,
+    db: Annotated[str | None, Option(metavar="URL", help="Default: SQLite in DIR.")] = None,
+    files: Annotated[str | None, Option(metavar="URL", help="Default: a folder in DIR; or s3://bucket/folder.")] = None,
     tasks: Annotated[
-        list[str] | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="A task of your own; repeatable.")
+        list[str] | None, Option("--task", metavar="MODULE:FUNCTION", help="A task of your own; repeatable.")
     ] = None,
 ) -> None:
     """An evaluation board: data sets, models, a queue, a leaderboard."""
     context.obj = (folder, db, files, tuple(tasks or ()))
 
 
-def _board(context: typer.Context) -> Board:
-    """The board of the options before the command.  A package missing: ConfigError."""
-    try:
-        from sqa_services.board.board import Board, BoardConfig
-    except ModuleNotFoundError as error:
-        raise lacking(error, "sqa board", "services") from error
+def _board(context: Context) -> Board:
+    """The board of the options before the command."""
+    from sqa_services.board.board import Board, BoardConfig
+
     return Board.open(BoardConfig(*context.obj))
 
 
-@board_app.command("register-dataset")
+@board_app.command()
 def register_dataset(
-    context: typer.Context,
+    context: Context,
     task: TaskCode,
     name: Name,
-    source: Annotated[
-        str, typer.Argument(metavar="QUESTIONS", help="A question set's name or file.", show_default=False)
-    ],
+    source: Annotated[str, Argument(metavar="QUESTIONS", help="A question set's name or file.", show_default=False)],
     perturb: Annotated[
-        list[str] | None,
-        typer.Option("--perturb", metavar="KIND", help="Or file.py:build; may be repeated; all = every kind."),
+        list[str] | None, Option(metavar="KIND", help="Or file.py:build; may be repeated; all = every kind.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of perturbations and intervals.")] = 0,
+    seed: Annotated[int, Option(metavar="N", help="Of perturbations and intervals.")] = 0,
     phase: Annotated[
-        str,
-        typer.Option("--phase", metavar="PHASE", help="open: answers may be seen; closed; hidden: runs here alone."),
+        str, Option(metavar="PHASE", help="open: answers may be seen; closed; hidden: runs here alone.")
     ] = "closed",
 ) -> None:
     """Add a data set and its perturbed copies; every model of the task is queued on it."""
@@ -82,14 +72,14 @@ def register_dataset(
     print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed, phase)))
 
 
-@board_app.command("register-model")
+@board_app.command()
 def register_model(
-    context: typer.Context,
+    context: Context,
     task: TaskCode,
     name: Name,
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE", help="A run's config, named as `sqa run` takes it, or a submission.", show_default=False
         ),
     ],
@@ -104,22 +94,18 @@ def register_model(
     print(json.dumps(_board(context).register_model(task, name, kind, data)))
 
 
-@board_app.command("register-session")
+@board_app.command()
 def register_session(
-    context: typer.Context,
+    context: Context,
     task: TaskCode,
     name: Name,
     journal: Annotated[
-        Path, typer.Argument(metavar="JOURNAL", help="journal.sqlite of `sqa serve iwslt`.", show_default=False)
+        Path, Argument(metavar="JOURNAL", help="journal.sqlite of `sqa serve iwslt`.", show_default=False)
     ],
-    session: Annotated[
-        str, typer.Argument(metavar="SESSION", help="With --participants: their name.", show_default=False)
-    ],
-    questions: Annotated[str, typer.Option("--questions", metavar="QUESTIONS", help="What the server served.")],
-    guesser: Annotated[
-        str, typer.Option("--guesser", metavar="YAML", help="Who answers; default: as the server.")
-    ] = "",
-    buzzer: Annotated[str, typer.Option("--buzzer", metavar="YAML", help="Who buzzes; default: as the server.")] = "",
+    session: Annotated[str, Argument(metavar="SESSION", help="With --participants: their name.", show_default=False)],
+    questions: Annotated[str, Option(metavar="QUESTIONS", help="What the server served.")],
+    guesser: Annotated[str, Option(metavar="YAML", help="Who answers; default: as the server.")] = "",
+    buzzer: Annotated[str, Option(metavar="YAML", help="Who buzzes; default: as the server.")] = "",
 ) -> None:
     """Add what a client translated on an evaluation server that counted what it read; hidden questions too."""
     board = _board(context)
@@ -130,149 +116,137 @@ def register_session(
     print(json.dumps(board.register_model(task, name, "session", model)))
 
 
-@board_app.command("work")
+@board_app.command()
 def work(
-    context: typer.Context,
-    until_empty: Annotated[bool, typer.Option("--until-empty", help="Stop when nothing is left to do.")] = False,
-    lease: Annotated[float, typer.Option("--lease", metavar="S", help="Silence after which a worker is dead.")] = 60.0,
-    beside: Annotated[
-        int | None, typer.Option("--beside", metavar="PID", help="Behind that process, and not after it.")
-    ] = None,
+    context: Context,
+    until_empty: Annotated[bool, Option("--until-empty", help="Stop when nothing is left to do.")] = False,
+    lease: Annotated[float, Option(metavar="S", help="Silence after which a worker is dead.")] = 60.0,
+    beside: Annotated[int | None, Option(metavar="PID", help="Behind that process, and not after it.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
     """Evaluate what is queued; any number of workers may do so at once.  --scheduler spreads the runs of configs."""
     board = _board(context)
     from sqa.run.scheduler import scheduled
-    from sqa_services.board.worker import POLL_SECONDS
-    from sqa_services.board.worker import work as work_on
+    from sqa_services.board import worker
 
     if beside is not None:
         os.nice(10)  # the server's clients come first
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with scheduled(scheduler, board.config.work, store):
-        finished = work_on(board, until_empty, lease, min(POLL_SECONDS, lease), beside)
+        finished = worker.work(board, until_empty, lease, min(worker.POLL_SECONDS, lease), beside)
     print(f"sqa: {finished} evaluations finished", file=sys.stderr)
 
 
-@board_app.command("leaderboard")
+@board_app.command()
 def leaderboard(
-    context: typer.Context,
+    context: Context,
     task: TaskCode,
     weights: Weights = None,
-    datasets: Annotated[list[str] | None, typer.Option("--dataset", metavar="NAME", help="Default: all.")] = None,
-    view: Annotated[str, typer.Option("--view", metavar="NAME", help="What the headline is made of.")] = "main",
-    version: Annotated[int | None, typer.Option("--version", metavar="N", help="Of the view; default: newest.")] = None,
+    datasets: Annotated[list[str] | None, Option("--dataset", metavar="NAME", help="Default: all.")] = None,
+    view: Annotated[str, Option(metavar="NAME", help="What the headline is made of.")] = "main",
+    version: Annotated[int | None, Option(metavar="N", help="Of the view; default: newest.")] = None,
     as_json: Json = False,
 ) -> None:
     """The models of a task, best first."""
-    from sqa_services.board.standing.dynascore import parse_weights
-
     board = _board(context)
-    parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
-    ranked = board.leaderboard(task, parsed, datasets or (), view, version)
+    ranked = board.leaderboard(task, board.metric_weights(task, weights), datasets or (), view, version)
     if as_json:
         print(json.dumps(ranked, indent=2))
         return
     metrics = list(ranked["metrics"])
-    print("\t".join(["model", "dynascore", *metrics, "missing", "rank", "places", "made", "implausible"]))
+    rows = []
     for row in ranked["rows"]:
         numbers = [row["dynascore"], *(row["metrics"].get(name) for name in metrics)]
         cells = ["n/a" if number is None else f"{number:.4f}" for number in numbers]
         places = "-".join(map(str, sorted(set(row["places"] or ()))))
-        standing = [str(row["rank"] or "-"), places, "run here" if row["run_here"] else "unverified"]
-        print("\t".join([row["model"], *cells, ",".join(row["missing"]), *standing, "; ".join(row["implausible"])]))
+        standing = [row["rank"] or "-", places, "run here" if row["run_here"] else "unverified"]
+        rows.append([row["model"], *cells, ",".join(row["missing"]), *standing, "; ".join(row["implausible"])])
+    print_table(["model", "dynascore", *metrics, "missing", "rank", "places", "made", "implausible"], rows)
     if ranked["refusal"]:
         print(f"sqa: {ranked['refusal']}", file=sys.stderr)
 
 
-@board_app.command("set-view")
+@board_app.command()
 def set_view(
-    context: typer.Context,
+    context: Context,
     task: TaskCode,
     name: Name,
-    datasets: Annotated[list[str], typer.Option("--dataset", metavar="NAME[=W]", help="Repeatable; weight 1.")],
+    datasets: Annotated[list[str], Option("--dataset", metavar="NAME[=W]", help="Repeatable; weight 1.")],
     weights: Weights = None,
 ) -> None:
     """Write the next version of what a headline is made of: `main`, or one of your own."""
-    from sqa_services.board.standing.dynascore import parse_weights
+    from sqa_services.board.standing.rank import parse_weights
 
     board = _board(context)
     registered = [row["name"] for row in board.datasets(task)]
-    named = ",".join(text if "=" in text else f"{text}=1" for text in datasets)
-    metrics = None if weights is None else parse_weights(weights, board.task(task).metrics)
-    view = board.set_view(task, name, parse_weights(named, registered), metrics)
-    print(f"view\tversion\n{view['name']}\t{view['version']}")
+    named = parse_weights(",".join(text if "=" in text else f"{text}=1" for text in datasets), registered)
+    view = board.set_view(task, name, named, board.metric_weights(task, weights))
+    print_table(("view", "version"), [(view["name"], view["version"])])
 
 
-@board_app.command("invite")
+@board_app.command()
 def invite(
-    context: typer.Context,
-    uses: Annotated[int, typer.Option("--uses", metavar="N", help="Accounts that one person may make.")] = 1,
-    days: Annotated[float, typer.Option("--days", metavar="N", help="After which it lapses.")] = 30.0,
+    context: Context,
+    uses: Annotated[int, Option(metavar="N", help="Accounts that one person may make.")] = 1,
+    days: Annotated[float, Option(metavar="N", help="After which it lapses.")] = 30.0,
 ) -> None:
     """An invitation to sign up with, on the board's page; it is printed once."""
     board = _board(context)
     from sqa_services.board.accounts import invite as make
 
     invitation = make(board.engine, uses, days)
-    print(f"invitation\tuses\tuntil\n{invitation['invitation']}\t{uses}\t{_date(invitation['until'])}")
+    print_table(("invitation", "uses", "until"), [(invitation["invitation"], uses, _date(invitation["until"]))])
 
 
-@board_app.command("log")
-def log(context: typer.Context, task: TaskCode, name: Name) -> None:
+@board_app.command()
+def log(context: Context, task: TaskCode, name: Name) -> None:
     """What happened to a model."""
-    from sqa_services.board import lifecycle
-
-    print("time\ttext")
-    for event in lifecycle.log_of(_board(context).engine, task, name):
-        print(f"{_date(event['time'])}\t{event['text']}")
-
-
-@board_app.command("withdraw")
-def withdraw(context: typer.Context, task: TaskCode, name: Name) -> None:
-    """Take a model out of the rank."""
-    from sqa_services.board import lifecycle
-
-    lifecycle.withdraw(_board(context).engine, task, name)
-
-
-@board_app.command("restore")
-def restore(context: typer.Context, task: TaskCode, name: Name) -> None:
-    """Undo `withdraw`."""
-    from sqa_services.board import lifecycle
-
-    lifecycle.restore(_board(context).engine, task, name)
-
-
-@board_app.command("requeue")
-def requeue(context: typer.Context, task: TaskCode, name: Name) -> None:
-    """Queue a model's failed evaluations again."""
-    from sqa_services.board import lifecycle
-
-    number = lifecycle.requeue(_board(context).engine, task, name)
-    print(f"sqa: {number} evaluations queued", file=sys.stderr)
-
-
-@board_app.command("delete")
-def delete(context: typer.Context, task: TaskCode, name: Name) -> None:
-    """Delete a model, its scores, its log and its files."""
-    from sqa_services.board import lifecycle
-
     board = _board(context)
-    lifecycle.remove(board.engine, board.files, task, name)
+    from sqa_services.board.lifecycle import log_of
+
+    events = log_of(board.engine, task, name)
+    print_table(("time", "text"), [(_date(event["time"]), event["text"]) for event in events])
 
 
 def _date(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
 
 
-@board_app.command("export")
+@board_app.command()
+def withdraw(context: Context, task: TaskCode, name: Name) -> None:
+    """Take a model out of the rank."""
+    call("sqa_services.board.lifecycle:withdraw", _board(context).engine, task, name)
+
+
+@board_app.command()
+def restore(context: Context, task: TaskCode, name: Name) -> None:
+    """Undo `withdraw`."""
+    call("sqa_services.board.lifecycle:restore", _board(context).engine, task, name)
+
+
+@board_app.command()
+def requeue(context: Context, task: TaskCode, name: Name) -> None:
+    """Queue a model's failed evaluations again."""
+    board = _board(context)
+    from sqa_services.board import lifecycle
+
+    print(f"sqa: {lifecycle.requeue(board.engine, task, name)} evaluations queued", file=sys.stderr)
+
+
+@board_app.command()
+def delete(context: Context, task: TaskCode, name: Name) -> None:
+    """Delete a model, its scores, its log and its files."""
+    board = _board(context)
+    call("sqa_services.board.lifecycle:remove", board.engine, board.files, task, name)
+
+
+@board_app.command()
 def export(
-    context: typer.Context,
+    context: Context,
     task: TaskCode,
     examples: Annotated[
-        str | None, typer.Option("--examples", metavar="[PREFIX-]NAME", help="What models are given, as JSON lines.")
+        str | None, Option(metavar="[PREFIX-]NAME", help="What models are given, as JSON lines.")
     ] = None,
 ) -> None:
     """Everything about a task as JSON; or the examples of a data set, without their answers."""
@@ -284,17 +258,15 @@ def export(
         print(json.dumps(board.task(task).inputs(example), ensure_ascii=False))
 
 
-@board_app.command("serve")
+@board_app.command()
 def serve(
-    context: typer.Context,
+    context: Context,
     host: Host = "127.0.0.1",
     port: Port = 12380,
-    token: Annotated[
-        str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Needed for all that writes.")
-    ] = None,
+    token: Annotated[str | None, Option(envvar="SQA_TOKEN", help="Needed for all that writes.")] = None,
     max_body: MaxBody = 1 << 24,
-    per_day: Annotated[int, typer.Option("--per-day", metavar="N", help="Submissions of an account.")] = 20,
-    worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,
+    per_day: Annotated[int, Option(metavar="N", help="Submissions of an account.")] = 20,
+    worker: Annotated[bool, Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,
     names: HostNames = None,
 ) -> None:
     """The board over HTTP: a page, JSON, and an OpenAPI description at /openapi.json."""

@@ -16,31 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.errors import NotComputable
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.types import Floats
 from sqa.files.records import parse_json
-from sqa_services.board.metrics import EVAL, Additive, Meta, meta_of
-from sqa_services.board.standing.dynascore import dynascore
+from sqa_services.board.files import prefixed
+from sqa_services.board.metrics import Additive, Meta, additive, meta_of
 from sqa_services.board.task import RUN_HERE, Task
 
 VERSION = 2
 RESAMPLES = 1000
+CUTOFF = 0.0001  # of the largest performance
+MOST_KEPT = 64  # standings of a board that are kept
+STANDING = ("dynascore", "rank", "interval", "places")  # of a row, null until they are known
 Row = dict[str, Any]
 Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> the examples' statistics
 Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, by row
-
-
-class StandingCache(dict[Any, Standing]):
-    """Intervals and places that were computed; by what they are made of, which does not change."""
-
-    MOST = 64
-
-    def keep(self, key: Any, value: Standing) -> Standing:
-        """Remember a value; those before are forgotten when there are many."""
-        if len(self) >= self.MOST:
-            self.clear()
-        self[key] = value
-        return value
+Standings = dict[Any, Standing]  # those that were computed, by what they are made of, which does not change
 
 
 def rank(
@@ -50,21 +41,27 @@ def rank(
     data_weights: Mapping[str, float],
     weights: Mapping[str, float],
     details: Details,
-    cache: StandingCache,
+    standings: Standings,
 ) -> dict[str, Any]:
     """The rows of a leaderboard, best first, and the reason for a missing Dynascore."""
-    values, marks, ids = _values(done), _marks(models, done, data_weights), _ids(done)
-    rows = [_row(task, model, data_weights, values, marks, weights) for model in models]
-    ranked = [row for row in rows if not row["missing"] and not row["implausible"]]
-    refusal = None
+    values, marks = _values(done), _marks(models, done, data_weights)
+    needed = dict.fromkeys((task.perf_metric, *(metric for metric, weight in weights.items() if weight)))
+    rows: list[Row] = []
+    for model in models:
+        means = _means(task, [values.get((model["name"], data), {}) for data in data_weights], data_weights)
+        about = {key: model[key] for key in ("kind", "owner", "created")} | {"run_here": model["kind"] in RUN_HERE}
+        missing, standing = [metric for metric in needed if metric not in means], dict.fromkeys(STANDING)
+        measured = {"metrics": means, "missing": missing, "implausible": marks[model["name"]]}
+        rows.append({"model": model["name"], **about, **measured, **standing})
+    ranked, refusal = [row for row in rows if not row["missing"] and not row["implausible"]], None
     try:
         metas = {name: meta_of(name) for name in task.metrics}
-        scores: list[float | None] = [*dynascore([row["metrics"] for row in ranked], task.perf_metric, weights, metas)]
+        scores = dynascore([row["metrics"] for row in ranked], task.perf_metric, weights, metas)
+        for row, score in zip(ranked, scores, strict=True):
+            row["dynascore"] = score
     except NotComputable as error:
-        refusal, scores = str(error), [None] * len(ranked)
-    for row, score in zip(ranked, scores, strict=True):
-        row["dynascore"] = score
-    _add_places(task, ranked, data_weights, ids, details, cache)
+        refusal = str(error)
+    _add_places(task, ranked, data_weights, done, details, standings)
     rows.sort(key=lambda row: _order(row, task))
     best = [row for row in rows if not row["missing"] and not row["implausible"]]
     for index, row in enumerate(best):
@@ -73,28 +70,14 @@ def rank(
     return {"refusal": refusal, "rows": rows}
 
 
-def _row(
-    task: Task,
-    model: Mapping[str, Any],
-    data_weights: Mapping[str, float],
-    values_on: Mapping[tuple[str, str], Mapping[str, float]],
-    marks: Mapping[str, list[str]],
-    weights: Mapping[str, float],
-) -> Row:
+def _means(task: Task, on_each: Sequence[Mapping[str, float]], data_weights: Mapping[str, float]) -> dict[str, float]:
     """The weighted mean over data sets of each metric that all of them have."""
-    name = model["name"]
-    on_each = [(values_on.get((name, data), {}), weight) for data, weight in data_weights.items()]
-    total = sum(data_weights.values())
-    means = {
-        metric: sum(values[metric] * weight for values, weight in on_each) / total
+    weights = data_weights.values()
+    return {
+        metric: sum(values[metric] * weight for values, weight in zip(on_each, weights, strict=True)) / sum(weights)
         for metric in task.metrics
-        if on_each and all(metric in values for values, _ in on_each)
+        if on_each and all(metric in values for values in on_each)
     }
-    needed = (task.perf_metric, *(metric for metric, weight in weights.items() if weight))
-    missing = [metric for metric in dict.fromkeys(needed) if metric not in means]
-    about = {key: model[key] for key in ("kind", "owner", "created")} | {"run_here": model["kind"] in RUN_HERE}
-    standing = {"dynascore": None, "rank": None, "interval": None, "places": None}
-    return {"model": name, **about, "metrics": means, "missing": missing, "implausible": marks[name], **standing}
 
 
 def _values(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, float]]:
@@ -118,51 +101,45 @@ def _marks(
     marks: dict[str, list[str]] = {model["name"]: [] for model in models}
     about = {model["name"]: model for model in models}
     first: dict[tuple[str, str], str] = {}  # (data set, digest) -> the first model with these answers
-    for row in sorted(done, key=lambda row: about[row["model"]]["id"] if row["model"] in about else 0):
-        if row["dataset"] not in data_weights or row["model"] not in about:
-            continue
-        result, name = row["result"], row["model"]
-        where = f"{row['prefix']}-{row['dataset']}" if row["prefix"] else row["dataset"]
+    shown = [row for row in done if row["dataset"] in data_weights and row["model"] in about]
+    for row in sorted(shown, key=lambda row: about[row["model"]]["id"]):
+        result, name, where = row["result"], row["model"], prefixed(row["prefix"], row["dataset"])
         marks[name] += [f"{where}: {reason}" for reason in result["implausible"]]
-        if row["prefix"]:
-            continue
-        earlier = first.setdefault((row["dataset"], result["digest"]), name)
-        same_owner = about[earlier]["owner"] == about[name]["owner"]
-        if earlier != name and not same_owner and about[name]["kind"] not in RUN_HERE:
-            marks[name].append(f"{where}: has the answers of {earlier}, to the letter")
+        if not row["prefix"]:
+            earlier = first.setdefault((row["dataset"], result["digest"]), name)
+            if about[earlier]["owner"] != about[name]["owner"] and about[name]["kind"] not in RUN_HERE:
+                marks[name].append(f"{where}: has the answers of {earlier}, to the letter")
     return marks
-
-
-def _ids(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[int, float | None]]:
-    return {(row["model"], row["dataset"]): (row["id"], row["finished"]) for row in done if not row["prefix"]}
 
 
 def _add_places(
     task: Task,
     ranked: Sequence[Row],
     data_weights: Mapping[str, float],
-    ids: Mapping[tuple[str, str], tuple[int, float | None]],
+    done: Sequence[Mapping[str, Any]],
     details: Details,
-    cache: StandingCache,
+    standings: Standings,
 ) -> None:
     """Write `interval` and `places` into the rows, if the metric that sorts is a sum over examples."""
-    get = EVAL[task.perf_metric].get
-    if not isinstance(get, Additive) or not ranked:
+    get = additive(task.perf_metric)
+    if get is None or not ranked:
         return
-    evaluations = {data: [ids[row["model"], data] for row in ranked] for data in data_weights}
-    key = (task.code, tuple(data_weights.items()), tuple(map(tuple, evaluations.values())))
-    if key not in cache:
-        stats = details([id for pairs in evaluations.values() for id, _ in pairs])
-        if not all(id in stats for pairs in evaluations.values() for id, _ in pairs):
+    ids = {(row["model"], row["dataset"]): (row["id"], row["finished"]) for row in done if not row["prefix"]}
+    evaluations = [tuple(ids[row["model"], data] for row in ranked) for data in data_weights]
+    key = (task.code, tuple(data_weights.items()), tuple(evaluations))
+    if key not in standings:
+        stats = details([id for of_data in evaluations for id, _ in of_data])
+        if not all(id in stats for of_data in evaluations for id, _ in of_data):
             return
-        on_each = [np.array([stats[id] for id, _ in evaluations[data]], dtype=np.float64) for data in data_weights]
-        cache.keep(key, _standing(on_each, list(data_weights.values()), get, meta_of(task.perf_metric)))
-    intervals, places = cache[key]
-    for row, interval, place in zip(ranked, intervals, places, strict=True):
+        on_each = [np.array([stats[id] for id, _ in of_data], dtype=np.float64) for of_data in evaluations]
+        if len(standings) >= MOST_KEPT:
+            standings.clear()
+        standings[key] = _standing(on_each, list(data_weights.values()), get)
+    for row, interval, place in zip(ranked, *standings[key], strict=True):
         row["interval"], row["places"] = interval, place
 
 
-def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive, meta: Meta) -> Standing:
+def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive) -> Standing:
     """Of the statistics on each data set, (models, n, d): intervals and places, by model."""
     parts = zip(on_each, weights, strict=True)
     each = [weight / sum(weights) * _resampled(stats, get) for stats, weight in parts]
@@ -170,7 +147,7 @@ def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive
     ends = np.nanpercentile(samples, [2.5, 97.5], axis=1).T  # (models, 2)
     places = []
     for sample in samples:
-        low, high = np.nanpercentile(meta.utility_direction * (samples - sample), [2.5, 97.5], axis=1)
+        low, high = np.nanpercentile(get.meta.utility_direction * (samples - sample), [2.5, 97.5], axis=1)
         places.append([1 + int((low > 0).sum()), len(samples) - int((high < 0).sum())])
     return ends.tolist(), places
 
@@ -192,3 +169,67 @@ def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, bool, float, bool,
 def about_metrics(task: Task) -> dict[str, dict[str, Any]]:
     """metric -> its unit, name and direction."""
     return {name: asdict(meta_of(name)) for name in task.metrics}
+
+
+# -------------------------------------------------------------------------------------------------------- Dynascore
+
+
+def dynascore(
+    rows: Sequence[Mapping[str, float]], perf: str, weights: Mapping[str, float], metas: Mapping[str, Meta]
+) -> list[float]:
+    """The Dynascore of each row (metric -> value, all metrics with a weight present), in order.
+
+    As published (Ma et al., "Dynaboard", NeurIPS 2021) and as Dynabench computes it:
+
+        u = direction * value + offset                          more is better
+        AMRS(metric) = mean |u_i - u_(i-1)| / (p_i - p_(i-1))   over models in order of performance p, only where p
+                                                                differs by more than 0.0001 of its largest value
+        Dynascore = sum of weight * u / |AMRS|                  weights made to sum to 1
+
+    A score says nothing outside the set of models it was made from.  Where the original divides by zero or averages
+    nothing (one model, equal performances, a metric that is the same for all), this refuses.
+    """
+    used = {name: weight for name, weight in weights.items() if weight}
+    if min(weights.values(), default=0.0) < 0 or not used:
+        raise ConfigError("weights: must be >= 0, and one of them above")
+    if len(rows) < 2:
+        raise NotComputable(f"Dynascore: compares models, needs two or more with all metrics, got {len(rows)}")
+    names = [perf, *(name for name in used if name != perf)]
+    utility = {
+        name: metas[name].utility_direction * np.array([row[name] for row in rows], dtype=np.float64)
+        + metas[name].offset
+        for name in names
+    }  # (models,) each
+    order = np.argsort([row[perf] for row in rows], kind="stable")
+    change = np.diff(utility[perf][order])  # (models - 1,)
+    kept = np.abs(change) > utility[perf].max() * CUTOFF
+    if not kept.any():
+        raise NotComputable(f"Dynascore: all models have the same {perf}")
+    total = np.zeros(len(rows))
+    for name, weight in used.items():
+        rate = abs(float(np.mean(np.abs(np.diff(utility[name][order]))[kept] / change[kept])))
+        if rate == 0:
+            raise NotComputable(f"Dynascore: {name} is the same for all models; give it the weight 0")
+        total += weight / sum(used.values()) * utility[name] / rate
+    return total.tolist()
+
+
+def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
+    """ "ew=4,dal=1" -> {"ew": 4.0, "dal": 1.0}; ConfigError lists all problems."""
+    weights: dict[str, float] = {}
+    problems = []
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, _, value = part.partition("=")
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = -1.0
+        if name not in names:
+            problems.append(f"weights: no metric {name!r}; known: {', '.join(names)}")
+        elif not 0 <= weight <= 1e6:
+            problems.append(f"weights: {name}: expected a number from 0 to 1000000, got {value!r}")
+        else:
+            weights[name] = weight
+    if problems:
+        raise ConfigError(problems)
+    return weights

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqa.files.records import parse_json
-from sqa_services.board.metrics import DELTA, EVAL, Additive, meta_of
+from sqa_services.board.metrics import DELTA, EVAL, Additive, pretty
 
 FEW = 20  # examples: a part with fewer has no score
 LAG_STEP = 0.1  # source words; lags are a file's own, but for the length of a reference
@@ -24,7 +24,7 @@ def rounded(metric: str, value: float, examples: int) -> float:
     """A value in steps of 1, 2 or 5 times a power of ten that are no finer than one example's share of the range."""
     if metric not in EVAL and metric not in DELTA:
         return value  # of the work, not of the answers
-    get = EVAL[metric].get if metric in EVAL else None
+    get = EVAL.get(metric)
     range_ = RANGES.get(get.metric.unit) if isinstance(get, Additive) else 100.0
     step = LAG_STEP if range_ is None else _step(range_ / max(examples, 1))
     return round(round(value / step) * step, 9)
@@ -70,22 +70,25 @@ def _part(part: Mapping[str, Any], metric: str, n: int) -> dict[str, Any]:
     if part["perf"] is None:
         return dict(part)
     perf = rounded(metric, part["perf"], n)
-    pretty = f"{round(perf, 4)} {meta_of(metric).unit}".rstrip()
     interval = {"interval": ends(metric, part["interval"], n)} if "interval" in part else {}
-    return {**part, "perf": perf, "pretty_perf": pretty, **interval}
+    return {**part, "perf": perf, "pretty_perf": pretty(metric, perf), **interval}
 
 
 def _transform(transform: Mapping[str, Any]) -> dict[str, Any]:
     """What one perturbation changes; the percentage of equal answers is the file's own."""
     few = {"refusal": f"fewer than {FEW} examples, and their answers are kept"}
-    pairs = transform["differences"].items()
     differences = {
-        name: few if transform["n"] < FEW else _difference(name, values, transform["n"]) for name, values in pairs
+        name: few if transform["n"] < FEW else _difference(name, values, transform["n"])
+        for name, values in transform["differences"].items()
     }
     return {**transform, "differences": differences}
 
 
 def _difference(metric: str, values: Mapping[str, Any], n: int) -> dict[str, Any]:
-    scores = {key: values[key] for key in ("a", "b", "diff", "low", "high") if values.get(key) is not None}
-    chances = {key: round(values[key], 2) for key in ("p_bootstrap", "p_randomization") if values.get(key) is not None}
-    return {**values, **{key: rounded(metric, value, n) for key, value in scores.items()}, **chances}
+    scores, chances = ("a", "b", "diff", "low", "high"), ("p_bootstrap", "p_randomization")
+    given = {key: value for key, value in values.items() if value is not None}
+    return {
+        **values,
+        **{key: rounded(metric, given[key], n) for key in scores if key in given},
+        **{key: round(given[key], 2) for key in chances if key in given},
+    }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
@@ -20,27 +19,19 @@ from sqa_services.board.task import Task, check_name
 MAIN = "main"
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """Weights by name, each above 0."""
-
-    name: str
-    version: int
-    created: float
-    datasets: dict[str, float]
-    metrics: dict[str, float]
+View = dict[str, Any]  # name, version, created, datasets and metrics: weights by name, each above 0
 
 
 def views(connection: Connection, code: str) -> list[View]:
     """All versions of a task's views, oldest first."""
     columns = (VIEWS.c.name, VIEWS.c.version, VIEWS.c.created, VIEWS.c.datasets, VIEWS.c.metrics)
     rows = connection.execute(select(*columns).where(VIEWS.c.task == code).order_by(VIEWS.c.id))
-    return [View(*row) for row in rows]
+    return [dict(row) for row in rows.mappings()]
 
 
 def find_view(connection: Connection, code: str, name: str = MAIN, version: int | None = None) -> View | None:
     """A view's version, the newest for None; None if it does not exist."""
-    versions = [v for v in views(connection, code) if v.name == name and version in (None, v.version)]
+    versions = [v for v in views(connection, code) if v["name"] == name and version in (None, v["version"])]
     return versions[-1] if versions else None
 
 
@@ -50,11 +41,8 @@ def add_view(
     """Write the next version of a view.  Unknown names, or weights that are not above 0: ConfigError, all of them."""
     check_name(name, "view")
     registered = connection.execute(select(DATASETS.c.name).where(DATASETS.c.task == task.code)).scalars().all()
-    wrong = [
-        f"view: no data set {dataset!r}; known: {', '.join(registered)}"
-        for dataset in datasets
-        if dataset not in registered
-    ]
+    unknown = [dataset for dataset in datasets if dataset not in registered]
+    wrong = [f"view: no data set {dataset!r}; known: {', '.join(registered)}" for dataset in unknown]
     wrong += [f"view: no metric {metric!r}" for metric in metrics if metric not in task.metrics]
     weights: list[tuple[str, Any]] = [*datasets.items(), *metrics.items()]
     wrong += [f"view: {item}: a weight must be above 0, got {weight}" for item, weight in weights if not weight > 0]
@@ -64,9 +52,9 @@ def add_view(
         raise ConfigError(wrong)
     newest = select(func.max(VIEWS.c.version)).where(VIEWS.c.task == task.code, VIEWS.c.name == name)
     version = (connection.execute(newest).scalar_one() or 0) + 1
-    view = View(name, version, time.time(), dict(datasets), dict(metrics))
-    row = {"task": task.code, "name": name, "version": version, "created": view.created}
-    connection.execute(insert(VIEWS).values(**row, datasets=view.datasets, metrics=view.metrics))
+    weighed = {"datasets": dict(datasets), "metrics": dict(metrics)}
+    view = {"name": name, "version": version, "created": time.time(), **weighed}
+    connection.execute(insert(VIEWS).values(task=task.code, **view))
     return view
 
 

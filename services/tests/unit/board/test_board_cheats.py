@@ -153,9 +153,14 @@ def examples() -> list:
     return sqa_task.QuestionData("es").load("mini-es", 0, ())[""]
 
 
+def implausible(of: Callable[[Question, int], Rows]) -> list[str]:
+    responses, _ = sqa_task.respond("submission", submission(of), examples(), Path())
+    return sqa_task.implausible(examples(), responses)
+
+
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.__name__)
 def test_a_cheat_is_named(cheat: Callable[[Question, int], Rows]) -> None:
-    reasons = sqa_task.implausible(examples(), sqa_task.submitted(submission(cheat), examples()))
+    reasons = implausible(cheat)
     assert any(CHEATS[cheat] in reason for reason in reasons), reasons
 
 
@@ -165,7 +170,7 @@ def test_a_cheat_is_named(cheat: Callable[[Question, int], Rows]) -> None:
     ids=["early", "late", "a good translation"],
 )
 def test_what_is_honest_is_not(rows: Callable[[Question, int], Rows]) -> None:
-    assert sqa_task.implausible(examples(), sqa_task.submitted(submission(rows), examples())) == []
+    assert implausible(rows) == []
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sqa_services.board import metrics
 from sqa_services.board.evaluate import delta, evaluate
 from sqa_services.board.metrics import Answer, Meta
 from sqa_services.board.sqa_task import spanish
-from sqa_services.board.standing.dynascore import dynascore, parse_weights
+from sqa_services.board.standing.rank import dynascore, parse_weights
 
 UP, DOWN = Meta("", "up"), Meta("", "down", -1, 10.0)
 

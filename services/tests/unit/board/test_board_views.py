@@ -15,7 +15,7 @@ from sqa.core.errors import ConfigError
 from sqa_services.board import worker
 from sqa_services.board.board import Board, NotFound
 from sqa_services.board.sqa_task import spanish
-from sqa_services.board.standing.rank import StandingCache, rank
+from sqa_services.board.standing.rank import rank
 from sqa_services.board.storage import ABOUT, VERSION
 
 BEST = RIGHT | {"EINS": "a"}
@@ -98,7 +98,7 @@ def test_a_file_with_the_answers_of_somebody_elses_earlier_one_is_marked(kind: s
     result = {"metadata_json": '{"accuracy": 50.0}', "job": {}, "implausible": [], "digest": "same"}
     about = {"dataset": "data", "prefix": "", "finished": 0.0, "result": result}
     done = [{"id": row["id"], "model": row["name"], **about} for row in reversed(models)]
-    ranked = rank(board_task.make(), models, done, {"data": 1.0}, {"accuracy": 1.0}, lambda _: {}, StandingCache())
+    ranked = rank(board_task.make(), models, done, {"data": 1.0}, {"accuracy": 1.0}, lambda _: {}, {})
     reasons = {row["model"]: row["implausible"] for row in ranked["rows"]}
     assert reasons["first"] == [] and bool(reasons["second"]) == marked
 
@@ -117,5 +117,5 @@ def test_places_are_those_that_paired_differences_allow() -> None:
         row["result"] |= {"job": {}, "implausible": [], "digest": str(row["id"])}
     task = replace(spanish(), perf_metric="qa_accuracy")
     details = {row["id"]: stats[row["id"]].tolist() for row in done}
-    ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, StandingCache())
+    ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, {})
     assert {row["model"]: row["places"] for row in ranked["rows"]} == {"m0": [1, 2], "m1": [1, 2], "m2": [3, 3]}
