@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from sqa.cli.options import SETTINGS, Json, print_table
 from sqa.core.errors import DataError
@@ -16,19 +17,17 @@ from sqa_services.net.address import Address
 if TYPE_CHECKING:
     from sqa_services.play.journal import Journal
 
-play_app = typer.Typer(
-    help="People read a translation word by word, buzz and answer; every game is a trace.", **SETTINGS
-)
+play_app = Typer(help="People read a translation word by word, buzz and answer; every game is a trace.", **SETTINGS)
 
-Games = Annotated[Path, typer.Option("--games", metavar="DIR", help="Where the games are kept.")]
+Games = Annotated[Path, Option("--games", metavar="DIR", help="Where the games are kept.")]
 DEFAULT_GAMES = Path("games")
 
 
-@play_app.command("serve")
+@play_app.command()
 def serve(
     runs: Annotated[
-        list[str],
-        typer.Argument(
+        list[Path],
+        Argument(
             metavar="RUN...",
             help="Folders of finished runs; or configs, whose model translates when a game begins.",
             show_default=False,
@@ -37,56 +36,46 @@ def serve(
     games: Games = DEFAULT_GAMES,
     host: Host = "127.0.0.1",
     port: Port = 12390,
-    token: Annotated[
-        str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Players open http://HOST:PORT/#TOKEN.")
-    ] = None,
+    token: Annotated[str | None, Option(envvar="SQA_TOKEN", help="Players open http://HOST:PORT/#TOKEN.")] = None,
     names: HostNames = None,
     consent: Annotated[
-        Path | None, typer.Option("--consent", metavar="FILE", help="A consent text of your own.", show_default=False)
+        Path | None, Option(metavar="FILE", help="A consent text of your own.", show_default=False)
     ] = None,
-    answer_seconds: Annotated[float, typer.Option("--answer-seconds", metavar="S", help="To type an answer.")] = 20.0,
-    end_seconds: Annotated[float, typer.Option("--end-seconds", metavar="S", help="To buzz after the end.")] = 10.0,
+    answer_seconds: Annotated[float, Option(metavar="S", help="To type an answer.")] = 20.0,
+    end_seconds: Annotated[float, Option(metavar="S", help="To buzz after the end.")] = 10.0,
 ) -> None:
     """The page: alone, against a system, or two people on two devices; space bar to buzz."""
-    from sqa_services.play.server import BODY, PlayConfig
-    from sqa_services.play.server import serve as play
+    from sqa_services.play import server
     from sqa_services.play.table import Timing
 
-    address = Address(host, port, token, tuple(names or ()), BODY)
-    timing = Timing(answer_seconds, end_seconds)
-    play(PlayConfig(tuple(map(Path, runs)), games, address, consent, timing))
+    address = Address(host, port, token, tuple(names or ()), server.BODY)
+    server.serve(server.PlayConfig(tuple(runs), games, address, consent, Timing(answer_seconds, end_seconds)))
 
 
 @play_app.command("list")
 def list_players(games: Games = DEFAULT_GAMES, as_json: Json = False) -> None:
     """The players, and how many questions each has finished."""
-    header = ("player", "questions")
-    rows = _journal(games).players()
-    print_table(header, rows, as_json)
+    print_table(("player", "questions"), _journal(games).players(), as_json)
 
 
-@play_app.command("export")
+@play_app.command()
 def export(
-    output: Annotated[
-        Path, typer.Option("--output", metavar="DIR", help="Runs of people and systems, and buzzes.jsonl.")
-    ],
+    output: Annotated[Path, Option(metavar="DIR", help="Runs of people and systems, and buzzes.jsonl.")],
     games: Games = DEFAULT_GAMES,
     as_json: Json = False,
 ) -> None:
     """Games as finished runs on the questions played, people beside systems, and as buzzes for `sqa curve fit`."""
-    from dataclasses import asdict
-
     from sqa_services.play import export as exports
 
-    exported = exports.export(_journal(games), output)
-    objects = [asdict(row) | {"folder": str(row.folder)} for row in exported]
-    print_table(exports.HEADER, [row.cells() for row in exported], as_json, objects)
+    objects = [asdict(row) | {"folder": str(row.folder)} for row in exports.export(_journal(games), output)]
+    rows = [list((row | {"ew": f"{row['ew']:.6f}"}).values()) for row in objects]
+    print_table(list(objects[0]), rows, as_json, objects)
     print(f"sqa: {output / exports.BUZZES}", file=sys.stderr)
 
 
-@play_app.command("delete")
+@play_app.command()
 def delete(
-    player: Annotated[str, typer.Argument(metavar="PLAYER", help="As `sqa play list` names it.", show_default=False)],
+    player: Annotated[str, Argument(metavar="PLAYER", help="As `sqa play list` names it.", show_default=False)],
     games: Games = DEFAULT_GAMES,
 ) -> None:
     """Delete everything that is kept about a player; what was exported before stays where it is."""

@@ -36,7 +36,6 @@ from sqa_services.play.journal import Game, Journal, Play
 from sqa_services.play.runs import QUESTIONS, PlayedRun, write_questions
 
 BUZZES = "buzzes.jsonl"
-HEADER = ("player", "run", "questions", "buzzes", "right", "ew", "lost", "folder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,6 @@ class Exported:
     ew: float  # mean over the questions
     lost: int  # questions that were shown and not finished: not among them
     folder: Path  # of the player as a contestant
-
-    def cells(self) -> tuple[Any, ...]:
-        """The cells of a line."""
-        counts = (self.player, self.run, self.questions, self.buzzes, self.right)
-        return (*counts, f"{self.ew:.6f}", self.lost, str(self.folder))
 
 
 @dataclass
@@ -103,9 +97,8 @@ def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
 
 def _opened(games: Iterable[Game]) -> dict[str, PlayedRun]:
     """The runs of games by their folders, under names that tell them apart."""
-    paths = [Path(folder) for folder in dict.fromkeys(f for g in games for f in (g.run, g.system) if f is not None)]
+    paths, parts = [Path(f) for f in dict.fromkeys(f for g in games for f in (g.run, g.system) if f)], Parts()
     names = (name.replace("/", "-") for name in run_names(paths))
-    parts = Parts()
     return {str(path): PlayedRun(name, read(path), parts) for path, name in zip(paths, names, strict=True)}
 
 
@@ -128,37 +121,36 @@ def _buzzes(entry: _Played) -> Iterator[dict[str, Any]]:
 def _contestant(entry: _Played, folder: Path) -> Exported:
     """Write the player and the systems on the questions that the player finished."""
     config = entry.run.saved.config
-    chosen = [question for question in entry.run.finished.questions if question.id in entry.plays]
-    dataset = write_questions(folder / QUESTIONS, chosen)
+    dataset = write_questions(folder / QUESTIONS, [q for q in entry.run.finished.questions if q.id in entry.plays])
     questions = load_questions(dataset.name)
-    shown = [replace(entry.run.trace(q.id), question=q) for q in questions]
-    traces_of_player = [_played(entry, trace) for trace in shown]
+    fingerprint = dataset_fingerprint(questions)
+    shown = _restricted(entry.run, questions)
+    traces = [_played(entry, trace) for trace in shown]
     answers = folder / entry.player / f"{entry.player}.jsonl"
     write_text(answers, "".join(f"{line}\n" for line in _answers(entry, shown)))
-    person = replace(
-        config,
-        name=entry.player,
-        dataset=dataset,
-        guesser=ComponentConfig(people.NAME, people.PersonConfig(str(answers.resolve()))),
-        buzzer=ComponentConfig(people.NAME, people.PersonBuzzerConfig()),
-        quality=(),
-    )
-    written = _written(person, traces_of_player, _stages_of_person(person, entry.run, questions), folder)
+    guesser = ComponentConfig(people.NAME, people.PersonConfig(str(answers.resolve())))
+    buzzer = ComponentConfig(people.NAME, people.PersonBuzzerConfig())
+    person = replace(config, name=entry.player, dataset=dataset, guesser=guesser, buzzer=buzzer, quality=())
+    stages = {"translate": _stages_of(entry.run, fingerprint)["translate"]}
+    for name, registry, part, before in (
+        ("guess", GUESSERS, guesser, "translate"),
+        ("buzz", BUZZERS, buzzer, "guess"),
+    ):
+        built, upstream = registry.build(part.name, part.options), (stages[before].key,)
+        stages[name] = pipeline.stage_of(name, registry, part, built, upstream, fingerprint)
+    written = _written(person, traces, stages, folder)
     for system in {run.folder: run for run in (entry.run, *entry.systems.values())}.values():
-        traces = [replace(system.trace(q.id), question=q) for q in questions]
         restricted = replace(system.saved.config, name=system.name, dataset=dataset, quality=())
-        _written(restricted, traces, _stages_of(system, dataset_fingerprint(questions)), folder)
-    outcomes = [people.outcome(trace) for trace in traces_of_player]
-    return Exported(
-        entry.player,
-        entry.run.name,
-        len(traces_of_player),
-        sum(o.step is not None for o in outcomes),
-        sum(o.right for o in outcomes),
-        sum(o.ew for o in outcomes) / len(outcomes),
-        entry.lost,
-        written,
-    )
+        _written(restricted, _restricted(system, questions), _stages_of(system, fingerprint), folder)
+    outcomes = [people.outcome(trace) for trace in traces]
+    buzzes, right = sum(o.step is not None for o in outcomes), sum(o.right for o in outcomes)
+    ew = sum(o.ew for o in outcomes) / len(outcomes)
+    return Exported(entry.player, entry.run.name, len(traces), buzzes, right, ew, entry.lost, written)
+
+
+def _restricted(run: PlayedRun, questions: Sequence[Question]) -> list[QuestionTrace]:
+    """What a run did on some of its questions."""
+    return [replace(run.trace(question.id), question=question) for question in questions]
 
 
 def _played(entry: _Played, shown: QuestionTrace) -> QuestionTrace:
@@ -188,32 +180,20 @@ def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
     return stages
 
 
-def _stages_of_person(config: RunConfig, run: PlayedRun, questions: Sequence[Question]) -> dict[str, Stage]:
-    """The run's translation, a person's guesses and buzzes."""
-    dataset = dataset_fingerprint(questions)
-    stages = {"translate": _stages_of(run, dataset)["translate"]}
-    parts = (("guess", GUESSERS, config.guesser, "translate"), ("buzz", BUZZERS, config.buzzer, "guess"))
-    for name, registry, component, before in parts:
-        assert component is not None
-        built = registry.build(component.name, component.options)
-        stages[name] = pipeline.stage_of(name, registry, component, built, (stages[before].key,), dataset)
-    return stages
-
-
 def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping[str, Stage], runs: Path) -> Path:
     """The folder of a run whose traces are given: its stages go into the store, its scores are computed."""
     store = Store(runs)
     names = zip(config.metrics, metric_names.build(config.metrics), strict=True)
     of_traces = {name: metric for name, metric in names if not isinstance(metric, TextMetric)}
     config, built = replace(config, metrics=tuple(of_traces)), list(of_traces.values())
-    dataset = stages["translate"].dataset
-    whole = dict(stages) | {"score": pipeline.stage_of_scores(built, stages, dataset)}
+    scored = pipeline.stage_of_scores(built, stages, stages["translate"].dataset)
     tables: dict[str, Callable[[Sequence[QuestionTrace]], Table]] = {
         "translate": lambda block: tr.emissions_table({t.question.id: t.emissions for t in block}),
         "guess": lambda block: tr.guesses_table({t.question.id: t.guesses or () for t in block}),
         "buzz": lambda block: tr.buzzes_table({t.question.id: t.buzzes or () for t in block}),
         "score": lambda block: pipeline.score(built, block, lambda _: None),
     }
+    whole = {**stages, "score": scored}
     for name, stage in whole.items():
         with store.working_on(stage):
             for index, start in enumerate(range(0, len(traces), BLOCK_SIZE)):

@@ -16,9 +16,9 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sqa.core.errors import DataError
 from sqa.files.records import parse_json
@@ -106,10 +106,8 @@ class Journal:
 
     def players(self) -> list[tuple[str, int]]:
         """(id, finished questions) of everyone."""
-        return self._db.rows(
-            "SELECT id, (SELECT COUNT(*) FROM plays WHERE player = id AND state = 'done') FROM players"
-            " ORDER BY since, id"
-        )
+        finished = "SELECT COUNT(*) FROM plays WHERE player = id AND state = 'done'"
+        return self._db.rows(f"SELECT id, ({finished}) FROM players ORDER BY since, id")
 
     def forget(self, player: str) -> bool:
         """Delete a player and all their plays, overwriting them; False if there is no such player."""
@@ -123,9 +121,9 @@ class Journal:
 
     def add_game(self, game: Game, player: str) -> None:
         """A new game with its first player."""
-        row = (game.id, game.run, game.translation, game.system, game.mode, game.pace, json.dumps(game.questions))
+        row = (*astuple(game)[:-1], json.dumps(game.questions), time.time())
         with self._db.writing() as db:
-            db.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, time.time()))
+            db.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             db.execute("INSERT INTO seats VALUES (?, 0, ?)", (game.id, player))
 
     def sit_down(self, game: str, seat: int, player: str) -> None:
@@ -135,12 +133,15 @@ class Journal:
 
     def game(self, id: str) -> Game | None:
         """A game by its id."""
-        rows = self._db.rows(f"SELECT {_GAME} FROM games WHERE id = ?", id)
-        return _game(rows[0]) if rows else None
+        return next(iter(self._games("WHERE id = ?", id)), None)
 
     def games(self) -> list[Game]:
         """All games, the oldest first."""
-        return [_game(row) for row in self._db.rows(f"SELECT {_GAME} FROM games ORDER BY since, id")]
+        return self._games("ORDER BY since, id")
+
+    def _games(self, which: str, *values: str) -> list[Game]:
+        rows = self._db.rows(f"SELECT * FROM games {which}", *values)
+        return [Game(*row, tuple(parse_json(questions))) for *row, questions, _ in rows]
 
     def seats(self, game: str) -> list[str]:
         """The players of a game, by seat; up to the first seat whose player was deleted."""
@@ -156,19 +157,15 @@ class Journal:
     def begin(self, game: str, index: int, question: str, players: Sequence[str]) -> None:
         """The question of a game is about to be shown."""
         with self._db.writing() as db:
-            db.executemany(
-                "INSERT INTO plays (game, place, seat, player, question, state) VALUES (?, ?, ?, ?, ?, 'shown')",
-                [(game, index, seat, player, question) for seat, player in enumerate(players)],
-            )
+            plays = [(game, index, seat, player, question) for seat, player in enumerate(players)]
+            db.executemany("INSERT INTO plays VALUES (?, ?, ?, ?, ?, 'shown', NULL, NULL, NULL)", plays)
 
     def finish(self, play: Play) -> None:
         """What came of it.  Without effect where the player was deleted meanwhile."""
         with self._db.writing() as db:
-            db.execute(
-                "UPDATE plays SET state = ?, step = ?, seconds = ?, answer = ?"
-                " WHERE game = ? AND place = ? AND seat = ?",
-                (play.state, play.step, play.seconds, play.answer, play.game, play.index, play.seat),
-            )
+            outcome, row = (play.state, play.step, play.seconds, play.answer), (play.game, play.index, play.seat)
+            values = "state = ?, step = ?, seconds = ?, answer = ?"
+            db.execute(f"UPDATE plays SET {values} WHERE game = ? AND place = ? AND seat = ?", (*outcome, *row))
 
     def lose_open(self) -> int:
         """Give up the questions that were under way when the last server ended; returns how many."""
@@ -177,19 +174,8 @@ class Journal:
 
     def plays(self, game: str) -> list[Play]:
         """The plays of a game in order."""
-        columns = "game, place, seat, player, question, state, step, seconds, COALESCE(answer, '')"
-        return [
-            Play(*row)
-            for row in self._db.rows(f"SELECT {columns} FROM plays WHERE game = ? ORDER BY place, seat", game)
-        ]
-
-
-_GAME = "id, run, translation, system, mode, pace, questions"
-
-
-def _game(row: tuple[Any, ...]) -> Game:
-    id, run, translation, system, mode, pace, questions = row
-    return Game(id, run, translation, system, mode, pace, tuple(parse_json(questions)))
+        rows = self._db.rows("SELECT * FROM plays WHERE game = ? ORDER BY place, seat", game)
+        return [Play(*row, answer or "") for *row, answer in rows]
 
 
 def _hash(key: str) -> str:

@@ -16,12 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
-from sqa.core.trace import Buzzes, QuestionTrace
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Guess
 from sqa.files.atomic import file_digest
-from sqa.files.records import json_lines
+from sqa.files.records import converted, json_lines
 from sqa.files.store import digest
 from sqa.metrics.qa import ExpectedWins
 
@@ -33,9 +36,7 @@ FIRST_RIGHT, FIRST_WRONG = 10, -5  # points, as in Quizbowl: who buzzes first an
 
 def guesses_of(steps: int, step: int | None, answer: str) -> list[list[Guess]]:
     """A person's guesses: none before the buzz, from then on the one answer ("" = none was given in time)."""
-    if step is None:
-        return [[] for _ in range(steps)]
-    return [[] if at < step else [Guess(answer, 1.0)] for at in range(steps)]
+    return [[] if step is None or at < step else [Guess(answer, 1.0)] for at in range(steps)]
 
 
 def buzzes_of(history: Sequence[Sequence[Guess]]) -> list[Buzz]:
@@ -49,8 +50,7 @@ def played(shown: QuestionTrace, step: int | None, answer: str) -> QuestionTrace
     `step` None: never buzzed.
     """
     guesses = guesses_of(len(shown.emissions), step, answer)
-    buzzes: Buzzes = tuple(buzzes_of(guesses))
-    return QuestionTrace(shown.question, shown.emissions, tuple(map(tuple, guesses)), buzzes)
+    return QuestionTrace(shown.question, shown.emissions, tuple(map(tuple, guesses)), tuple(buzzes_of(guesses)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,9 @@ def points(buzzes: Sequence[tuple[float, bool] | None]) -> list[int]:
     wrong ones lose nothing.  Of equal times the contestant that is named first was first.
     """
     won = [0] * len(buzzes)
-    order = sorted((buzz[0], at) for at, buzz in enumerate(buzzes) if buzz is not None)
-    for rank, (_, at) in enumerate(order):
-        buzz = buzzes[at]
-        if buzz is not None and buzz[1]:
+    order = sorted((buzz[0], at, buzz[1]) for at, buzz in enumerate(buzzes) if buzz is not None)
+    for rank, (_, at, right) in enumerate(order):
+        if right:
             won[at] = FIRST_RIGHT
             break
         if rank == 0:
@@ -104,6 +103,14 @@ class PersonConfig:
     file: str  # PLAYER.jsonl of `sqa play export`
 
 
+class _Record(Struct):
+    """A line of the file."""
+
+    text: str
+    step: Annotated[int, Meta(ge=0)] | None
+    answer: str
+
+
 class Person:
     """Gives the answers that a person gave."""
 
@@ -115,23 +122,17 @@ class Person:
         """Whole translation -> (step of the buzz, answer)."""
         plays: dict[str, tuple[int | None, str]] = {}
         for i, record in enumerate(json_lines(self._file)):
-            text, step, answer = record.get("text"), record.get("step"), record.get("answer")
-            good = isinstance(text, str) and isinstance(answer, str) and (step is None or type(step) is int)
-            if not good or (isinstance(step, int) and step < 0):
-                raise DataError(f"{self._file}: record {i}: expected text, step (0 or more, or null) and answer")
-            if plays.setdefault(str(text), (step, str(answer))) != (step, answer):
+            play = converted(f"{self._file}: record {i}", record, _Record)
+            if plays.setdefault(play.text, (play.step, play.answer)) != (play.step, play.answer):
                 raise DataError(f"{self._file}: record {i}: a second answer to the same text; keep one of them")
         return plays
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """The person's answer at every step of one question.  A question that was not played: DataError."""
-        if not texts:
-            return []
-        if texts[-1] not in self._plays:
-            raise DataError(
-                f"{self._file}: has no answer to {texts[-1][:60]!r}; this person did not play that question"
-            )
-        return guesses_of(len(texts), *self._plays[texts[-1]])
+        if texts and texts[-1] not in self._plays:
+            unknown = f"has no answer to {texts[-1][:60]!r}; this person did not play that question"
+            raise DataError(f"{self._file}: {unknown}")
+        return guesses_of(len(texts), *self._plays[texts[-1]]) if texts else []
 
     def fingerprint(self) -> str:
         return digest([VERSION, file_digest(self._file)])

@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 
 from sqa.core import answers
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.core.trace import GUESSES, QuestionTrace
 from sqa.core.types import Question
 from sqa.files.atomic import write_text
 from sqa.files.store import Store, blocks_of
-from sqa.report.data import run_names
+from sqa.report.data import check_distinct, run_names
 from sqa.run import folder as folders
 from sqa.run import pipeline, saving
 from sqa.run.config import DatasetConfig, RunConfig
@@ -75,45 +75,32 @@ class PlayedRun:
 
 def open_runs(paths: Sequence[Path], parts: Parts) -> list[PlayedRun]:
     """The finished runs in these folders, each given once."""
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise ConfigError("the same run is named twice")
+    if paths:
+        check_distinct(paths)
     return [PlayedRun(name, folders.read(path), parts) for name, path in zip(run_names(paths), paths, strict=True)]
 
 
 def opponents(run: PlayedRun, runs: Iterable[PlayedRun]) -> list[PlayedRun]:
     """The runs on the same questions that can be played against, its own first."""
-    candidates = [other for other in runs if other is not run]
-    return [
-        other for other in (run, *candidates) if other.answers and other.finished.questions == run.finished.questions
-    ]
+    own_first = (run, *(other for other in runs if other is not run))
+    return [other for other in own_first if other.answers and other.finished.questions == run.finished.questions]
 
 
 def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> list[Question]:
     """At most `n` questions in a random order, none whose source text is that of a question in `seen` (ids)."""
     texts = {question.text for question in questions if question.id in seen}
-    shuffled = list(questions)
-    random.Random(seed).shuffle(shuffled)
-    chosen: list[Question] = []
-    for question in shuffled:
-        if len(chosen) < n and question.text not in texts:
-            texts.add(question.text)
-            chosen.append(question)
-    return chosen
+    new = list({question.text: question for question in questions if question.text not in texts}.values())
+    return random.Random(seed).sample(new, min(n, len(new)))
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> DatasetConfig:
     """Questions as a file (format: `sqa.data.datasets`), and its name for a config."""
-    lines = (
-        {
-            "id": question.id,
-            "language": question.language,
-            "page": question.page,
-            "source": [" ".join(words) for words in question.sentences],
-            "reference": list(question.reference),
-        }
-        for question in questions
-    )
-    write_text(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    lines = []
+    for q in questions:
+        source = [" ".join(words) for words in q.sentences]
+        line = {"id": q.id, "language": q.language, "page": q.page, "source": source, "reference": q.reference}
+        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    write_text(path, "".join(lines))
     return DatasetConfig(str(path.resolve()))
 
 

@@ -33,16 +33,15 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from sqa.core.errors import checked
 from sqa.files.atomic import claimed
 from sqa.files.yaml_reader import is_config
 from sqa.metrics.qa import curve_named
-from sqa.run.config import RunConfig, load_run
+from sqa.run.config import load_run
 from sqa.run.folder import read
 from sqa.run.parts import Parts
 from sqa_services.net import connections
 from sqa_services.net.address import Address
-from sqa_services.net.guard import PAGE_HEADERS, Refused
+from sqa_services.net.guard import PAGE_HEADERS, Refused, json_page
 from sqa_services.net.server import application, parsed
 from sqa_services.play.journal import FILE, Game, Journal, Mode
 from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, opponents
@@ -67,11 +66,9 @@ class Titles:
         prefix = _plain(text)
         if len(prefix) < 2:
             return []
-        first = [title for plain, title in self._titles if plain.startswith(prefix)]
-        if len(first) < SHOWN:
-            inner = f" {prefix}"
-            first += [title for plain, title in self._titles if inner in plain and not plain.startswith(prefix)]
-        return first[:SHOWN]
+        inner = f" {prefix}"
+        matches = [(not plain.startswith(prefix), title) for plain, title in self._titles if inner in f" {plain}"]
+        return [title for _, title in sorted(matches, key=lambda match: match[0])][:SHOWN]
 
     def meant(self, text: str) -> str:
         """The one title that differs from a text in nothing but case, accents and punctuation; else the text."""
@@ -119,7 +116,6 @@ class Answer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-@checked
 class PlayConfig:
     """What is played, and how the server answers."""
 
@@ -128,10 +124,6 @@ class PlayConfig:
     address: Address = field(default_factory=Address)
     consent: Path | None = None  # file of a consent text of your own
     timing: Timing = field(default_factory=Timing)
-
-    def problems(self) -> list[str]:
-        """What is wrong with the runs."""
-        return [] if self.runs else ["RUN: name at least one run's folder, or a config"]
 
 
 def serve(config: PlayConfig) -> None:
@@ -160,7 +152,7 @@ def make_app(config: PlayConfig) -> Starlette:
     return application(
         config.address,
         routes,
-        _problem,
+        lambda status, problem: json_page(status, problem or "there is no such thing"),
         server.close,
         failure="the run cannot be read; the server's log says why",  # players need not know more
         pages="sqa_services.play",
@@ -169,27 +161,18 @@ def make_app(config: PlayConfig) -> Starlette:
     )
 
 
-def _problem(status: int, problem: str) -> Response:
-    return JSONResponse({"detail": problem or "there is no such thing"}, status)
-
-
 class Server:
     """The requests, and what they share: the runs, the journal, the games under way."""
 
     def __init__(self, config: PlayConfig) -> None:
-        self.parts = Parts()
+        self.parts, self.timing, self.folder = Parts(), config.timing, config.games
         folders = [path for path in config.runs if not is_config(str(path))]
         self.runs = {run.name: run for run in open_runs(folders, self.parts)}
-        self.live: dict[str, RunConfig] = {}
-        for path in config.runs:
-            if is_config(str(path)):
-                live = load_run(path)
-                self.live[f"{live.name} (live)"] = live
-        self.timing = config.timing
+        live = [load_run(path) for path in config.runs if is_config(str(path))]
+        self.live = {f"{config.name} (live)": config for config in live}
         text = config.consent or files("sqa_services.play") / "page" / "consent.txt"
         self.consent = text.read_text(encoding="utf-8").strip()
         self.consent_hash = hashlib.sha256(self.consent.encode()).hexdigest()
-        self.folder = config.games
         self.journal = Journal(config.games / FILE)
         self.journal.lose_open()
         self.tables: dict[str, Table] = {}
@@ -232,8 +215,7 @@ class Server:
         return JSONResponse({"game": table.game.id})
 
     async def events(self, request: Request) -> Response:
-        table, seat = await self._seat(request)
-        return StreamingResponse(_stream(table, seat), media_type="text/event-stream")
+        return StreamingResponse(_stream(*await self._seat(request)), media_type="text/event-stream")
 
     async def next(self, request: Request) -> Response:
         table, seat = await self._seat(request)
@@ -274,27 +256,30 @@ class Server:
 
     def _setup(self) -> dict[str, Any]:
         """What the first page shows."""
-        grid = np.linspace(0, 1, 101)
-        offered: list[tuple[str, int, list[str]]] = []
-        for run in self.runs.values():
-            systems = [other.name for other in opponents(run, self.runs.values())]
-            offered.append((run.name, len(run.finished.questions), systems))
+        offered = [
+            {"name": name, "questions": len(run.finished.questions), "systems": [other.name for other in against]}
+            for name, run in self.runs.items()
+            for against in [opponents(run, self.runs.values())]
+        ]
         for name, live in self.live.items():
-            offered.append(
-                (name, len(self.parts.questions(live.dataset)), [name] if live.guesser and live.buzzer else [])
-            )
+            systems = [name] if live.guesser and live.buzzer else []
+            offered.append({"name": name, "questions": len(self.parts.questions(live.dataset)), "systems": systems})
+        curve = np.asarray(curve_named("qanta2018")(np.linspace(0, 1, 101)))
         return {
-            "runs": [dict(zip(("name", "questions", "systems"), row, strict=True)) for row in offered],
+            "runs": offered,
             "consent": {"text": self.consent, "hash": self.consent_hash},
-            "curve": [round(float(ew), 4) for ew in np.asarray(curve_named("qanta2018")(grid))],
+            "curve": [round(float(ew), 4) for ew in curve],
             "paces": PACES,
         }
 
     async def _table(self, id: str) -> Table:
-        """A game that is under way, or was when the server ended."""
+        """A game that is under way, or was when the server ended.  Too many are under way: refused."""
         async with self._loading:
             if id not in self.tables:
-                self._make_room()
+                for other in [other for other, table in self.tables.items() if table.idle]:
+                    self.tables.pop(other).close()  # it can be made again
+                if len(self.tables) >= TABLES:
+                    raise Refused(503, "too many games are under way")
                 self.tables[id] = await asyncio.to_thread(self._resumed, id)
                 self.tables[id].start()
             return self.tables[id]
@@ -312,13 +297,6 @@ class Server:
         system = None if game.system is None else self._run_at(game.system)
         return Table(game, shown, system, self.journal, self.timing)
 
-    def _make_room(self) -> None:
-        """Put away what can be made again; too many games under way are refused."""
-        for id in [id for id, table in self.tables.items() if table.idle]:
-            self.tables.pop(id).close()
-        if len(self.tables) >= TABLES:
-            raise Refused(503, "too many games are under way")
-
     def _run_at(self, folder: str) -> PlayedRun:
         for run in self.runs.values():
             if str(run.folder) == folder:
@@ -327,23 +305,23 @@ class Server:
 
     async def _new_game(self, player: str, request: NewGame) -> str:
         """The id of a new game, as a player wants it."""
-        if request.run not in self.runs and request.run not in self.live:
-            raise Refused(400, "run: there is no such run here")
+        live, run = self.live.get(request.run), self.runs.get(request.run)
         id = "".join(secrets.choice(ALPHABET) for _ in range(6))
+        if live is not None:
+            questions = self.parts.questions(live.dataset)
+        elif run is not None:
+            questions = run.finished.questions
+        else:
+            raise Refused(400, "run: there is no such run here")
         seen = await asyncio.to_thread(self.journal.seen, player)
-        live = self.live.get(request.run)
-        questions = self.parts.questions(live.dataset) if live else self.runs[request.run].finished.questions
         chosen = drawn(questions, request.questions, seen, secrets.randbits(32))
         if not chosen:
             raise Refused(409, "you have seen all questions of this run")
-        if live:
+        if run is None or live is not None:
             async with self._working:
                 folder = self.folder / "live" / id
                 run = await asyncio.to_thread(made_for_game, live, chosen, folder, self.parts)
-            against = [run] if run.answers else []
-        else:
-            run = self.runs[request.run]
-            against = opponents(run, self.runs.values())
+        against = opponents(run, [] if live else self.runs.values())
         rival = next((other for other in against if other.name == request.system), against[0] if against else None)
         if request.mode == "system" and rival is None:
             raise Refused(400, "system: this run has no guesser and buzzer to play against")
@@ -367,8 +345,7 @@ async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:
     try:
         while True:
             try:
-                async with asyncio.timeout(STILL_HERE):
-                    event: Event | None = await stream.get()
+                event: Event | None = await asyncio.wait_for(stream.get(), STILL_HERE)
             except TimeoutError:
                 yield ": still here\n\n"
                 continue

@@ -8,7 +8,7 @@ a buzz does not stop the question of the other player, so every play has an expe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
@@ -24,8 +24,6 @@ from sqa_services.play.runs import PlayedRun
 
 Event = dict[str, Any]
 Phase = Literal["waiting", "reading", "answering", "saving", "done"]
-
-
 Seconds = Annotated[float, Bound(0, 3600, above=True)]
 
 
@@ -65,8 +63,7 @@ class Seat:
     ready: bool = False
     step: int | None = None
     seconds: float | None = None
-    deadline: float = 0.0  # of the loop's clock
-    timer: asyncio.TimerHandle | None = None
+    deadline: float = 0.0  # for the answer, of the loop's clock
     outcome: Outcome | None = None
     result: Event | None = None
     totals: Totals = field(default_factory=Totals)
@@ -80,20 +77,14 @@ class Table:
     """A game from where the journal has it to its end."""
 
     def __init__(
-        self,
-        game: Game,
-        shown: PlayedRun,
-        system: PlayedRun | None,
-        journal: Journal,
-        timing: Timing,
+        self, game: Game, shown: PlayedRun, system: PlayedRun | None, journal: Journal, timing: Timing
     ) -> None:
         self.game, self._shown, self._system = game, shown, system
         self._journal, self._timing = journal, timing
         self.seats = [Seat(player, number) for number, player in enumerate(journal.seats(game.id))]
         self.rival = Totals()  # of the system, in that mode
-        self._index, self._step, self._asking = 0, -1, False
+        self._index, self._step, self._asking, self._started = 0, -1, False, 0.0
         self._trace: QuestionTrace | None = None
-        self._started = 0.0
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._go_on()
@@ -107,7 +98,6 @@ class Table:
         for task in self._tasks:
             task.cancel()
         for seat in self.seats:
-            self._stop_timer(seat)
             if seat.stream is not None:
                 seat.stream.put_nowait(None)
 
@@ -133,7 +123,7 @@ class Table:
             raise Refused(409, "that game has all its players")
         self._journal.sit_down(self.game.id, len(self.seats), player)
         self.seats.append(Seat(player, len(self.seats)))
-        self._touch()
+        self._changed.set()
         for seat in self.seats:
             seat.send(self.state(seat))
 
@@ -157,118 +147,109 @@ class Table:
         seat.ready = True
         for other in self.seats:
             other.send({"type": "ready", "me": other.ready, "all": all(each.ready for each in self.seats)})
-        self._touch()
+        self._changed.set()
 
     def buzz(self, seat: Seat) -> None:
         """The player knows: the step is the last one that was sent."""
         if seat.phase != "reading" or self._step < 0:
             raise Refused(409, "there is nothing to buzz at")
-        loop = asyncio.get_running_loop()
-        seat.phase, seat.step, seat.seconds = "answering", self._step, loop.time() - self._started
-        seat.deadline = loop.time() + self._timing.answer_seconds
-        seat.timer = loop.call_at(seat.deadline, self._too_late, seat)
-        seat.send({"type": "buzzed", "step": seat.step, "left": self._timing.answer_seconds})
-        self._touch()
+        now, left = asyncio.get_running_loop().time(), self._timing.answer_seconds
+        seat.phase, seat.step, seat.seconds, seat.deadline = "answering", self._step, now - self._started, now + left
+        self._spawn(self._time_up(seat, seat.deadline))
+        seat.send({"type": "buzzed", "step": seat.step, "left": left})
+        self._changed.set()
 
     async def answer(self, seat: Seat, text: str) -> None:
         """What the player typed after the buzz."""
         if seat.phase != "answering":
             raise Refused(409, "there is nothing to answer")
-        self._stop_timer(seat)
         await self._finish(seat, text)
 
-    def _too_late(self, seat: Seat) -> None:
-        """The player buzzed and had no answer: a wrong one."""
-        if seat.phase == "answering":
-            seat.phase = "saving"
-            self._spawn(self._finish(seat, ""))
+    async def _time_up(self, seat: Seat, deadline: float) -> None:
+        """Who buzzed and has no answer in time has a wrong one."""
+        await asyncio.sleep(self._timing.answer_seconds)
+        if seat.phase == "answering" and seat.deadline == deadline:
+            await self._finish(seat, "")
 
     # ------------------------------------------------------------------------------------------------ the game's way
 
     async def _run(self) -> None:
         try:
-            await self._play()
+            await self._until(lambda: len(self.seats) == self.game.seats)
+            while self._index < len(self.game.questions):
+                await self._until(lambda: all(seat.ready for seat in self.seats))
+                await self._ask(self.game.questions[self._index])
+                self._index += 1
+            for seat in self.seats:
+                seat.send({"type": "over"})
         except SqaError as error:  # a run that is damaged, or was made again meanwhile
             LOG.warning("game %s: %s", self.game.id, error)
             for seat in self.seats:
                 seat.send({"type": "problem", "text": "The game cannot go on; the server's log says why."})
 
-    async def _play(self) -> None:
-        await self._until(lambda: len(self.seats) == self.game.seats)
-        while self._index < len(self.game.questions):
-            await self._until(lambda: all(seat.ready for seat in self.seats))
-            await self._ask(self.game.questions[self._index])
-            self._index += 1
-            if self._index == len(self.game.questions):
-                for seat in self.seats:
-                    seat.send({"type": "over"})
-
     async def _ask(self, question: str) -> None:
         """One question, from its first word until everybody is done with it."""
-        players = [seat.player for seat in self.seats]
-        self._trace = await asyncio.to_thread(self._shown.trace, question)
+        players, loop = [seat.player for seat in self.seats], asyncio.get_running_loop()
+        self._trace = trace = await asyncio.to_thread(self._shown.trace, question)
         await asyncio.to_thread(self._journal.begin, self.game.id, self._index, question, players)
         for seat in self.seats:
             seat.phase, seat.ready, seat.step, seat.seconds = "reading", False, None, None
             seat.outcome = seat.result = None
             seat.send({"type": "question", "place": self._index, "of": len(self.game.questions)})
-        self._asking, self._step, self._started = True, -1, asyncio.get_running_loop().time()
-        await self._read_out(self._trace)
-        end = asyncio.get_running_loop().time() + self._timing.end_seconds
-        await self._until(self._all_buzzed, end)
+        self._asking, self._step, self._started = True, -1, loop.time()
+        await self._read_out(trace)
+        await self._until(self._all_buzzed, loop.time() + self._timing.end_seconds)
         for seat in self.seats:
             if seat.phase == "reading":
                 await self._finish(seat, "", lost=seat.stream is None)
         await self._until(self._all_done)
-        self._show(self._trace)
-        self._count()
+        for seat in self.seats:  # to all at once: the same person may sit on both seats
+            if seat.outcome is not None:
+                seat.result = self._revealed(trace, seat.outcome)
+                seat.send(seat.result)
+        given = self._count(question, [(seat.outcome, seat.seconds) for seat in self.seats])
+        for seat in self.seats:
+            seat.send(self._scores(seat, given))
         self._asking = False
 
     async def _read_out(self, trace: QuestionTrace) -> None:
         """Send the words, each when it is due, until all players have buzzed."""
-        interval = 60.0 / self.game.pace
         for step, emission in enumerate(trace.emissions):
-            if await self._until(self._all_buzzed, self._started + (step + 1) * interval):
+            if await self._until(self._all_buzzed, self._started + (step + 1) * 60.0 / self.game.pace):
                 return
             self._step = step
-            word = {"type": "word", "step": step, "word": emission.token, "erase": emission.erase}
             for seat in self.seats:
                 if seat.phase == "reading":
-                    seat.send(word)
+                    seat.send({"type": "word", "step": step, "word": emission.token, "erase": emission.erase})
 
     async def _finish(self, seat: Seat, answer: str, lost: bool = False) -> None:
         """Write a play down; what came of it is shown when everybody is done."""
         assert self._trace is not None
         seat.phase, question = "saving", self._trace.question.id
-        state = "lost" if lost else "done"
-        play = Play(
-            self.game.id, self._index, seat.number, seat.player, question, state, seat.step, seat.seconds, answer
-        )
+        buzz = ("lost" if lost else "done", seat.step, seat.seconds, answer)
+        play = Play(self.game.id, self._index, seat.number, seat.player, question, *buzz)
         await asyncio.to_thread(self._journal.finish, play)
         if not lost:
             seat.outcome = people.outcome(people.played(self._trace, seat.step, answer))
         seat.phase = "done"
         if not self._all_done():
             seat.send({"type": "waiting"})
-        self._touch()
+        self._changed.set()
+
+    def _all_buzzed(self) -> bool:
+        return all(seat.phase != "reading" for seat in self.seats)
 
     def _all_done(self) -> bool:
         return all(seat.phase == "done" for seat in self.seats)
 
-    def _show(self, trace: QuestionTrace) -> None:
-        """The answer, to all at once: the same person may sit on both seats."""
-        for seat in self.seats:
-            if seat.outcome is not None:
-                seat.result = self._revealed(trace, seat.outcome)
-                seat.send(seat.result)
-
     def _revealed(self, trace: QuestionTrace, outcome: Outcome) -> Event:
         """All there is to know about the question, for one who is done with it."""
-        question, system = trace.question, self._system
-        rival = None if system is None else people.outcome(system.trace(question.id))
+        question, system, rival = trace.question, self._system, None
         plain = trace.prefixes.append_only
         words = list(trace.prefixes.words) if plain else " ".join(filter(None, trace.hypotheses)).split()
-        same = system is self._shown and plain
+        if system is not None:
+            rival = asdict(people.outcome(system.trace(question.id)))
+            rival |= {"name": system.name, "same": system is self._shown and plain}
         return {
             "type": "result",
             "page": question.page,
@@ -278,30 +259,23 @@ class Table:
             "translation": words,
             "marks": plain,
             "mine": asdict(outcome),
-            "system": None if rival is None or system is None else {**asdict(rival), "name": system.name, "same": same},
+            "system": rival,
         }
 
-    def _count(self) -> None:
-        """Points and totals of a question that everybody is done with."""
-        assert self._trace is not None
-        given = self._points(self._trace.question.id, [(seat.outcome, seat.seconds) for seat in self.seats])
-        for seat in self.seats:
-            if seat.outcome is not None:
-                seat.totals.add(seat.outcome, given[seat.number])
-        for seat in self.seats:
-            seat.send(self._scores(seat, given))
-
-    def _points(self, question: str, seats: list[tuple[Outcome | None, float | None]]) -> list[int]:
-        """The players' points on a question; the system's go to its totals."""
-        if self.game.mode == "two":
-            return people.points([_when(outcome, seconds) for outcome, seconds in seats])
-        [(outcome, _)] = seats
-        if self.game.mode == "alone" or self._system is None or outcome is None:
-            return people.points([_when(outcome, 0.0)])
-        rival = people.outcome(self._system.trace(question))
-        won = people.points([_when(outcome, outcome.fraction), _when(rival, rival.fraction)])
-        self.rival.add(rival, won[1])
-        return won[:1]
+    def _count(self, question: str, plays: Sequence[tuple[Outcome | None, float | None]]) -> list[int]:
+        """Add a question to all totals; `plays` are the players' outcomes and seconds.  The players' points."""
+        buzzes, rival = [_when(*play) for play in plays], None
+        outcome = plays[0][0]
+        if self.game.mode == "system" and self._system is not None and outcome is not None:
+            rival = people.outcome(self._system.trace(question))
+            buzzes = [_when(contestant, contestant.fraction) for contestant in (outcome, rival)]
+        points = people.points(buzzes)
+        if rival is not None:
+            self.rival.add(rival, points[1])
+        for seat, (outcome, _) in zip(self.seats, plays, strict=True):
+            if outcome is not None:
+                seat.totals.add(outcome, points[seat.number])
+        return points
 
     def _scores(self, seat: Seat, given: list[int] | None) -> Event:
         """The game so far as a player sees it."""
@@ -356,47 +330,27 @@ class Table:
         """Take up the game after the last question that was begun."""
         plays = self._journal.plays(self.game.id)
         self._index = 1 + max((play.index for play in plays), default=-1)
-        for index in range(self._index):
-            here = {play.seat: play for play in plays if play.index == index and play.state == "done"}
-            seats = [here.get(seat.number) for seat in self.seats]
-            done = [(self._outcome(play), None if play is None else play.seconds) for play in seats]
-            if here:
-                given = self._points(self.game.questions[index], done)
-                for seat, (outcome, _) in zip(self.seats, done, strict=True):
-                    if outcome is not None:
-                        seat.totals.add(outcome, given[seat.number])
-
-    def _outcome(self, play: Play | None) -> Outcome | None:
-        if play is None:
-            return None
-        return people.outcome(people.played(self._shown.trace(play.question), play.step, play.answer))
-
-    def _all_buzzed(self) -> bool:
-        return all(seat.phase != "reading" for seat in self.seats)
+        for index, question in enumerate(self.game.questions[: self._index]):
+            done: list[tuple[Outcome | None, float | None]] = [(None, None)] * len(self.seats)
+            for play in plays:
+                if play.index == index and play.state == "done" and play.seat < len(done):
+                    trace = people.played(self._shown.trace(question), play.step, play.answer)
+                    done[play.seat] = people.outcome(trace), play.seconds
+            self._count(question, done)
 
     async def _until(self, condition: Callable[[], bool], deadline: float | None = None) -> bool:
         """Wait for a condition, at most to `deadline` of the loop's clock; whether it holds.  One waits at a time."""
-        while not condition():
-            self._changed.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(deadline):
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(deadline):
+                while not condition():
+                    self._changed.clear()
                     await self._changed.wait()
-                continue
-            return condition()
-        return True
-
-    def _touch(self) -> None:
-        self._changed.set()
+        return condition()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def _stop_timer(self, seat: Seat) -> None:
-        if seat.timer is not None:
-            seat.timer.cancel()
-            seat.timer = None
 
 
 def _when(outcome: Outcome | None, time: float | None) -> tuple[float, bool] | None:
