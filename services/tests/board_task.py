@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import DataError
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa_services.board.board import Board
 from sqa_services.board.metrics import Job
 from sqa_services.board.task import Example, Response, Task
 
@@ -55,7 +58,8 @@ def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) ->
     if "refusal" in config:
         raise DataError(config["refusal"])
     answers: Mapping[str, str] = config.get("answers", {})
-    responses = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x"))} for e in examples]
+    more = config.get("more", {})  # than a response has
+    responses = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x")), **more} for e in examples]
     return responses, Job(len(examples), 0.5, 2**30)
 
 
@@ -100,3 +104,27 @@ RIGHT = {"eins": "a", "zwei": "b", "DREI": "c"}  # answers
 def model(name: str = "m", **config: object) -> bytes:
     """The file of a model; it answers right, or as `answers` has it."""
     return json.dumps({"name": name, "answers": RIGHT, **config}).encode()
+
+
+def add_data(board: Board, name: str = "data", *perturbations: str, **more: str) -> dict[str, Any]:
+    """Register the examples as a data set."""
+    return board.register_dataset("toy", name, EXAMPLES, perturbations, **more)
+
+
+def add_models(board: Board, **configs: dict[str, object]) -> None:
+    """Register models by name, with what their configs have beside the right answers."""
+    for name, config in configs.items():
+        board.register_model("toy", name, "submission", model(name, **config))
+
+
+Row = tuple[str, int, str, bool]  # token, g, guess, buzz
+
+
+def submission(of: Callable[[Question, int], Iterable[Row]], suffix: str = "") -> list[dict[str, Any]]:
+    """The lines of a submission to a board's mini-es; `of`: a question and its number, `suffix`: of their ids."""
+    names = ("token", "g", "guess", "buzz")
+    return [
+        {"question": q.id + suffix, "step": step, **dict(zip(names, row, strict=True))}
+        for i, q in enumerate(load_questions("mini-es"))
+        for step, row in enumerate(of(q, i))
+    ]

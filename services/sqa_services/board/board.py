@@ -26,6 +26,7 @@ from sqa_services.board.standing.rank import parse_weights
 from sqa_services.board.storage import ACCOUNTS, DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, open_engine
 from sqa_services.board.task import KINDS, PHASES, RUN_HERE, Example, NotFound, Task, Unscorable, check_name, load_tasks
 
+Row = dict[str, Any]
 SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # of an evaluation
 
 
@@ -71,14 +72,8 @@ class Board:
     # -------------------------------------------------------------------------------------------- registration
 
     def register_dataset(
-        self,
-        code: str,
-        name: str,
-        source: str,
-        perturbations: Sequence[str] = (),
-        seed: int = 0,
-        phase: str = "closed",
-    ) -> dict[str, Any]:
+        self, code: str, name: str, source: str, perturbations: Sequence[str] = (), seed: int = 0, phase: str = "closed"
+    ) -> Row:
         """Write the data and their perturbed copies, and queue an evaluation of every model of the task.
 
         `phase`: "open" (answers may be seen), "closed" (what models are given alone) or "hidden" (nothing leaves, and
@@ -99,7 +94,7 @@ class Board:
         row = {"seed": seed, "phase": phase, "prefixes": prefixes, "examples": len(loaded[""])}
         return self._add(DATASETS, task, name, row, files)
 
-    def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> dict[str, Any]:
+    def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> Row:
         """Keep a model's file, and queue its evaluation on every data set of the task.
 
         Beside the row: "cannot", data set -> why it will fail there.  What can be scored nowhere: Unscorable.
@@ -129,14 +124,8 @@ class Board:
             raise _taken(MODELS, code, name)
 
     def _add(
-        self,
-        table: Table,
-        task: Task,
-        name: str,
-        more: Mapping[str, Any],
-        files: Mapping[str, bytes],
-        by: Caller = ORGANISER,
-    ) -> dict[str, Any]:
+        self, table: Table, task: Task, name: str, more: Row, files: Mapping[str, bytes], by: Caller = ORGANISER
+    ) -> Row:
         """One transaction: the row, which keeps the name from others, its files, and the evaluations that follow."""
         row = {"task": task.code, "name": name, **more, "created": time.time()}
         with self.engine.begin() as connection:
@@ -155,23 +144,23 @@ class Board:
 
     # ------------------------------------------------------------------------------------------------- reading
 
-    def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
+    def _rows(self, query: Select[Any]) -> list[Row]:
         with self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def datasets(self, code: str) -> list[dict[str, Any]]:
+    def datasets(self, code: str) -> list[Row]:
         """The data sets of a task, in the order of registration."""
         self.task(code)
         return self._rows(select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id))
 
-    def models(self, code: str) -> list[dict[str, Any]]:
+    def models(self, code: str) -> list[Row]:
         """The models of a task with their owners' names, in the order of registration."""
         self.task(code)
         columns = [column for column in MODELS.c if column.name != "owner"]
         query = select(*columns, ACCOUNTS.c.name.label("owner")).outerjoin(ACCOUNTS, ACCOUNTS.c.id == MODELS.c.owner)
         return self._rows(query.where(MODELS.c.task == code).order_by(MODELS.c.id))
 
-    def dataset(self, code: str, name: str) -> tuple[dict[str, Any], str]:
+    def dataset(self, code: str, name: str) -> tuple[Row, str]:
         """A data set's row and "", or with "<prefix>-" before its name the prefix of its copies.  Unknown: NotFound."""
         rows = {row["name"]: row for row in self.datasets(code)}
         base, prefix = split_prefix(name, rows)
@@ -184,7 +173,7 @@ class Board:
         row, prefix = self.dataset(code, name)
         return self.files.read_lines(data_path(code, row["name"], prefix))
 
-    def evaluations(self, code: str, state: str | None = None) -> list[dict[str, Any]]:
+    def evaluations(self, code: str, state: str | None = None) -> list[Row]:
         """The evaluations of a task, or those in a state, in the order in which they were queued."""
         self.task(code)
         query = (
@@ -214,7 +203,7 @@ class Board:
         view: str = views.MAIN,
         version: int | None = None,
         outside: bool = False,
-    ) -> dict[str, Any]:
+    ) -> Row:
         """Every model's metrics averaged over a view's data sets, or equally over `datasets`; best Dynascore first.
 
         `weights`: of the Dynascore, those of the view where None.  A model that lacks a weighted metric on a data set
@@ -259,7 +248,7 @@ class Board:
         """Weights of a task's metrics from "ew=4,dal=1"; None where there is no text."""
         return None if text is None else parse_weights(text, self.task(code).metrics)
 
-    def published(self, code: str, evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def published(self, code: str, evaluations: Sequence[Mapping[str, Any]]) -> list[Row]:
         """Evaluations of a task as they may leave the board: rounded where answers are kept."""
         datasets = {row["name"]: row for row in self.datasets(code)}
         perf_metric = self.task(code).perf_metric
@@ -270,7 +259,7 @@ class Board:
         rows = self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
         return {row["evaluation"]: row["stats"] for row in rows}
 
-    def views(self, code: str) -> list[dict[str, Any]]:
+    def views(self, code: str) -> list[Row]:
         """All versions of a task's views, oldest first."""
         self.task(code)
         with self.engine.connect() as connection:
@@ -278,14 +267,14 @@ class Board:
 
     def set_view(
         self, code: str, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float] | None = None
-    ) -> dict[str, Any]:
+    ) -> Row:
         """Write a view's next version: weights of data sets, and of metrics (None: the task's)."""
         task = self.task(code)
         chosen = {metric: weight for metric, weight in task.default_weights if weight} if metrics is None else metrics
         with self.engine.begin() as connection:
             return views.add_view(connection, task, name, datasets, chosen)
 
-    def export(self, code: str) -> dict[str, Any]:
+    def export(self, code: str) -> Row:
         """Everything known about a task, as plain values."""
         return {
             "task": code,

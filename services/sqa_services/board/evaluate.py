@@ -16,11 +16,11 @@ from sqa_services.board.metrics import EVAL, Additive, additive, get_accuracy, g
 from sqa_services.board.task import Task
 
 RESAMPLES = 1000
-Label = Mapping[str, Any]  # of `label_field_converter`
-Prediction = Mapping[str, Any]  # of `pred_field_converter`
+Labels = Sequence[Mapping[str, Any]]  # of `label_field_converter`
+Predicted = Sequence[Mapping[str, Any]]  # of `pred_field_converter`
 
 
-def evaluate(task: Task, labels: Sequence[Label], predictions: Sequence[Prediction], seed: int = 0) -> dict[str, Any]:
+def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:
     """perf, perf_std (null), pretty_perf, metadata_json: {metric: value, ..., "perf_by_tag": [...]}, as in Dynabench.
 
     Beyond the original: "intervals" (95%, over examples) of additive metrics, and "refusals", the reasons for missing
@@ -37,7 +37,7 @@ def evaluate(task: Task, labels: Sequence[Label], predictions: Sequence[Predicti
     return {**_perf(task, values), "metadata_json": json.dumps(metadata)}
 
 
-def align(labels: Sequence[Label], predictions: Sequence[Prediction]) -> list[Any]:
+def align(labels: Labels, predictions: Predicted) -> list[Any]:
     """The prediction of each label, in order."""
     by_id = {prediction["id"]: prediction["pred"] for prediction in predictions}
     missing = [label["id"] for label in labels if label["id"] not in by_id]
@@ -102,7 +102,7 @@ def _intervals(
     return intervals
 
 
-def _by_tag(task: Task, labels: Sequence[Label], examples: Examples, seed: int) -> list[dict[str, Any]]:
+def _by_tag(task: Task, labels: Labels, examples: Examples, seed: int) -> list[dict[str, Any]]:
     """One entry per tag, in the order in which tags first occur."""
     members: dict[str, list[int]] = {}
     for index, label in enumerate(labels):
@@ -123,10 +123,10 @@ def _by_tag(task: Task, labels: Sequence[Label], examples: Examples, seed: int) 
 def delta(
     task: Task,
     prefix: str,
-    labels: Sequence[Label],
-    predictions: Sequence[Prediction],
-    copies: Sequence[Mapping[str, Any]],
-    copied: Sequence[Prediction],
+    labels: Labels,
+    predictions: Predicted,
+    copies: Labels,
+    copied: Predicted,
     seed: int = 0,
 ) -> dict[str, Any]:
     """What a perturbation changes: {prefix: unperturbed percent, "metadata_json": {"transforms": [...]}}.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
@@ -41,8 +42,7 @@ def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
 
 def withdraw(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
     """Take a model out of the rank; what is queued for it is not begun."""
-    with engine.begin() as connection:
-        model = _own(connection, code, name, caller)
+    with _own(engine, code, name, caller) as (connection, model):
         if model["withdrawn"] is None:
             _set_withdrawn(connection, model, time.time(), f"withdrawn by {caller}")
             waiting = update(EVALUATIONS).where(E.model == model["id"], E.state == "queued")
@@ -51,8 +51,7 @@ def withdraw(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -
 
 def restore(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
     """Undo `withdraw`."""
-    with engine.begin() as connection:
-        model = _own(connection, code, name, caller)
+    with _own(engine, code, name, caller) as (connection, model):
         if model["withdrawn"] is not None:
             _set_withdrawn(connection, model, None, f"restored by {caller}")
             _again(connection, model, E.error == WITHDRAWN)
@@ -60,8 +59,7 @@ def restore(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) ->
 
 def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> int:
     """Queue a model's failed evaluations again; how many.  A score that is there stays.  Withdrawn: DataError."""
-    with engine.begin() as connection:
-        model = _own(connection, code, name, caller)
+    with _own(engine, code, name, caller) as (connection, model):
         if model["withdrawn"] is not None:
             raise DataError(f"{name}: is withdrawn; restore it first")
         number = _again(connection, model)
@@ -71,8 +69,7 @@ def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) ->
 
 def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = ORGANISER) -> None:
     """Delete a model, its scores, its log and its files; the name is free again."""
-    with engine.begin() as connection:
-        model = _own(connection, code, name, caller)
+    with _own(engine, code, name, caller) as (connection, model):
         rows = connection.execute(
             select(E.id, E.prefix, DATASETS.c.name)
             .join(DATASETS, DATASETS.c.id == E.dataset)
@@ -88,11 +85,14 @@ def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = 
         files.remove(model_path(code, name, model["kind"]))
 
 
-def _own(connection: Connection, code: str, name: str, caller: Caller) -> dict[str, Any]:
-    model = find_model(connection, code, name)
-    if not caller.organiser and model["owner"] != caller.account:
-        raise Denied(f"{name}: belongs to another account")
-    return model
+@contextmanager
+def _own(engine: Engine, code: str, name: str, caller: Caller) -> Iterator[tuple[Connection, dict[str, Any]]]:
+    """A transaction on a model that the caller may change, and its row.  Somebody else's: Denied."""
+    with engine.begin() as connection:
+        model = find_model(connection, code, name)
+        if not caller.organiser and model["owner"] != caller.account:
+            raise Denied(f"{name}: belongs to another account")
+        yield connection, model
 
 
 def _set_withdrawn(connection: Connection, model: Mapping[str, Any], when: float | None, text: str) -> None:

@@ -101,9 +101,11 @@ def get_macro_f1(predictions: Sequence[str], targets: Sequence[str]) -> float:
 
 def get_squad_f1(predictions: Sequence[str], targets: Sequence[str | Sequence[str]]) -> float:
     """Mean F1 of words after SQuAD's normalisation, the best of several answers, in percent with two digits."""
-    pairs = _pairs(predictions, targets, "squad_f1")
-    answers = ([target] if isinstance(target, str) else list(target) or [""] for _, target in pairs)
-    return _percent([max(_word_f1(a, text) for a in each) for (text, _), each in zip(pairs, answers, strict=True)])
+    scores = []
+    for text, target in _pairs(predictions, targets, "squad_f1"):
+        answers = [target] if isinstance(target, str) else list(target) or [""]
+        scores.append(max(_word_f1(answer, text) for answer in answers))
+    return _percent(scores)
 
 
 def _percent(shares: Sequence[float]) -> float:

@@ -80,6 +80,9 @@ TaskCode = Annotated[str, Path(pattern=NAME, examples=["sqa-es"])]
 Name = Annotated[str, Path(pattern=NAME, examples=["mini"])]
 CopyName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,125}$", examples=["robustness-mini"])]
 DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
+ExampleId = Annotated[str, Query(min_length=1, max_length=200, description="Its id")]
+State = Literal["queued", "running", "done", "failed"]
+Rows = list[dict[str, Any]]
 
 
 class NewAccount(BaseModel):
@@ -101,7 +104,7 @@ class Ascii(JSONResponse):
 # --------------------------------------------------------------------------------------------------------- reading
 
 
-def each_example(board: Board, code: str, model: str, dataset: str) -> list[dict[str, Any]]:
+def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
     """{"id", "tags", "value", ...} of each example of an open data set, the worst first; `value` of what sorts."""
     task = board.task(code)
     examples, responses = _answered(board, code, model, dataset)
@@ -160,7 +163,7 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
     ]
 
     @app.get("/api/tasks")
-    async def tasks() -> list[dict[str, Any]]:
+    async def tasks() -> Rows:
         """The tasks, their metrics and default weights."""
         return descriptions
 
@@ -171,19 +174,19 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
         return {**counted, "guarded": guarded}
 
     @app.get("/api/tasks/{task}/datasets")
-    def datasets(task: TaskCode) -> list[dict[str, Any]]:
+    def datasets(task: TaskCode) -> Rows:
         """The data sets of a task."""
         return board.datasets(task)
 
     @app.get("/api/tasks/{task}/datasets/{name}/examples")
-    def examples(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
+    def examples(task: TaskCode, name: CopyName) -> Rows:
         """What models are given: the examples of a data set or of PREFIX-NAME, without the answers."""
         if board.dataset(task, name)[0]["phase"] == "hidden":
             raise Denied(f"{name}: is hidden; only what runs here meets it")
         return [board.task(task).inputs(example) for example in board.examples(task, name)]
 
     @app.get("/api/tasks/{task}/datasets/{name}/answers")
-    def answers(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
+    def answers(task: TaskCode, name: CopyName) -> Rows:
         """The examples of an open data set with their answers."""
         _require_open(board, task, name)
         return [dict(example) for example in board.examples(task, name)]
@@ -193,14 +196,12 @@ def add_standing(app: FastAPI, board: Board) -> None:
     """Evaluations, views, the leaderboard, and what is known of a model."""
 
     @app.get("/api/tasks/{task}/evaluations")
-    def evaluations(
-        task: TaskCode, state: Literal["queued", "running", "done", "failed"] | None = None
-    ) -> list[dict[str, Any]]:
+    def evaluations(task: TaskCode, state: State | None = None) -> Rows:
         """The evaluations of a task and their results."""
         return board.published(task, board.evaluations(task, state))
 
     @app.get("/api/tasks/{task}/views")
-    def views(task: TaskCode) -> list[dict[str, Any]]:
+    def views(task: TaskCode) -> Rows:
         """What the headlines of a task are made of, all versions."""
         return board.views(task)
 
@@ -216,27 +217,22 @@ def add_standing(app: FastAPI, board: Board) -> None:
         return board.leaderboard(task, board.metric_weights(task, weights), dataset, view, version, outside=True)
 
     @app.get("/api/tasks/{task}/models")
-    def models(task: TaskCode) -> list[dict[str, Any]]:
+    def models(task: TaskCode) -> Rows:
         """The models of a task."""
         return board.models(task)
 
     @app.get("/api/tasks/{task}/models/{name}/log")
-    def log(task: TaskCode, name: Name) -> list[dict[str, Any]]:
+    def log(task: TaskCode, name: Name) -> Rows:
         """What happened to a model."""
         return lifecycle.log_of(board.engine, task, name)
 
     @app.get("/api/tasks/{task}/models/{name}/examples")
-    def each(task: TaskCode, name: Name, dataset: DataName) -> list[dict[str, Any]]:
+    def each(task: TaskCode, name: Name, dataset: DataName) -> Rows:
         """What a model did on each example of an open data set, worst first."""
         return each_example(board, task, name, dataset)
 
     @app.get("/tasks/{task}/models/{name}/view", response_class=HTMLResponse)
-    def view(
-        task: TaskCode,
-        name: Name,
-        dataset: DataName,
-        example: Annotated[str, Query(min_length=1, max_length=200, description="Its id")],
-    ) -> HTMLResponse:
+    def view(task: TaskCode, name: Name, dataset: DataName, example: ExampleId) -> HTMLResponse:
         """One example of an open data set word by word, as `sqa view` shows it."""
         page = viewer_page(board, task, name, dataset, example)
         return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # which lets its script run

@@ -13,27 +13,32 @@ config of a run, run on the questions of the data set, or a submission file (pro
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from sqa.core.answers import key
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import GUESSERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.data import download, texts
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import MINI, load_questions
 from sqa.files.records import json_document
 from sqa.run.config import RunConfig, run_in
 from sqa_services.board import running
-from sqa_services.board import tags as tagging
 from sqa_services.board.metrics import Answer, Job
 from sqa_services.board.standing import plausible
 from sqa_services.board.task import Example, Response, Task, Unscorable, joined
 from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
 
 SHOWN_OF_PROBLEM = 300  # characters
+STEP, LAST = 25, 125  # source words of a tag
+MANY = 6  # sentences of the last tag
+GUESSER = "bm25"  # whose pages are guessable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,12 +54,12 @@ class QuestionData:
             if question.language != self.language:
                 raise DataError(f"{source}: {question.id} is in {question.language!r}, the task in {self.language!r}")
         own_categories = _own_categories(source)
-        categories, guessable = tagging.page_categories(), tagging.guessable_pages()
+        categories, guessable = page_categories(), guessable_pages()
         loaded: dict[str, list[Example]] = {"": []}
         kinds = perturbing.chosen(perturbations)
         for question in questions:
             category = own_categories.get(question.id) or categories.get(key(question.page))
-            tags = tagging.tags_of(question, category, guessable)
+            tags = tags_of(question, category, guessable)
             loaded[""].append(_example(question, tags))
             for kind in kinds:
                 if copy := perturbing.perturb(question, kind, seed):
@@ -116,6 +121,48 @@ def _response(trace: QuestionTrace) -> dict[str, Any]:
         for step, guesses, buzz in zip(steps, trace.guesses, trace.buzzes, strict=True):  # type: ignore[arg-type]
             step |= {"guess": guesses[0].page if guesses else "", "buzz": buzz.buzz}
     return {"id": trace.question.id, "answered": answered, "steps": steps}
+
+
+# ------------------------------------------------------------------------------------------------------------ tags
+
+
+def tags_of(question: Question, category: str | None, guessable: Collection[str]) -> list[str]:
+    """All tags of a question; `guessable` holds `answers.key` of the pages that can be named.
+
+    category:History      of the answer page: the question's own, else what most training tossups of the page are
+    length:50-74          source words, by steps of 25
+    sentences:3           source sentences; 6 and more are one tag
+    guessable:yes         the page is one that the bundled guesser can name, since its training data had it
+
+    A category that nothing tells is no tag.
+    """
+    start = min(len(question.words) // STEP * STEP, LAST)
+    length = f"{start}+" if start == LAST else f"{start}-{start + STEP - 1}"
+    sentences = f"{MANY}+" if len(question.sentences) >= MANY else str(len(question.sentences))
+    category_tags = [f"category:{category}"] if category else []
+    yes = "yes" if key(question.page) in guessable else "no"
+    return [*category_tags, f"length:{length}", f"sentences:{sentences}", f"guessable:{yes}"]
+
+
+@cache
+def guessable_pages() -> frozenset[str]:
+    """`answers.key` of every page that the bundled guesser can name."""
+    guesser = GUESSERS.build(GUESSER, GUESSERS.config_class(GUESSER)(model=GUESSER))
+    return frozenset(map(key, guesser.pages))
+
+
+def page_categories() -> Mapping[str, str]:
+    """`answers.key` of a page -> the category of most of its training tossups; empty while these are not at hand."""
+    return {} if download.where("tossups") is None else _categories()
+
+
+@cache
+def _categories() -> Mapping[str, str]:
+    counts: dict[str, Counter[str]] = {}
+    for tossup in texts.load_tossups():
+        if tossup.page and tossup.category:
+            counts.setdefault(key(tossup.page), Counter())[tossup.category] += 1
+    return {page: min(counter, key=lambda name: (-counter[name], name)) for page, counter in counts.items()}
 
 
 # --------------------------------------------------------------------------------------------------------- models

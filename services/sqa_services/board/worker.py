@@ -13,7 +13,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
@@ -24,14 +24,14 @@ from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.run.scheduler import SchedulerGone
 from sqa_services.board import queue
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.evaluate import Label, Prediction, delta, evaluate
+from sqa_services.board.evaluate import Labels, Predicted, delta, evaluate
 from sqa_services.board.files import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.metrics import JOB, Job, additive
 from sqa_services.board.storage import DATASETS, MODELS
 from sqa_services.board.task import Task, answer_all
 
 LEASE_SECONDS = 60.0
-POLL_SECONDS = 2.0
+POLL_SECONDS = 2.0  # at most, while nothing can be begun
 AGAIN_SECONDS = 5.0  # from the death of a worker to the next one
 END_SECONDS = 10.0  # for a worker to end
 
@@ -40,11 +40,7 @@ Outcome = tuple[dict[str, Any], list[list[float]] | None]  # a result, and each 
 
 
 def work(
-    board: Board,
-    until_empty: bool = False,
-    lease_seconds: float = LEASE_SECONDS,
-    poll_seconds: float = POLL_SECONDS,
-    beside: int | None = None,
+    board: Board, until_empty: bool = False, lease_seconds: float = LEASE_SECONDS, beside: int | None = None
 ) -> int:
     """Work until interrupted, or until nothing is queued or running; how many evaluations this worker finished.
 
@@ -63,7 +59,7 @@ def work(
             elif until_empty and not queue.open_count(board.engine):
                 break
             else:
-                time.sleep(poll_seconds)
+                time.sleep(min(POLL_SECONDS, lease_seconds))
     return finished
 
 
@@ -153,7 +149,7 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | inspected, None
 
 
-def _details(task: Task, labels: Sequence[Label], predictions: Sequence[Prediction]) -> list[list[float]] | None:
+def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[float]] | None:
     """The statistics of each example, of the metric that sorts; None where it is no sum over examples."""
     if (get := additive(task.perf_metric)) is None:
         return None

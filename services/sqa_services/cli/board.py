@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Context, Option, Typer
+from typer import Context, Option, Typer
 
 from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, call, print_table
 from sqa.core.paths import config_file
-from sqa_services.cli.options import Host, HostNames, MaxBody, Port
+from sqa_services.cli.options import Host, HostNames, MaxBody, Port, argument, option
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
@@ -23,22 +23,18 @@ if TYPE_CHECKING:
 board_app = Typer(help="An evaluation board: data sets, models, a queue, a leaderboard.", **SETTINGS)
 
 FOLDER = Path("board")
-TaskCode = Annotated[str, Argument(metavar="TASK", help="sqa-es, sqa-pl, or one of --task.", show_default=False)]
-Weights = Annotated[
-    str | None, Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
-]
-Name = Annotated[str, Argument(metavar="NAME", help="Lower-case letters, digits and dashes.", show_default=False)]
+TaskCode = Annotated[str, argument("TASK", "sqa-es, sqa-pl, or one of --task.")]
+Weights = Annotated[str | None, option("METRIC=W,...", "Of the Dynascore; default: the task's.", "--weights")]
+Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")]
 
 
 @board_app.callback()
 def where(
     context: Context,
-    folder: Annotated[Path, Option("--board", metavar="DIR", help="Where the board keeps its things.")] = FOLDER,
-    db: Annotated[str | None, Option(metavar="URL", help="Default: SQLite in DIR.")] = None,
-    files: Annotated[str | None, Option(metavar="URL", help="Default: a folder in DIR; or s3://bucket/folder.")] = None,
-    tasks: Annotated[
-        list[str] | None, Option("--task", metavar="MODULE:FUNCTION", help="A task of your own; repeatable.")
-    ] = None,
+    folder: Annotated[Path, option("DIR", "Where the board keeps its things.", "--board")] = FOLDER,
+    db: Annotated[str | None, option("URL", "Default: SQLite in DIR.")] = None,
+    files: Annotated[str | None, option("URL", "Default: a folder in DIR; or s3://bucket/folder.")] = None,
+    tasks: Annotated[list[str] | None, option("MODULE:FUNCTION", "A task of your own; repeatable.", "--task")] = None,
 ) -> None:
     """An evaluation board: data sets, models, a queue, a leaderboard."""
     context.obj = (folder, db, files, tuple(tasks or ()))
@@ -56,14 +52,10 @@ def register_dataset(
     context: Context,
     task: TaskCode,
     name: Name,
-    source: Annotated[str, Argument(metavar="QUESTIONS", help="A question set's name or file.", show_default=False)],
-    perturb: Annotated[
-        list[str] | None, Option(metavar="KIND", help="Or file.py:build; may be repeated; all = every kind.")
-    ] = None,
-    seed: Annotated[int, Option(metavar="N", help="Of perturbations and intervals.")] = 0,
-    phase: Annotated[
-        str, Option(metavar="PHASE", help="open: answers may be seen; closed; hidden: runs here alone.")
-    ] = "closed",
+    source: Annotated[str, argument("QUESTIONS", "A question set's name or file.")],
+    perturb: Annotated[list[str] | None, option("KIND", "Or file.py:build; may be repeated; all = every kind.")] = None,
+    seed: Annotated[int, option("N", "Of perturbations and intervals.")] = 0,
+    phase: Annotated[str, option("PHASE", "open: answers may be seen; closed; hidden: runs here alone.")] = "closed",
 ) -> None:
     """Add a data set and its perturbed copies; every model of the task is queued on it."""
     from sqa.data.perturb import PERTURBATIONS
@@ -77,12 +69,7 @@ def register_model(
     context: Context,
     task: TaskCode,
     name: Name,
-    file: Annotated[
-        Path,
-        Argument(
-            metavar="FILE", help="A run's config, named as `sqa run` takes it, or a submission.", show_default=False
-        ),
-    ],
+    file: Annotated[Path, argument("FILE", "A run's config, named as `sqa run` takes it, or a submission.")],
 ) -> None:
     """Add a model; it is queued on every data set of the task."""
     from sqa.files.yaml_reader import is_config, read_yaml, split_entry
@@ -99,13 +86,11 @@ def register_session(
     context: Context,
     task: TaskCode,
     name: Name,
-    journal: Annotated[
-        Path, Argument(metavar="JOURNAL", help="journal.sqlite of `sqa serve iwslt`.", show_default=False)
-    ],
-    session: Annotated[str, Argument(metavar="SESSION", help="With --participants: their name.", show_default=False)],
-    questions: Annotated[str, Option(metavar="QUESTIONS", help="What the server served.")],
-    guesser: Annotated[str, Option(metavar="YAML", help="Who answers; default: as the server.")] = "",
-    buzzer: Annotated[str, Option(metavar="YAML", help="Who buzzes; default: as the server.")] = "",
+    journal: Annotated[Path, argument("JOURNAL", "journal.sqlite of `sqa serve iwslt`.")],
+    session: Annotated[str, argument("SESSION", "With --participants: their name.")],
+    questions: Annotated[str, option("QUESTIONS", "What the server served.")],
+    guesser: Annotated[str, option("YAML", "Who answers; default: as the server.")] = "",
+    buzzer: Annotated[str, option("YAML", "Who buzzes; default: as the server.")] = "",
 ) -> None:
     """Add what a client translated on an evaluation server that counted what it read; hidden questions too."""
     board = _board(context)
@@ -120,21 +105,21 @@ def register_session(
 def work(
     context: Context,
     until_empty: Annotated[bool, Option("--until-empty", help="Stop when nothing is left to do.")] = False,
-    lease: Annotated[float, Option(metavar="S", help="Silence after which a worker is dead.")] = 60.0,
-    beside: Annotated[int | None, Option(metavar="PID", help="Behind that process, and not after it.")] = None,
+    lease: Annotated[float, option("S", "Silence after which a worker is dead.")] = 60.0,
+    beside: Annotated[int | None, option("PID", "Behind that process, and not after it.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
     """Evaluate what is queued; any number of workers may do so at once.  --scheduler spreads the runs of configs."""
     board = _board(context)
     from sqa.run.scheduler import scheduled
-    from sqa_services.board import worker
+    from sqa_services.board.worker import work as work_on
 
     if beside is not None:
         os.nice(10)  # the server's clients come first
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with scheduled(scheduler, board.config.work, store):
-        finished = worker.work(board, until_empty, lease, min(worker.POLL_SECONDS, lease), beside)
+        finished = work_on(board, until_empty, lease, beside)
     print(f"sqa: {finished} evaluations finished", file=sys.stderr)
 
 
@@ -143,9 +128,9 @@ def leaderboard(
     context: Context,
     task: TaskCode,
     weights: Weights = None,
-    datasets: Annotated[list[str] | None, Option("--dataset", metavar="NAME", help="Default: all.")] = None,
-    view: Annotated[str, Option(metavar="NAME", help="What the headline is made of.")] = "main",
-    version: Annotated[int | None, Option(metavar="N", help="Of the view; default: newest.")] = None,
+    datasets: Annotated[list[str] | None, option("NAME", "Default: all.", "--dataset")] = None,
+    view: Annotated[str, option("NAME", "What the headline is made of.")] = "main",
+    version: Annotated[int | None, option("N", "Of the view; default: newest.")] = None,
     as_json: Json = False,
 ) -> None:
     """The models of a task, best first."""
@@ -172,7 +157,7 @@ def set_view(
     context: Context,
     task: TaskCode,
     name: Name,
-    datasets: Annotated[list[str], Option("--dataset", metavar="NAME[=W]", help="Repeatable; weight 1.")],
+    datasets: Annotated[list[str], option("NAME[=W]", "Repeatable; weight 1.", "--dataset")],
     weights: Weights = None,
 ) -> None:
     """Write the next version of what a headline is made of: `main`, or one of your own."""
@@ -188,8 +173,8 @@ def set_view(
 @board_app.command()
 def invite(
     context: Context,
-    uses: Annotated[int, Option(metavar="N", help="Accounts that one person may make.")] = 1,
-    days: Annotated[float, Option(metavar="N", help="After which it lapses.")] = 30.0,
+    uses: Annotated[int, option("N", "Accounts that one person may make.")] = 1,
+    days: Annotated[float, option("N", "After which it lapses.")] = 30.0,
 ) -> None:
     """An invitation to sign up with, on the board's page; it is printed once."""
     board = _board(context)
@@ -245,9 +230,7 @@ def delete(context: Context, task: TaskCode, name: Name) -> None:
 def export(
     context: Context,
     task: TaskCode,
-    examples: Annotated[
-        str | None, Option(metavar="[PREFIX-]NAME", help="What models are given, as JSON lines.")
-    ] = None,
+    examples: Annotated[str | None, option("[PREFIX-]NAME", "What models are given, as JSON lines.")] = None,
 ) -> None:
     """Everything about a task as JSON; or the examples of a data set, without their answers."""
     board = _board(context)
@@ -265,7 +248,7 @@ def serve(
     port: Port = 12380,
     token: Annotated[str | None, Option(envvar="SQA_TOKEN", help="Needed for all that writes.")] = None,
     max_body: MaxBody = 1 << 24,
-    per_day: Annotated[int, Option(metavar="N", help="Submissions of an account.")] = 20,
+    per_day: Annotated[int, option("N", "Submissions of an account.")] = 20,
     worker: Annotated[bool, Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,
     names: HostNames = None,
 ) -> None:

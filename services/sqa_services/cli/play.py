@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option, Typer
+from typer import Option, Typer
 
 from sqa.cli.options import SETTINGS, Json, print_table
 from sqa.core.errors import DataError
-from sqa_services.cli.options import Host, HostNames, Port
+from sqa_services.cli.options import Host, HostNames, Port, argument, option
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 play_app = Typer(help="People read a translation word by word, buzz and answer; every game is a trace.", **SETTINGS)
 
-Games = Annotated[Path, Option("--games", metavar="DIR", help="Where the games are kept.")]
+Games = Annotated[Path, option("DIR", "Where the games are kept.", "--games")]
 DEFAULT_GAMES = Path("games")
 
 
@@ -27,22 +27,16 @@ DEFAULT_GAMES = Path("games")
 def serve(
     runs: Annotated[
         list[Path],
-        Argument(
-            metavar="RUN...",
-            help="Folders of finished runs; or configs, whose model translates when a game begins.",
-            show_default=False,
-        ),
+        argument("RUN...", "Folders of finished runs; or configs, whose model translates when a game begins."),
     ],
     games: Games = DEFAULT_GAMES,
     host: Host = "127.0.0.1",
     port: Port = 12390,
     token: Annotated[str | None, Option(envvar="SQA_TOKEN", help="Players open http://HOST:PORT/#TOKEN.")] = None,
     names: HostNames = None,
-    consent: Annotated[
-        Path | None, Option(metavar="FILE", help="A consent text of your own.", show_default=False)
-    ] = None,
-    answer_seconds: Annotated[float, Option(metavar="S", help="To type an answer.")] = 20.0,
-    end_seconds: Annotated[float, Option(metavar="S", help="To buzz after the end.")] = 10.0,
+    consent: Annotated[Path | None, option("FILE", "A consent text of your own.")] = None,
+    answer_seconds: Annotated[float, option("S", "To type an answer.")] = 20.0,
+    end_seconds: Annotated[float, option("S", "To buzz after the end.")] = 10.0,
 ) -> None:
     """The page: alone, against a system, or two people on two devices; space bar to buzz."""
     from sqa_services.play import server
@@ -60,7 +54,7 @@ def list_players(games: Games = DEFAULT_GAMES, as_json: Json = False) -> None:
 
 @play_app.command()
 def export(
-    output: Annotated[Path, Option(metavar="DIR", help="Runs of people and systems, and buzzes.jsonl.")],
+    output: Annotated[Path, option("DIR", "Runs of people and systems, and buzzes.jsonl.")],
     games: Games = DEFAULT_GAMES,
     as_json: Json = False,
 ) -> None:
@@ -75,7 +69,7 @@ def export(
 
 @play_app.command()
 def delete(
-    player: Annotated[str, Argument(metavar="PLAYER", help="As `sqa play list` names it.", show_default=False)],
+    player: Annotated[str, argument("PLAYER", "As `sqa play list` names it.")],
     games: Games = DEFAULT_GAMES,
 ) -> None:
     """Delete everything that is kept about a player; what was exported before stays where it is."""

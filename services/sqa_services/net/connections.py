@@ -90,19 +90,17 @@ class Bounded(logging.Handler):
 
     def __init__(self, lines: int = LINES) -> None:
         super().__init__()
-        self._lines, self._minute, self._said, self._left_out = lines, 0, 0, 0
+        self._lines, self._minute, self._records = lines, 0, 0
 
     def emit(self, record: logging.LogRecord) -> None:
         minute = int(time.monotonic() // 60)
         if minute != self._minute:
-            if self._left_out:
-                print(f"sqa: {self._left_out} messages were left out", file=sys.stderr, flush=True)
-            self._minute, self._said, self._left_out = minute, 0, 0
-        if self._said >= self._lines:
-            self._left_out += 1
-            return
-        self._said += 1
-        print(self._text(record), file=sys.stderr, flush=True)
+            if self._records > self._lines:
+                print(f"sqa: {self._records - self._lines} messages were left out", file=sys.stderr, flush=True)
+            self._minute, self._records = minute, 0
+        self._records += 1
+        if self._records <= self._lines:
+            print(self._text(record), file=sys.stderr, flush=True)
 
     def _text(self, record: logging.LogRecord) -> str:
         """The message without line ends; what failed on the way behind it, as far as there is room."""

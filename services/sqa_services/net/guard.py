@@ -35,11 +35,8 @@ class Refused(Exception):
     """A request that gets no further."""
 
     def __init__(self, status: int, problem: str = "") -> None:
-        super().__init__(status, problem)
+        super().__init__(problem)
         self.status, self.problem = status, problem
-
-    def __str__(self) -> str:
-        return self.problem
 
 
 def json_page(status: int, problem: str) -> Response:

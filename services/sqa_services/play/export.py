@@ -128,16 +128,15 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
     traces = [_played(entry, trace) for trace in shown]
     answers = folder / entry.player / f"{entry.player}.jsonl"
     write_text(answers, "".join(f"{line}\n" for line in _answers(entry, shown)))
-    guesser = ComponentConfig(people.NAME, people.PersonConfig(str(answers.resolve())))
+    options = people.PersonConfig(str(answers.resolve()))
+    guesser = ComponentConfig(people.NAME, options)
     buzzer = ComponentConfig(people.NAME, people.PersonBuzzerConfig())
     person = replace(config, name=entry.player, dataset=dataset, guesser=guesser, buzzer=buzzer, quality=())
-    stages = {"translate": _stages_of(entry.run, fingerprint)["translate"]}
-    for name, registry, part, before in (
-        ("guess", GUESSERS, guesser, "translate"),
-        ("buzz", BUZZERS, buzzer, "guess"),
-    ):
-        built, upstream = registry.build(part.name, part.options), (stages[before].key,)
-        stages[name] = pipeline.stage_of(name, registry, part, built, upstream, fingerprint)
+    translate = _stages_of(entry.run, fingerprint)["translate"]
+    upstream, answering = (translate.key,), people.Person(options)
+    guess = pipeline.stage_of("guess", GUESSERS, guesser, answering, upstream, fingerprint)
+    buzz = pipeline.stage_of("buzz", BUZZERS, buzzer, people.PersonBuzzer(), (guess.key,), fingerprint)
+    stages = {"translate": translate, "guess": guess, "buzz": buzz}
     written = _written(person, traces, stages, folder)
     for system in {run.folder: run for run in (entry.run, *entry.systems.values())}.values():
         restricted = replace(system.saved.config, name=system.name, dataset=dataset, quality=())

@@ -307,17 +307,18 @@ class Server:
         """The id of a new game, as a player wants it."""
         live, run = self.live.get(request.run), self.runs.get(request.run)
         id = "".join(secrets.choice(ALPHABET) for _ in range(6))
-        if live is not None:
-            questions = self.parts.questions(live.dataset)
-        elif run is not None:
+        if run is not None:
             questions = run.finished.questions
+        elif live is not None:
+            questions = self.parts.questions(live.dataset)
         else:
             raise Refused(400, "run: there is no such run here")
         seen = await asyncio.to_thread(self.journal.seen, player)
         chosen = drawn(questions, request.questions, seen, secrets.randbits(32))
         if not chosen:
             raise Refused(409, "you have seen all questions of this run")
-        if run is None or live is not None:
+        if run is None:
+            assert live is not None  # one of them was found
             async with self._working:
                 folder = self.folder / "live" / id
                 run = await asyncio.to_thread(made_for_game, live, chosen, folder, self.parts)

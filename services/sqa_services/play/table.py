@@ -279,18 +279,15 @@ class Table:
 
     def _scores(self, seat: Seat, given: list[int] | None) -> Event:
         """The game so far as a player sees it."""
-        other: Totals | None = None
-        beside: Outcome | None = None
-        if self.game.mode == "system" and self._system is not None:
-            other = self.rival
-        elif self.game.mode == "two" and len(self.seats) == 2:
-            opposite = self.seats[1 - seat.number]
-            other, beside = opposite.totals, opposite.outcome
+        opposite = self.seats[1 - seat.number] if len(self.seats) == 2 else None
+        against_system = self.game.mode == "system" and self._system is not None
+        rival = self.rival if against_system else opposite and opposite.totals
+        beside = opposite and opposite.outcome
         return {
             "type": "scores",
             "points": None if given is None else given[seat.number],
             "me": asdict(seat.totals),
-            "rival": None if other is None else asdict(other),
+            "rival": None if rival is None else asdict(rival),
             "beside": None if beside is None or given is None else asdict(beside),
         }
 

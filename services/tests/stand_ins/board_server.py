@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import board_database
+import pytest
 import requests
 from stand_ins.http_server import serving_app
 
 from sqa_services.board import accounts
-from sqa_services.board.board import Board
+from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.server import ServeConfig, make_app
+from sqa_services.net.address import Address
 
 
 @contextmanager
@@ -38,6 +42,22 @@ class Person:
 
     def submit(self, name: str, data: bytes, task: str = "toy") -> requests.Response:
         return self.ask("PUT", f"/api/tasks/{task}/models/{name}", data=data)
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    """A board with the toy task, in `board` of the test's folder."""
+    opened = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    yield opened
+    opened.engine.dispose()
+
+
+@pytest.fixture
+def organiser(board: Board) -> Iterator[Person]:
+    """The organiser of the board's server, which takes 5 submissions a day."""
+    config = ServeConfig(address=Address(token="sécret", max_body=3_000_000), per_day=5)
+    with serving(board, config) as url:
+        yield Person(url, "sécret")
 
 
 def invitation(board: Board, uses: int = 1) -> str:

@@ -292,7 +292,7 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(boards, scheduler, mo
         with pytest.raises(SchedulerGone):
             worker.work(board, until_empty=True, lease_seconds=0.2)
     assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
-    assert worker.work(board, until_empty=True, poll_seconds=0.05) == 2
+    assert worker.work(board, until_empty=True) == 2
 
 
 def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:

@@ -28,27 +28,23 @@ RESAMPLES = 1000
 CUTOFF = 0.0001  # of the largest performance
 MOST_KEPT = 64  # standings of a board that are kept
 STANDING = ("dynascore", "rank", "interval", "places")  # of a row, null until they are known
-Row = dict[str, Any]
+Row = dict[str, Any]  # of the leaderboard
+Rows = Sequence[Mapping[str, Any]]  # of the database
+Weights = Mapping[str, float]  # of data sets, or of metrics
 Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> the examples' statistics
 Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, by row
 Standings = dict[Any, Standing]  # those that were computed, by what they are made of, which does not change
 
 
 def rank(
-    task: Task,
-    models: Sequence[Mapping[str, Any]],
-    done: Sequence[Mapping[str, Any]],
-    data_weights: Mapping[str, float],
-    weights: Mapping[str, float],
-    details: Details,
-    standings: Standings,
+    task: Task, models: Rows, done: Rows, of_data: Weights, weights: Weights, details: Details, standings: Standings
 ) -> dict[str, Any]:
     """The rows of a leaderboard, best first, and the reason for a missing Dynascore."""
-    values, marks = _values(done), _marks(models, done, data_weights)
+    values, marks = _values(done), _marks(models, done, of_data)
     needed = dict.fromkeys((task.perf_metric, *(metric for metric, weight in weights.items() if weight)))
     rows: list[Row] = []
     for model in models:
-        means = _means(task, [values.get((model["name"], data), {}) for data in data_weights], data_weights)
+        means = _means(task, [values.get((model["name"], data), {}) for data in of_data], of_data)
         about = {key: model[key] for key in ("kind", "owner", "created")} | {"run_here": model["kind"] in RUN_HERE}
         missing, standing = [metric for metric in needed if metric not in means], dict.fromkeys(STANDING)
         measured = {"metrics": means, "missing": missing, "implausible": marks[model["name"]]}
@@ -61,7 +57,7 @@ def rank(
             row["dynascore"] = score
     except NotComputable as error:
         refusal = str(error)
-    _add_places(task, ranked, data_weights, done, details, standings)
+    _add_places(task, ranked, done, of_data, details, standings)
     rows.sort(key=lambda row: _order(row, task))
     best = [row for row in rows if not row["missing"] and not row["implausible"]]
     for index, row in enumerate(best):
@@ -70,9 +66,9 @@ def rank(
     return {"refusal": refusal, "rows": rows}
 
 
-def _means(task: Task, on_each: Sequence[Mapping[str, float]], data_weights: Mapping[str, float]) -> dict[str, float]:
+def _means(task: Task, on_each: Sequence[Mapping[str, float]], of_data: Weights) -> dict[str, float]:
     """The weighted mean over data sets of each metric that all of them have."""
-    weights = data_weights.values()
+    weights = of_data.values()
     return {
         metric: sum(values[metric] * weight for values, weight in zip(on_each, weights, strict=True)) / sum(weights)
         for metric in task.metrics
@@ -80,7 +76,7 @@ def _means(task: Task, on_each: Sequence[Mapping[str, float]], data_weights: Map
     }
 
 
-def _values(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, float]]:
+def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
     """(model, data set) -> metric -> value, from the results of all prefixes."""
     by_pair: dict[tuple[str, str], dict[str, float]] = {}
     for row in done:
@@ -94,14 +90,12 @@ def _values(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str
     return by_pair
 
 
-def _marks(
-    models: Sequence[Mapping[str, Any]], done: Sequence[Mapping[str, Any]], data_weights: Mapping[str, float]
-) -> dict[str, list[str]]:
+def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
     """model -> why it is implausible on these data sets; a file with the answers of an earlier one is, too."""
     marks: dict[str, list[str]] = {model["name"]: [] for model in models}
     about = {model["name"]: model for model in models}
     first: dict[tuple[str, str], str] = {}  # (data set, digest) -> the first model with these answers
-    shown = [row for row in done if row["dataset"] in data_weights and row["model"] in about]
+    shown = [row for row in done if row["dataset"] in of_data and row["model"] in about]
     for row in sorted(shown, key=lambda row: about[row["model"]]["id"]):
         result, name, where = row["result"], row["model"], prefixed(row["prefix"], row["dataset"])
         marks[name] += [f"{where}: {reason}" for reason in result["implausible"]]
@@ -113,20 +107,15 @@ def _marks(
 
 
 def _add_places(
-    task: Task,
-    ranked: Sequence[Row],
-    data_weights: Mapping[str, float],
-    done: Sequence[Mapping[str, Any]],
-    details: Details,
-    standings: Standings,
+    task: Task, ranked: Sequence[Row], done: Rows, of_data: Weights, details: Details, standings: Standings
 ) -> None:
     """Write `interval` and `places` into the rows, if the metric that sorts is a sum over examples."""
     get = additive(task.perf_metric)
     if get is None or not ranked:
         return
     ids = {(row["model"], row["dataset"]): (row["id"], row["finished"]) for row in done if not row["prefix"]}
-    evaluations = [tuple(ids[row["model"], data] for row in ranked) for data in data_weights]
-    key = (task.code, tuple(data_weights.items()), tuple(evaluations))
+    evaluations = [tuple(ids[row["model"], data] for row in ranked) for data in of_data]
+    key = (task.code, tuple(of_data.items()), tuple(evaluations))
     if key not in standings:
         stats = details([id for of_data in evaluations for id, _ in of_data])
         if not all(id in stats for of_data in evaluations for id, _ in of_data):
@@ -134,7 +123,7 @@ def _add_places(
         on_each = [np.array([stats[id] for id, _ in of_data], dtype=np.float64) for of_data in evaluations]
         if len(standings) >= MOST_KEPT:
             standings.clear()
-        standings[key] = _standing(on_each, list(data_weights.values()), get)
+        standings[key] = _standing(on_each, list(of_data.values()), get)
     for row, interval, place in zip(ranked, *standings[key], strict=True):
         row["interval"], row["places"] = interval, place
 

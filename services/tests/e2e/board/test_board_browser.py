@@ -12,8 +12,10 @@ from typing import Any
 
 import board_task
 import pytest
+from board_task import Row, submission
 from stand_ins.board_server import serving
 
+from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa_services.board import accounts, worker
 from sqa_services.board.board import Board, BoardConfig
@@ -77,16 +79,16 @@ def test_weights_order_the_models_and_a_model_opens(page: Any) -> None:
 # ---------------------------------------------------------------------------------------------- a stranger's visit
 
 
-def submission(right: int) -> list[dict[str, Any]]:
+def known(right: int) -> list[dict[str, Any]]:
     """A copier at wait-3 that knows the first `right` answers at the end."""
-    rows = []
-    for i, q in enumerate(load_questions("mini-es")):
+
+    def rows(q: Question, i: int) -> Iterator[Row]:
         for step, word in enumerate(q.words):
             g = min(step + 3, len(q.words))
             sure = g == len(q.words)
-            guess = q.page if sure and i < right else f"page {i}"
-            rows.append({"question": q.id, "step": step, "token": word, "g": g, "guess": guess, "buzz": sure})
-    return rows
+            yield word, g, q.page if sure and i < right else f"page {i}", sure
+
+    return submission(rows)
 
 
 def visitor(browser: Any, url: str, width: int) -> Any:
@@ -104,20 +106,16 @@ def fits(page: Any) -> bool:
 
 
 @pytest.mark.slow
-def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path: Path) -> None:
-    board = Board.open(BoardConfig(tmp_path / "board"))
+def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, board: Board, tmp_path: Path) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es", phase="open")
-    cheat = [
-        {"question": q.id, "step": 0, "token": "x", "g": 0, "guess": q.page, "buzz": True}
-        for q in load_questions("mini-es")
-    ]
-    for name, rows in (("first", submission(40)), ("too-good", cheat)):
+    cheat = submission(lambda q, _: [("x", 0, q.page, True)])
+    for name, rows in (("first", known(40)), ("too-good", cheat)):
         board.register_model("sqa-es", name, "submission", as_lines(rows))
     worker.work(board, until_empty=True)
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
-    good.write_bytes(as_lines(submission(20)))
+    good.write_bytes(as_lines(known(20)))
     first = load_questions("mini-es")[0].id
-    bad.write_bytes(as_lines(row for row in submission(20) if row["question"] != first))
+    bad.write_bytes(as_lines(row for row in known(20) if row["question"] != first))
     invitation = accounts.invite(board.engine)["invitation"]
     with serving(board, ServeConfig(address=Address(token="of-the-organiser"))) as url:
         page = visitor(browser, url, 400)

@@ -16,27 +16,17 @@ import time
 from pathlib import Path
 
 import board_database
-import board_task
 import pytest
 import requests
+from board_task import add_data, add_models
 from sqlalchemy import func, select
 from stand_ins.processes import ENVIRONMENT, free_port, kill, listens, wait_until
 
-from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.board import Board
 from sqa_services.board.storage import EVALUATIONS, SCORES
 
 MODELS, SETS = 4, 3
 TOTAL = MODELS * SETS * 2  # each on the data and on their perturbed copies
-
-
-def filled(folder: Path, seconds: float = 0.1) -> Board:
-    board = Board.open(BoardConfig(folder / "board", tasks=("board_task:make",), db=board_database.fresh()))
-    for i in range(SETS):
-        board.register_dataset("toy", f"data-{i}", board_task.EXAMPLES, ["casing"])
-    for i in range(MODELS):
-        config = {"name": f"m{i}", "seconds": seconds, "answers": {"eins": "a", "": "b"}}
-        board.register_model("toy", f"m{i}", "submission", json.dumps(config).encode())
-    return board
 
 
 def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
@@ -72,10 +62,9 @@ def check_all_done(board: Board, folder: Path) -> None:
     assert len(done) <= TOTAL  # a worker may die between the commit and its message, never report one twice
 
 
-def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(tmp_path: Path) -> None:
-    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
-    board.register_dataset("toy", "data", board_task.EXAMPLES)
-    board.register_model("toy", "m", "submission", json.dumps({"name": "m", "seconds": 2.2}).encode())
+def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(board: Board, tmp_path: Path) -> None:
+    add_data(board)
+    add_models(board, m={"seconds": 2.2})
     process = worker(tmp_path)
     wait_until(lambda: starts(tmp_path))
     kill(process)
@@ -84,19 +73,19 @@ def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(tmp_path: Pat
     assert worker(tmp_path).wait(60) == 0  # its work takes two leases: they are renewed
     [row] = board.evaluations("toy")
     assert row["state"] == "done" and row["attempts"] == 2 and len(starts(tmp_path)) == 2
-    board.engine.dispose()
 
 
 @pytest.mark.slow
-def test_workers_side_by_side_share_the_work(tmp_path: Path) -> None:
-    board = filled(tmp_path)
+def test_workers_side_by_side_share_the_work(board: Board, tmp_path: Path) -> None:
+    for i in range(SETS):
+        add_data(board, f"data-{i}", "casing")
+    add_models(board, **{f"m{i}": {"seconds": 0.1, "answers": {"eins": "a", "": "b"}} for i in range(MODELS)})
     processes = [worker(tmp_path, lease=30.0) for _ in range(3)]
     assert [process.wait(120) for process in processes] == [0, 0, 0]
     check_all_done(board, tmp_path)
     assert len(starts(tmp_path)) == TOTAL  # nothing was begun twice
     with board.engine.connect() as connection:
         assert connection.execute(select(func.max(EVALUATIONS.c.attempts))).scalar_one() == 1
-    board.engine.dispose()
 
 
 CLIENTS = 20
@@ -104,12 +93,11 @@ CLIENTS = 20
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [3, 50])
-def test_a_server_killed_at_random_moments_keeps_what_it_took(tmp_path: Path, kills: int) -> None:
+def test_a_server_killed_at_random_moments_keeps_what_it_took(board: Board, tmp_path: Path, kills: int) -> None:
     """Under clients that submit: each answered submission is there, once, with the scores it has anywhere."""
     if kills > 3 and not os.environ.get("SQA_KILLS"):
         pytest.skip("SQA_KILLS is not set (takes minutes)")
-    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
-    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    add_data(board, "data", "casing")
     port = free_port()
     chance, ended, taken = random.Random(kills), threading.Event(), set()
     server = serving(tmp_path, port)
@@ -138,7 +126,6 @@ def test_a_server_killed_at_random_moments_keeps_what_it_took(tmp_path: Path, ki
     for prefix in ("", "robustness"):  # all are the same submission, and it was never in doubt what it scores
         assert len({json.dumps(row["result"], sort_keys=True) for row in rows if row["prefix"] == prefix}) == 1
     assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
-    board.engine.dispose()
 
 
 def serving(folder: Path, port: int) -> subprocess.Popen[bytes]:

@@ -15,12 +15,11 @@ pytest.importorskip("schemathesis")
 from stand_ins.board_server import serving
 
 from sqa_services.board import accounts, worker
-from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.board import Board
 
 
 @pytest.mark.slow
-def test_no_request_gives_a_500(tmp_path: Path) -> None:
-    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
+def test_no_request_gives_a_500(board: Board, tmp_path: Path) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     board.register_model("sqa-es", "mini", "submission", b'{"question": "q", "step": 0, "token": "a", "g": 0}')
     board.register_dataset("sqa-es", "mini", "mini-es", ["casing"], phase="open")  # the model cannot be scored on it

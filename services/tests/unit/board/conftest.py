@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import board_database
 import pytest
-from stand_ins.board_server import Person, serving
+from stand_ins.board_server import board, organiser  # noqa: F401
 
-from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.server import ServeConfig
-from sqa_services.net.address import Address
+from sqa_services.board import sqa_task
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    opened = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
-    yield opened
-    opened.engine.dispose()
-
-
-@pytest.fixture
-def organiser(board: Board) -> Iterator[Person]:
-    """The organiser of the board's server, which takes 5 submissions a day."""
-    config = ServeConfig(address=Address(token="sécret", max_body=3_000_000), per_day=5)
-    with serving(board, config) as url:
-        yield Person(url, "sécret")
+@pytest.fixture(autouse=True)
+def no_training_tossups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are at hand, reading them takes longer than these tests do."""
+    if request.node.get_closest_marker("mirror") is None:
+        monkeypatch.setattr(sqa_task, "page_categories", dict)

@@ -10,7 +10,7 @@ from typing import Any
 
 import board_task
 import pytest
-from board_task import model
+from board_task import model, submission
 from sqlalchemy import update
 from stand_ins.board_server import Person, invitation, signed_up
 from stand_ins.processes import PATHS
@@ -143,13 +143,8 @@ def test_deleting_takes_answers_along_and_restoring_only_what_was_withdrawn(boar
 # ----------------------------------------------------------------------------------------------------- at upload
 
 
-def rows(page: str | None = None, answered: bool = True) -> list[dict[str, Any]]:
-    written = []
-    for q in load_questions("mini-es"):
-        for step, word in enumerate(q.words):
-            row = {"question": q.id, "step": step, "token": word, "g": step + 1}
-            written.append(row | ({"guess": page or q.page, "buzz": step > 60} if answered else {}))
-    return written
+def rows(page: str | None = None) -> list[dict[str, Any]]:
+    return submission(lambda q, _: ((word, at + 1, page or q.page, at > 60) for at, word in enumerate(q.words)))
 
 
 def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(
@@ -159,9 +154,10 @@ def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(
     first = load_questions("mini-es")[0]
     wrong = [row for row in rows() if row["question"] != first.id]
     wrong[3]["g"], wrong[200]["g"] = 10_000, 0
+    unanswered = [{key: row[key] for key in ("question", "step", "token", "g")} for row in rows()]
     for data, count, reason in (
         (as_lines(wrong), 3, f"mini: 0: question {first.id}: has no rows"),
-        (as_lines(rows(answered=False)), 1, "without answers there are no expected wins"),
+        (as_lines(unanswered), 1, "without answers there are no expected wins"),
     ):
         reply = organiser.submit("m", data, "sqa-es")
         reasons = reply.json()["reasons"]

@@ -11,11 +11,12 @@ from typing import Any
 import board_database
 import board_task
 import pytest
-from board_task import model
+from board_task import Row, model, submission
 from sqlalchemy import text, update
 from stand_ins.board_server import Person, invitation, signed_up
 
 from sqa.core.errors import DataError
+from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa_services.board import accounts, server, sqa_task, worker
 from sqa_services.board.board import Board
@@ -27,17 +28,15 @@ from sqa_services.protocols import submission as protocol
 # ------------------------------------------------------------------------------------------------- what a look tells
 
 
-def guessing(right: set[int]) -> bytes:
+def guessing(right: set[int]) -> list[dict[str, Any]]:
     """Each question buzzed at a share of its source of its own, so that the sum of the scores says which were right."""
-    rows = []
-    for i, q in enumerate(load_questions("mini-es")):
+
+    def rows(q: Question, i: int) -> Iterator[Row]:
         n = len(q.words)
-        at = n // 2 + i * (n // 2) // 46
-        for step in range(n):
-            page = q.page if i in right else f"page {i}"
-            rows.append({"question": q.id, "step": step, "token": q.words[step], "g": step + 1, "guess": page})
-            rows[-1] |= {"buzz": step == at}
-    return as_lines(rows)
+        for step, word in enumerate(q.words):
+            yield word, step + 1, q.page if i in right else f"page {i}", step == n // 2 + i * (n // 2) // 46
+
+    return submission(rows)
 
 
 def numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
@@ -57,7 +56,7 @@ def test_a_score_of_kept_answers_does_not_say_which_were_right(board: Board, org
     for phase in ("closed", "open"):
         board.register_dataset("sqa-es", phase, "mini-es", ["casing"], phase=phase)
     for name, right in (("one", {3, 8, 20}), ("two", {3, 9, 20}), ("three", set(range(45)))):
-        board.register_model("sqa-es", name, "submission", guessing(right))
+        board.register_model("sqa-es", name, "submission", as_lines(guessing(right)))
     worker.work(board, until_empty=True)
     exact = {(e["model"], e["dataset"]): e["result"] for e in board.evaluations("sqa-es") if not e["prefix"]}
     assert exact["one", "closed"]["perf"] != exact["two", "closed"]["perf"]  # which of two neighbours it was
@@ -89,7 +88,7 @@ def test_a_score_of_kept_answers_does_not_say_which_were_right(board: Board, org
 
 def test_differences_under_perturbation_are_rounded_too(board: Board, organiser: Person) -> None:
     board.register_dataset("sqa-es", "closed", "mini-es", ["casing", "names"])
-    rows = [json.loads(line) for line in guessing({1, 2, 3}).splitlines()]
+    rows = guessing({1, 2, 3})
     copies = board.examples("sqa-es", "robustness-closed") + board.examples("sqa-es", "fairness-closed")
     answered = {id: [row for row in rows if row["question"] == id] for id in {row["question"] for row in rows}}
     for copy in copies:

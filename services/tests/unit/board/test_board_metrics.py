@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from doubles import echo, question
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Buzz, Guess
@@ -70,19 +67,6 @@ def test_dynascore_leaves_out_equal_performances() -> None:
 def test_dynascore_refuses_where_it_would_divide_by_zero(rows: list[dict], problem: str) -> None:
     with pytest.raises(NotComputable, match=problem):
         dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})
-
-
-@given(
-    st.lists(st.floats(1, 100), min_size=2, max_size=8, unique_by=lambda value: round(value, 1)),
-    st.floats(0.5, 20),
-)
-def test_dynascore_does_not_depend_on_the_unit_of_a_metric(values: list[float], factor: float) -> None:
-    rng = np.random.default_rng(0)
-    other = rng.uniform(1, 9, len(values))
-    metas = {"p": UP, "m": UP}
-    plain = dynascore([{"p": p, "m": m} for p, m in zip(values, other, strict=True)], "p", {"p": 1, "m": 1}, metas)
-    scaled = [{"p": p, "m": m * factor} for p, m in zip(values, other, strict=True)]
-    assert dynascore(scaled, "p", {"p": 2, "m": 2}, metas) == pytest.approx(plain)
 
 
 def test_weights_from_text() -> None:

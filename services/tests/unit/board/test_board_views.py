@@ -15,7 +15,7 @@ from sqa.core.errors import ConfigError
 from sqa_services.board import worker
 from sqa_services.board.board import Board, NotFound
 from sqa_services.board.sqa_task import spanish
-from sqa_services.board.standing.rank import rank
+from sqa_services.board.standing.rank import MOST_KEPT, rank
 from sqa_services.board.storage import ABOUT, VERSION
 
 BEST = RIGHT | {"EINS": "a"}
@@ -117,5 +117,7 @@ def test_places_are_those_that_paired_differences_allow() -> None:
         row["result"] |= {"job": {}, "implausible": [], "digest": str(row["id"])}
     task = replace(spanish(), perf_metric="qa_accuracy")
     details = {row["id"]: stats[row["id"]].tolist() for row in done}
-    ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, {})
+    standings = dict.fromkeys(range(MOST_KEPT))
+    ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, standings)
     assert {row["model"]: row["places"] for row in ranked["rows"]} == {"m0": [1, 2], "m1": [1, 2], "m2": [3, 3]}
+    assert len(standings) == 1  # there was no room for more

@@ -16,8 +16,8 @@ from sqa.run import folder as folders
 from sqa.run import saving
 from sqa.run.config import load_run
 from sqa.run.pipeline import run
-from sqa_services.play.export import export
-from sqa_services.play.journal import Journal, Play
+from sqa_services.play.export import Exported, export
+from sqa_services.play.journal import Play
 from sqa_services.play.people import Person, PersonConfig
 from sqa_services.play.runs import PlayedRun, drawn
 
@@ -44,16 +44,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def book(folder: Path) -> Journal:
-    return play_games.journal(folder)
+@pytest.fixture(scope="module")
+def exported(folder: Path) -> list[Exported]:
+    return export(play_games.journal(folder), folder / "out")
+
+
+@pytest.fixture(scope="module")
+def shown(folder: Path) -> PlayedRun:
+    return PlayedRun("echo", folders.read(folder / "runs" / "echo"))
 
 
 def test_expected_wins_of_a_person_are_the_curve_at_the_share_of_characters_read(
-    folder: Path, book: Journal, tmp_path: Path
+    folder: Path, shown: PlayedRun, exported: list[Exported]
 ) -> None:
-    shown = PlayedRun("echo", folders.read(folder / "runs" / "echo"))
-    exported = export(book, tmp_path)
+    book = play_games.journal(folder)
     assert len(exported) == 5 and all(row.questions == 25 and row.lost == 0 for row in exported)
     for row in exported:
         [game] = [game for game in book.games() if book.seats(game.id) == [row.player]]
@@ -70,10 +74,8 @@ def test_expected_wins_of_a_person_are_the_curve_at_the_share_of_characters_read
         assert folders.open_run(row.folder).traces[0].emissions == shown.trace(saved.questions[0]).emissions
 
 
-def test_every_buzz_is_a_line_where_it_fell(folder: Path, book: Journal, tmp_path: Path) -> None:
-    shown = PlayedRun("echo", folders.read(folder / "runs" / "echo"))
-    exported = export(book, tmp_path)
-    lines = [json.loads(line) for line in (tmp_path / "buzzes.jsonl").read_text("utf-8").splitlines()]
+def test_every_buzz_is_a_line_where_it_fell(folder: Path, shown: PlayedRun, exported: list[Exported]) -> None:
+    lines = [json.loads(line) for line in (folder / "out" / "buzzes.jsonl").read_text("utf-8").splitlines()]
     assert len(lines) == sum(row.buzzes for row in exported) and len({line["game"] for line in lines}) == len(lines)
     assert sum(line["correct"] for line in lines) == sum(row.right for row in exported)
     for line in lines:
@@ -82,8 +84,8 @@ def test_every_buzz_is_a_line_where_it_fell(folder: Path, book: Journal, tmp_pat
         assert line["rel_pos"] == pytest.approx(len(" ".join(words[: line["word_index"]])) / len(" ".join(words)))
 
 
-def test_the_config_of_a_person_makes_the_same_run(book: Journal, tmp_path: Path) -> None:
-    row, *_ = export(book, tmp_path)
+def test_the_config_of_a_person_makes_the_same_run(exported: list[Exported]) -> None:
+    row = exported[0]
     before, stages = (row.folder / "report.tsv").read_bytes(), folders.read(row.folder).stages
     shutil.rmtree(row.folder.parent / "store")
     saving.save(run(load_run(row.folder / "config.yaml"), Store(row.folder.parent), progress=False), row.folder.parent)
@@ -94,8 +96,8 @@ def test_the_config_of_a_person_makes_the_same_run(book: Journal, tmp_path: Path
     assert Person(PersonConfig(str(answers))).fingerprint() != first
 
 
-def test_what_cannot_be_exported_is_said(folder: Path, tmp_path: Path) -> None:
-    shown, book = PlayedRun("echo", folders.read(folder / "runs" / "echo")), play_games.journal(tmp_path)
+def test_what_cannot_be_exported_is_said(shown: PlayedRun, tmp_path: Path) -> None:
+    book = play_games.journal(tmp_path)
     with pytest.raises(DataError, match="no finished question"):
         export(book, tmp_path / "out")
     player = play_games.record(book, shown, [("q0", 1, "Spain")])
@@ -108,8 +110,8 @@ def test_what_cannot_be_exported_is_said(folder: Path, tmp_path: Path) -> None:
     assert [(row.questions, row.right, row.lost) for row in export(book, tmp_path / "out")] == [(1, 1, 1)]
 
 
-def test_a_question_that_was_seen_is_not_asked_again(folder: Path) -> None:
-    questions = PlayedRun("echo", folders.read(folder / "runs" / "echo")).finished.questions
+def test_a_question_that_was_seen_is_not_asked_again(shown: PlayedRun) -> None:
+    questions = shown.finished.questions
     chosen = drawn(questions, 10, {"q3", "q4"}, seed=1)
     assert len({q.id for q in chosen}) == 10 and not {"q3", "q4"} & {q.id for q in chosen}
     assert len(drawn([*questions, *questions], 100, set(), seed=1)) == 25  # a text that occurs twice is asked once
