@@ -157,9 +157,9 @@ def open_count(engine: Engine) -> int:
     return _number(engine, select(func.count()).where(E.state.in_(("queued", "running"))))
 
 
-def _number(engine: Engine, query: Select[tuple[int]]) -> int:
+def _number(engine: Engine, query: Select[Any]) -> int:
     with engine.connect() as connection:
-        return connection.execute(query).scalar_one()
+        return int(connection.execute(query).scalar_one())
 
 
 ALIVE_SECONDS = 15.0  # a worker that was not seen for longer does not run

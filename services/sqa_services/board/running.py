@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -49,13 +48,12 @@ def answer(config: RunConfig, questions: Sequence[Question], work: Path) -> tupl
     scheduler = current()
     if scheduler is not None:
         return _spread(scheduler, config, questions), Job(len(questions), None, None)
-    with peak_memory() as peak:
-        start = time.perf_counter()
-        result = pipeline.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
-        seconds = time.perf_counter() - start
+    measured, start = _peak_cleared(), time.perf_counter()
+    result = pipeline.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
+    seconds, peak = time.perf_counter() - start, _peak() if measured else None
     blocks = len(blocks_of(result.questions, pipeline.BLOCK_SIZE))
     whole = all(computed == blocks for computed in result.made.values())  # nothing was taken from the store
-    return result.traces, Job(len(questions), seconds if whole else None, peak[0] if peak else None)
+    return result.traces, Job(len(questions), seconds if whole else None, peak)
 
 
 def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
@@ -75,22 +73,18 @@ def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, 
     return {stage.name: stage for stage in workshop_of(store).plan(config, UNTIL, given).stages}
 
 
-@contextmanager
-def peak_memory() -> Iterator[list[int]]:
-    """After the block the list holds the bytes that were held at most, what was held before included.
-
-    It is empty where Linux does not say.
-    """
-    peak: list[int] = []
+def _peak_cleared() -> bool:
+    """Whether the peak of this process's memory starts again from what is held now (proc(5)); not all Linuxes do."""
     try:
-        _CLEAR.write_text("5")  # the peak starts again from what is held now (proc(5))
+        return bool(_CLEAR.write_text("5"))
     except OSError:
-        yield peak
-        return
-    yield peak
+        return False
+
+
+def _peak() -> int | None:
+    """Bytes that were held at most since then; None where Linux does not say."""
     match = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
-    if match:
-        peak.append(int(match[1]) * 1024)
+    return int(match[1]) * 1024 if match else None
 
 
 # ------------------------------------------------------------------------------------------------------ a session

@@ -20,8 +20,6 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # of data sets, models and tasks
 KINDS = ("config", "submission", "session")  # of models
 RUN_HERE = ("config", "session")  # kinds whose answers the board made itself; those of the others are as owners say
 PHASES = ("open", "closed", "hidden")  # of data sets: answers may be seen; inputs only; nothing leaves
-
-
 SHOWN = 5  # problems of a submission or of a response listed on one line
 
 
@@ -35,12 +33,8 @@ class Unscorable(DataError):
     """A model that can never be scored, with every reason."""
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
-        self.what, self.reasons, self.remedy = what, tuple(reasons), remedy
+        self.reasons = tuple(reasons)
         super().__init__(f"{what}: {joined(self.reasons)}{'; ' if remedy else ''}{remedy}")
-
-    def __reduce__(self) -> tuple[type[Unscorable], tuple[str, tuple[str, ...], str]]:
-        """For the way between two processes."""
-        return type(self), (self.what, self.reasons, self.remedy)
 
 
 class NotFound(DataError):

@@ -87,7 +87,7 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     print(f"sqa: {name}: started", file=sys.stderr)
     with _meanwhile(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
         try:
-            result, details = run_one(board, model, data, claimed.prefix)
+            result, details = run_one(board, dict(model), dict(data), claimed.prefix)
         except SchedulerGone:  # no fault of the model's: the evaluation is for whoever comes when the lease is over
             raise
         except SqaError as error:

@@ -141,7 +141,7 @@ class Journal:
 
     def _games(self, which: str, *values: str) -> list[Game]:
         rows = self._db.rows(f"SELECT * FROM games {which}", *values)
-        return [Game(*row, tuple(parse_json(questions))) for *row, questions, _ in rows]
+        return [Game(*[*row, tuple(parse_json(questions))]) for *row, questions, _ in rows]
 
     def seats(self, game: str) -> list[str]:
         """The players of a game, by seat; up to the first seat whose player was deleted."""
@@ -175,7 +175,7 @@ class Journal:
     def plays(self, game: str) -> list[Play]:
         """The plays of a game in order."""
         rows = self._db.rows("SELECT * FROM plays WHERE game = ? ORDER BY place, seat", game)
-        return [Play(*row, answer or "") for *row, answer in rows]
+        return [Play(*[*row, answer or ""]) for *row, answer in rows]
 
 
 def _hash(key: str) -> str:

@@ -39,6 +39,13 @@ def test_metrics_refuse_what_does_not_fit() -> None:
             get([], [])
 
 
+def test_less_lag_and_memory_are_better() -> None:
+    assert metrics.meta_of("dal") == Meta("words", "DAL", -1, 50.0) and metrics.meta_of("ew") == Meta("", "EW")
+    assert metrics.meta_of("memory_utilization").utility_direction == -1
+    with pytest.raises(ConfigError, match="no metric 'eww', did you mean 'ew'"):
+        metrics.meta_of("eww")
+
+
 # ----------------------------------------------------------------------------------------------------- Dynascore
 
 

@@ -124,7 +124,9 @@ def test_two_people_have_the_same_words_and_do_not_stop_each_other(url: str) -> 
     n = len(mine)
     assert 2 <= n < len(whole) == 10 and whole[:n] == mine
     scores = [[e for e in each if e["type"] == "scores"][-1] for each in events]
-    assert [score["points"] for score in scores] == [-5, 0] and scores[1]["rival"]["points"] == -5
+    for points in ([score["points"] for score in scores], [score["me"]["points"] for score in scores]):
+        assert points == [-5, 0]
+    assert scores[1]["rival"]["points"] == -5
     assert [score["beside"]["step"] for score in scores] == [None, n - 1]
 
 
