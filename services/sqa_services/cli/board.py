@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
-from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, call, print_table
+from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, argument, call, option, print_table
 from sqa.core.paths import config_file
-from sqa_services.cli.options import Host, HostNames, MaxBody, Port, argument, option
+from sqa_services.cli.options import Host, HostNames, MaxBody, Port
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ board_app = Typer(help="An evaluation board: data sets, models, a queue, a leade
 
 FOLDER = Path("board")
 TaskCode = Annotated[str, argument("TASK", "sqa-es, sqa-pl, or one of --task.")]
-Weights = Annotated[str | None, option("METRIC=W,...", "Of the Dynascore; default: the task's.", "--weights")]
+Weights = Annotated[str | None, option("--weights METRIC=W,...", "Of the Dynascore; default: the task's.")]
 Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")]
 
 
 @board_app.callback()
 def where(
     context: Context,
-    folder: Annotated[Path, option("DIR", "Where the board keeps its things.", "--board")] = FOLDER,
+    folder: Annotated[Path, option("--board DIR", "Where the board keeps its things.")] = FOLDER,
     db: Annotated[str | None, option("URL", "Default: SQLite in DIR.")] = None,
     files: Annotated[str | None, option("URL", "Default: a folder in DIR; or s3://bucket/folder.")] = None,
-    tasks: Annotated[list[str] | None, option("MODULE:FUNCTION", "A task of your own; repeatable.", "--task")] = None,
+    tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A task of your own; repeatable.")] = None,
 ) -> None:
     """An evaluation board: data sets, models, a queue, a leaderboard."""
     context.obj = (folder, db, files, tuple(tasks or ()))
@@ -128,7 +128,7 @@ def leaderboard(
     context: Context,
     task: TaskCode,
     weights: Weights = None,
-    datasets: Annotated[list[str] | None, option("NAME", "Default: all.", "--dataset")] = None,
+    datasets: Annotated[list[str] | None, option("--dataset NAME", "Default: all.")] = None,
     view: Annotated[str, option("NAME", "What the headline is made of.")] = "main",
     version: Annotated[int | None, option("N", "Of the view; default: newest.")] = None,
     as_json: Json = False,
@@ -157,7 +157,7 @@ def set_view(
     context: Context,
     task: TaskCode,
     name: Name,
-    datasets: Annotated[list[str], option("NAME[=W]", "Repeatable; weight 1.", "--dataset")],
+    datasets: Annotated[list[str], option("--dataset NAME[=W]", "Repeatable; weight 1.")],
     weights: Weights = None,
 ) -> None:
     """Write the next version of what a headline is made of: `main`, or one of your own."""

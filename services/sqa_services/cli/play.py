@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option, Typer
 
-from sqa.cli.options import SETTINGS, Json, print_table
+from sqa.cli.options import SETTINGS, Json, argument, option, print_table
 from sqa.core.errors import DataError
-from sqa_services.cli.options import Host, HostNames, Port, argument, option
+from sqa_services.cli.options import Host, HostNames, Port
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 play_app = Typer(help="People read a translation word by word, buzz and answer; every game is a trace.", **SETTINGS)
 
-Games = Annotated[Path, option("DIR", "Where the games are kept.", "--games")]
+Games = Annotated[Path, option("--games DIR", "Where the games are kept.")]
 DEFAULT_GAMES = Path("games")
 
 

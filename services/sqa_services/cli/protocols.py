@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import SETTINGS, Json, call
+from sqa.cli.options import SETTINGS, Json, argument, call, option
 from sqa.core.errors import ConfigError
 from sqa_services.cli.options import Host, HostNames, Port
 from sqa_services.net.address import Address
@@ -22,43 +22,37 @@ Dialect = Literal["iwslt-2020", "simuleval-1.0.2"]
 RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in other programs' own style
 
 
-def _option(name: str, metavar: str | None, help: str, **more: Any) -> Any:
-    return typer.Option(name, metavar=metavar, help=help, **more)
-
-
-Guesser = Annotated[str, _option("--guesser", "YAML", "As in a config, or a config file.")]
-Buzzer = Annotated[str, _option("--buzzer", "YAML", "As in a config; none: without one.")]
-Translator = Annotated[str, _option("--translator", "YAML", "As in a config, or a config file.")]
-AgentOptions = Annotated[list[str] | None, typer.Argument(metavar="[-- AGENT OPTIONS]", show_default=False)]
-Token = Annotated[str | None, _option("--token", None, "Clients must bring it.", envvar="SQA_TOKEN")]
+Guesser = Annotated[str, option("--guesser YAML", "As in a config, or a config file.")]
+Buzzer = Annotated[str, option("--buzzer YAML", "As in a config; none: without one.")]
+Translator = Annotated[str, option("--translator YAML", "As in a config, or a config file.")]
+AgentOptions = Annotated[list[str] | None, argument("[-- AGENT OPTIONS]")]
+Token = Annotated[str | None, option("--token", "Clients must bring it.", envvar="SQA_TOKEN")]
 Patience = Annotated[
-    float, _option("--patience", "SECONDS", "To ask again when the server is gone; 0: do not.", min=0, max=86_400)
+    float, option("--patience SECONDS", "To ask again when the server is gone; 0: do not.", min=0, max=86_400)
 ]
 
 
 @serve_app.command("iwslt")
 def serve_iwslt(
-    target: Annotated[Path | None, _option("--tgt-file", "FILE", "References; of speech a .json may do.")] = None,
-    source: Annotated[Path | None, _option("--src-file", "FILE", "Sentences, or .wav paths.")] = None,
-    kind: Annotated[Literal["text", "speech"], _option("--scorer-type", None, "What is read out.")] = "text",
-    output: Annotated[Path | None, _option("--output", "DIR", "For text, delay and scores.")] = None,
+    target: Annotated[Path | None, option("--tgt-file FILE", "References; of speech a .json may do.")] = None,
+    source: Annotated[Path | None, option("--src-file FILE", "Sentences, or .wav paths.")] = None,
+    kind: Annotated[Literal["text", "speech"], option("--scorer-type", "What is read out.")] = "text",
+    output: Annotated[Path | None, option("--output DIR", "For text, delay and scores.")] = None,
     host: Host = "127.0.0.1",
     port: Port = 12321,
-    dialect: Annotated[Dialect, _option("--dialect", None, "How GET / and GET /result answer.")] = "iwslt-2020",
-    strict: Annotated[bool, _option("--strict-2020", None, "Keep the originals' mistakes.")] = False,
+    dialect: Annotated[Dialect, option("--dialect", "How GET / and GET /result answer.")] = "iwslt-2020",
+    strict: Annotated[bool, option("--strict-2020", "Keep the originals' mistakes.")] = False,
     token: Token = None,
-    questions: Annotated[str, _option("--questions", "NAME", "A question set in place of the files: EW too.")] = "",
+    questions: Annotated[str, option("--questions NAME", "A question set in place of the files: EW too.")] = "",
     guesser: Guesser = "",
     buzzer: Buzzer = "",
     names: HostNames = None,
-    journal: Annotated[
-        Path | None, _option("--journal", "FILE", "Keeps the sessions; default: one in --output.")
-    ] = None,
+    journal: Annotated[Path | None, option("--journal FILE", "Keeps the sessions; default: one in --output.")] = None,
     session_hours: Annotated[
-        float, _option("--session-hours", "N", "Without a request, then a session is forgotten.")
+        float, option("--session-hours N", "Without a request, then a session is forgotten.")
     ] = 168.0,
     participants: Annotated[
-        Path | None, _option("--participants", "FILE", "NAME TOKEN a line: each has one session.")
+        Path | None, option("--participants FILE", "NAME TOKEN a line: each has one session.")
     ] = None,
 ) -> None:
     """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
@@ -78,7 +72,7 @@ def serve_qanta(
     host: Host = "127.0.0.1",
     port: Port = 4861,
     token: Token = None,
-    underscores: Annotated[bool, _option("--underscores", None, "Titles as QANTA's data has them.")] = False,
+    underscores: Annotated[bool, option("--underscores", "Titles as QANTA's data has them.")] = False,
     names: HostNames = None,
 ) -> None:
     """Answer Quizbowl questions as QANTA's systems do: /api/1.0/quizbowl/status, /act and /batch_act."""
@@ -101,7 +95,7 @@ def simulstream_score(context: typer.Context) -> None:
 @serve_app.command("simuleval")
 def serve_simuleval(
     translator: Translator = "",
-    agent: Annotated[str, _option("--agent", "FILE.py:CLASS", "A SimulEval agent instead; then -- its options.")] = "",
+    agent: Annotated[str, option("--agent FILE.py:CLASS", "A SimulEval agent instead; then -- its options.")] = "",
     arguments: AgentOptions = None,
     host: Host = "127.0.0.1",
     port: Port = 12321,
@@ -116,16 +110,16 @@ def serve_simuleval(
 @client_app.command("iwslt")
 def client_iwslt(
     arguments: AgentOptions = None,
-    agent: Annotated[str, _option("--agent", "FILE.py:CLASS", "An agent as in the published guide.")] = "",
+    agent: Annotated[str, option("--agent FILE.py:CLASS", "An agent as in the published guide.")] = "",
     translator: Translator = "",
-    url: Annotated[str, _option("--url", None, "The server.")] = "http://localhost:12321",
-    start: Annotated[int, _option("--start-idx", "N", "First sentence, from 0.", min=0)] = 0,
-    end: Annotated[int | None, _option("--end-idx", "N", "Last sentence, included.")] = None,
-    threads: Annotated[int, _option("--num-threads", "N", "Each with its own agent.", min=1)] = 1,
-    reset: Annotated[bool, _option("--reset-server", None, "Forget first what was translated.")] = False,
-    scores: Annotated[bool, _option("--scores", None, "Print the server's scores at the end.")] = False,
-    session: Annotated[str, _option("--session", "ID", "Keeps this client apart from others.")] = "",
-    token: Annotated[str, typer.Option("--token", envvar="SQA_TOKEN")] = "",
+    url: Annotated[str, option("--url", "The server.")] = "http://localhost:12321",
+    start: Annotated[int, option("--start-idx N", "First sentence, from 0.", min=0)] = 0,
+    end: Annotated[int | None, option("--end-idx N", "Last sentence, included.")] = None,
+    threads: Annotated[int, option("--num-threads N", "Each with its own agent.", min=1)] = 1,
+    reset: Annotated[bool, option("--reset-server", "Forget first what was translated.")] = False,
+    scores: Annotated[bool, option("--scores", "Print the server's scores at the end.")] = False,
+    session: Annotated[str, option("--session ID", "Keeps this client apart from others.")] = "",
+    token: Annotated[str, option("--token", envvar="SQA_TOKEN")] = "",
     patience: Patience = 60.0,
 ) -> None:
     """Translate what an evaluation server reads out, with an agent or a translator of this project."""
@@ -156,7 +150,7 @@ def client_iwslt(
 @app.command("scorer", context_settings=RAW)
 def scorer(
     context: typer.Context,
-    metric: Annotated[str, typer.Argument(metavar="METRIC", help="bleu, chrf, ter or meteor.", show_default=False)],
+    metric: Annotated[str, argument("METRIC", "bleu, chrf, ter or meteor.")],
 ) -> None:
     """A metric for programs that speak cdec's SCORE/EVAL protocol; meteor takes its jar's arguments as well."""
     call("sqa_services.protocols.scorer:main", metric, context.args)
@@ -170,9 +164,9 @@ def validate_vist(context: typer.Context) -> None:
 
 @validate_app.command("sqa")
 def validate_sqa(
-    submission: Annotated[str, typer.Argument(metavar="SUBMISSION", help="Rows as JSON lines.")] = "",
-    questions: Annotated[str, _option("--questions", "NAME", "The question set.")] = "",
-    schema: Annotated[bool, _option("--schema", None, "Print the JSON schema of a line.")] = False,
+    submission: Annotated[str, argument("SUBMISSION", "Rows as JSON lines.", show_default=True)] = "",
+    questions: Annotated[str, option("--questions NAME", "The question set.")] = "",
+    schema: Annotated[bool, option("--schema", "Print the JSON schema of a line.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check a submission of (question, step, token, g) rows; then EW and latency."""
