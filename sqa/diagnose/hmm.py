@@ -87,10 +87,7 @@ def _prior_links(
 
 
 def _side(
-    picking: Sequence[list[str]],
-    picked: Sequence[list[str]],
-    mass: Mapping[str, int],
-    occurrences: Mapping[str, int],
+    picking: Sequence[list[str]], picked: Sequence[list[str]], mass: Mapping[str, int], occurrences: Mapping[str, int]
 ) -> tuple[_Side, list[tuple[str, str]]]:
     """A direction, and of each entry of its table the forms that is picked and that picks."""
     entry: dict[tuple[str, str], int] = {}

@@ -189,12 +189,5 @@ def _scored(scores: WordScores) -> Floats:
     if not len(given):
         return np.zeros((0, len(SCORED)))
     after = np.append(given[1:], 0.0)
-    rows = [
-        given,
-        given - alone,
-        short,
-        after,
-        np.append(short[1:], 0.0),
-        np.full(len(given), given.mean()),
-    ]
+    rows = [given, given - alone, short, after, np.append(short[1:], 0.0), np.full(len(given), given.mean())]
     return np.stack(rows, 1) / 10

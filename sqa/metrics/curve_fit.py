@@ -17,9 +17,7 @@ anew.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -29,9 +27,7 @@ from sqa.core.errors import Count, DataError, Whole, checked
 from sqa.core.types import Bools, Floats
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import BeyondEnd, Buzzes
-from sqa.files.atomic import write_text
-from sqa.metrics.curve_file import KIND, VERSION, Cubic, Knots, Monotone, Shape
-from sqa.metrics.qa import AnyCurve, curve_of
+from sqa.metrics.qa import CURVE_KIND, CURVE_VERSION, AnyCurve, Curve, Knots, MonotoneCurve, identified
 
 Method = Literal["cubic", "monotone"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -68,20 +64,19 @@ def fit(source: str, config: FitConfig) -> Fitted:
     """Fit a curve to a file of buzzes.  Too few of them: DataError."""
     loaded = human_buzzes.load_buzzes(source, config.beyond_end)
     kept = human_buzzes.regular_players(loaded)
-    _check_enough(kept)
+    questions = _checked(kept)
     kept = kept.take(np.argsort(kept.position, kind="stable"))
     x, y = points(kept.position, kept.correct)
-    shape = _shape(config.method, kept)
-    curve = curve_of(shape, Path(source))
+    curve = _curve(config.method, kept)
     low, high = band(kept, config)
     residual = np.asarray(curve(x)) - y
     document = {
-        "kind": KIND,
-        "version": VERSION,
-        **to_builtins(shape),
+        "kind": CURVE_KIND,
+        "version": CURVE_VERSION,
+        **to_builtins(curve),
         "buzzes": len(kept),
         "right": int(kept.correct.sum()),
-        "questions": len(np.unique(kept.question)),
+        "questions": questions,
         "points": len(x),
         "rmse": float(np.sqrt(np.mean(residual**2))),
         "largest_error": float(np.abs(residual).max()),
@@ -96,7 +91,7 @@ def fit(source: str, config: FitConfig) -> Fitted:
         "band": {
             "level": LEVEL,
             "unit": "questions",
-            "units": len(np.unique(kept.question)),
+            "units": questions,
             "resamples": config.resamples,
             "seed": config.seed,
             "t": GRID.tolist(),
@@ -104,7 +99,7 @@ def fit(source: str, config: FitConfig) -> Fitted:
             "high": high.tolist(),
         },
     }
-    return Fitted(curve, document, x, y, low, high)
+    return Fitted(identified(curve, source), document, x, y, low, high)
 
 
 def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tuple[Floats, Floats]:
@@ -134,12 +129,12 @@ def survival(t: Floats, position: Floats, correct: Bools, weight: Floats | None 
     return ew
 
 
-def _shape(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> Shape:
-    """What defines the curve of some buzzes in order of position."""
+def _curve(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> AnyCurve:
+    """The curve of some buzzes in order of position."""
     if method == "cubic":
-        return Cubic(tuple(cubic(*points(buzzes.position, buzzes.correct, weight)).tolist()))
+        return Curve(tuple(cubic(*points(buzzes.position, buzzes.correct, weight)).tolist()))
     ew = survival(KNOTS, buzzes.position, buzzes.correct, weight)
-    return Monotone(Knots(tuple(KNOTS.tolist()), tuple(ew.tolist())))
+    return MonotoneCurve(Knots(tuple(KNOTS.tolist()), tuple(ew.tolist())))
 
 
 def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
@@ -149,8 +144,7 @@ def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
     values = np.empty((config.resamples, len(GRID)))
     for row in values:
         drawn = np.bincount(rng.integers(0, len(names), len(names)), minlength=len(names))
-        shape = _shape(config.method, buzzes, drawn[unit].astype(np.float64))
-        row[:] = curve_of(shape, Path(buzzes.name))(GRID)
+        row[:] = _curve(config.method, buzzes, drawn[unit].astype(np.float64))(GRID)
     low, high = np.percentile(values, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=0)
     return low, high
 
@@ -162,30 +156,23 @@ def rises(curve: AnyCurve) -> list[list[float]]:
     return [[float(GRID[a]), float(GRID[b])] for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _check_enough(buzzes: Buzzes) -> None:
+def _checked(buzzes: Buzzes) -> int:
+    """The number of questions; DataError for too few buzzes, questions or positions, or none that is right."""
     questions, positions = len(np.unique(buzzes.question)), len(np.unique((buzzes.position * 1000).astype(np.int64)))
-    problem = None
-    if len(buzzes) < LEAST_BUZZES:
-        problem = f"{len(buzzes)} buzzes are too few, {LEAST_BUZZES} are needed"
-    elif questions < 2:
-        problem = "all buzzes are on one question; the band needs several"
-    elif not buzzes.correct.any():
-        problem = "no buzz is right; then every curve is 1"
-    elif positions < 10:
-        problem = f"the buzzes are at {positions} different positions (thousandths), 10 are needed"
-    if problem:
-        raise DataError(f"{buzzes.name}: {problem}")
-
-
-def save(fitted: Fitted, path: Path) -> None:
-    """Write the curve's file."""
-    write_text(path, json.dumps(fitted.document, indent=1) + "\n")
+    for wrong, problem in (
+        (len(buzzes) < LEAST_BUZZES, f"{len(buzzes)} buzzes are too few, {LEAST_BUZZES} are needed"),
+        (questions < 2, "all buzzes are on one question; the band needs several"),
+        (not buzzes.correct.any(), "no buzz is right; then every curve is 1"),
+        (positions < 10, f"the buzzes are at {positions} different positions (thousandths), 10 are needed"),
+    ):
+        if wrong:
+            raise DataError(f"{buzzes.name}: {problem}")
+    return questions
 
 
 def summary(fitted: Fitted) -> list[tuple[str, str]]:
     """(what, value) lines for people."""
     d = fitted.document
-    shown = GRID[::25]
     lines = [
         ("curve", fitted.curve.name),
         ("buzzes", f"{d['buzzes']} of {d['data']['buzzes']}, {d['right']} right"),
@@ -195,7 +182,7 @@ def summary(fitted: Fitted) -> list[tuple[str, str]]:
     ]
     if "coefficients" in d:
         lines.append(("c0 c1 c2 c3", " ".join(f"{c:.6f}" for c in d["coefficients"])))
-    for t, low, high in zip(shown, fitted.low[::25], fitted.high[::25], strict=True):
+    for t, low, high in zip(GRID[::25], fitted.low[::25], fitted.high[::25], strict=True):
         lines.append((f"EW({t:g})", f"{float(fitted.curve(t)):.4f} [{low:.4f}, {high:.4f}]"))
     lines.append(("largest distance from the data", f"{d['largest_error']:.4f}"))
     lines.append(("rises", ", ".join(f"{a:g} to {b:g}" for a, b in d["rises"]) or "nowhere"))

@@ -3,43 +3,61 @@
 Every position is the fraction of source CHARACTERS read when the target word became visible (equation 1 of Han,
 Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.trace` the characters).  A question without target words has no
 step: it is never answered, and counts as wrong.
+
+Curves of your own are read from the files that `sqa curve fit` writes (sqa/metrics/curve_fit.py).  JSON:
+{"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": [c0, c1, c2, c3]}
+or {..., "method": "monotone", "knots": {"t": [0, ..., 1], "ew": [...]}}, and beside that how it was made, unread here.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
+from msgspec import Meta, Struct, structs
 
 from sqa import __version__
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import did_you_mean
 from sqa.core.types import Bools, Floats, Ints
+from sqa.files.records import converted, json_document
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
-    from sqa.metrics.curve_file import Shape
 
 
 # ------------------------------------------------------------------------------------------------------------- curves
 
+CURVE_KIND, CURVE_VERSION = "expected-wins curve", 1
+_KEYS = (
+    *("kind", "version", "method", "coefficients", "knots"),
+    *("buzzes", "right", "questions", "points", "rmse", "largest_error", "rises", "data", "filters", "band"),
+)
+_LARGEST = 1 << 20  # bytes of a curve file
+_STEEPEST = 1e6  # coefficients at most, and one over the least step between two knots: no fit has more
+_Coefficient = Annotated[float, Meta(ge=-_STEEPEST, le=_STEEPEST)]
+_Shares = tuple[Annotated[float, Meta(ge=0, le=1)], ...]
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+
+class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cubic"):
     """Expected wins EW(t): the chance that a right answer at fraction t of the question comes before a human's.
 
     EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; not clipped, so it may pass 1 by
     a hair near t = 0, and EW(1) is about .4, not 0.  t may exceed 1 where a caller's positions overshoot the text.
     """
 
-    name: str
-    source: str  # where the coefficients come from
-    coefficients: tuple[float, float, float, float]  # c0, c1, c2, c3
+    coefficients: tuple[_Coefficient, _Coefficient, _Coefficient, _Coefficient]  # c0, c1, c2, c3
+    name: str = ""
+    source: str = ""  # where the coefficients come from
 
     def __call__(self, t: float | Floats) -> float | Floats:
         """EW at fraction t >= 0, elementwise."""
@@ -47,32 +65,44 @@ class Curve:
         return c0 + c1 * t + c2 * t**2 + c3 * t**3
 
 
-@dataclass(frozen=True, slots=True)
-class MonotoneCurve:
+class Knots(Struct, frozen=True):
+    t: _Shares  # ascending from 0 to 1
+    ew: _Shares  # as many, never rising
+
+    def __post_init__(self) -> None:
+        if len(self.t) != len(self.ew) or len(self.t) < 2 or (self.t[0], self.t[-1]) != (0, 1):
+            raise ValueError("expected as many ew as t, and t ascending from 0 to 1")
+        if any(b - a < 1 / _STEEPEST for a, b in pairwise(self.t)):
+            raise ValueError(f"expected t ascending, by steps of {1 / _STEEPEST:g} at least")
+        if any(a < b for a, b in pairwise(self.ew)):
+            raise ValueError("expected ew that never rise")
+
+
+class MonotoneCurve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="monotone"):
     """EW(t) through given points, joined by the monotone cubic spline of Fritsch and Carlson (scipy's PCHIP).
 
     Between two points it stays between their values, so it never rises where they do not.  Constant after t = 1.
     """
 
-    name: str
-    source: str
-    t: tuple[float, ...]  # ascending, from 0 to 1
-    ew: tuple[float, ...]  # as many, never rising, within 0..1
+    knots: Knots
+    name: str = ""
+    source: str = ""
 
     def __call__(self, t: float | Floats) -> float | Floats:
         """EW at fraction t >= 0, elementwise."""
-        values: float | Floats = _spline(self.t, self.ew)(np.minimum(t, 1.0))
+        values: float | Floats = _spline(self.knots)(np.minimum(t, 1.0))
         return values
 
 
 AnyCurve = Curve | MonotoneCurve
+CurveT = TypeVar("CurveT", Curve, MonotoneCurve)
 
 
 @functools.lru_cache(maxsize=64)
-def _spline(t: tuple[float, ...], ew: tuple[float, ...]) -> Callable[[Any], Any]:
+def _spline(knots: Knots) -> Callable[[Any], Any]:
     from scipy.interpolate import PchipInterpolator
 
-    spline: Callable[[Any], Any] = PchipInterpolator(t, ew)
+    spline: Callable[[Any], Any] = PchipInterpolator(knots.t, knots.ew)
     return spline
 
 
@@ -80,14 +110,14 @@ CURVES: dict[str, Curve] = {
     curve.name: curve
     for curve in (
         Curve(
+            (0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423),
             name="qanta2018",
             source="Pinafore/qanta-codalab, curve_pipeline.pkl",
-            coefficients=(0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423),
         ),
         Curve(
+            (0.999352355315875, -0.09224063054267757, -1.149033601888297, 0.6098396790274875),
             name="xqb-interface",
             source="h-j-han/xqb_interface, fixtures/curve_pipeline.pkl",
-            coefficients=(0.999352355315875, -0.09224063054267757, -1.149033601888297, 0.6098396790274875),
         ),
     )
 }
@@ -107,18 +137,27 @@ def curve_named(name: str, where: str = "curve") -> AnyCurve:
 
 def curve_in(path: Path) -> AnyCurve:
     """The curve in a file."""
-    from sqa.metrics.curve_file import read
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such curve; `sqa curve fit BUZZES --output {path}` makes one")
+    if path.stat().st_size > _LARGEST:
+        raise DataError(f"{path}: is larger than {_LARGEST} bytes, not an expected-wins curve")
+    document = json_document(path)
+    kind = (document.get("kind"), document.get("version")) if isinstance(document, dict) else None
+    if kind != (CURVE_KIND, CURVE_VERSION):
+        expected = f'an object with kind "{CURVE_KIND}" and version {CURVE_VERSION}'
+        raise DataError(f"{path}: not a curve: expected {expected}")
+    for key in document:
+        if key not in _KEYS and not key.startswith("_"):
+            raise DataError(f"{path}: unknown key {key[:60]!r}{did_you_mean(key, _KEYS)} in a curve")
+    curve: AnyCurve = converted(str(path), document, AnyCurve)  # type: ignore[arg-type]  # a union is no type to mypy
+    return identified(curve, str(path))
 
-    return curve_of(read(path), path)
 
-
-def curve_of(shape: Shape, path: Path) -> AnyCurve:
-    """The curve of a shape; `path` is its source."""
-    from sqa.metrics.curve_file import Cubic
-
-    if isinstance(shape, Cubic):
-        return Curve(shape.name, str(path), shape.coefficients)
-    return MonotoneCurve(shape.name, str(path), shape.knots.t, shape.knots.ew)
+def identified(curve: CurveT, source: str) -> CurveT:
+    """A curve named <method>-<hash>: files with the same curve have the same name."""
+    numbers = [curve.coefficients] if isinstance(curve, Curve) else [curve.knots.t, curve.knots.ew]
+    hashed = hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:12]
+    return structs.replace(curve, name=f"{curve.__struct_config__.tag}-{hashed}", source=source)
 
 
 # ------------------------------------------------------------------------------------------------------------ metrics

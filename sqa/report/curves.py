@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from sqa.core.errors import ConfigError
-from sqa.metrics import curve_fit
-from sqa.metrics.curve_fit import GRID, FitConfig, Fitted
+from sqa.files.atomic import write_text
+from sqa.metrics.curve_fit import GRID, FitConfig, Fitted, fit, summary
 from sqa.metrics.qa import CURVES, AnyCurve, curve_in
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, save, style
 from sqa.run.saving import tsv
 
-Band = tuple[np.ndarray, np.ndarray]  # lower and upper end at GRID, (101,) each
 _LINES = ("--", ":")  # of the published curves
 
 
@@ -23,10 +21,10 @@ def main(buzzes: str, output: Path, config: FitConfig) -> None:
     """`sqa curve fit`: write the curve's file, and <output without .json>.png and .pdf beside it; print a summary."""
     if not output.name.endswith(".json"):
         raise ConfigError(f"--output: a curve file's name ends in .json, got {output}")
-    fitted = curve_fit.fit(buzzes, config)
-    curve_fit.save(fitted, output)
-    paths = draw([fitted.curve], output.with_suffix(""), {fitted.curve.name: (fitted.low, fitted.high)}, fitted)
-    print(tsv(("what", "value"), curve_fit.summary(fitted)), end="")
+    fitted = fit(buzzes, config)
+    write_text(output, json.dumps(fitted.document, indent=1) + "\n")
+    paths = draw([fitted.curve], output.with_suffix(""), fitted)
+    print(tsv(("what", "value"), summary(fitted)), end="")
     for path in (output, *paths):
         print(f"sqa: {path}", file=sys.stderr)
 
@@ -38,12 +36,12 @@ def show(files: Sequence[Path], output: Path | None = None) -> None:
     rows = [(f"{t:.2f}", *(f"{float(curve(t)):.6f}" for curve in columns)) for t in GRID[::5]]
     print(tsv(("t", *(curve.name for curve in columns)), rows), end="")
     if output is not None:
-        for path in draw(curves, output.with_suffix(""), {}):
+        for path in draw(curves, output.with_suffix("")):
             print(f"sqa: {path}", file=sys.stderr)
 
 
-def draw(curves: Sequence[AnyCurve], stem: Path, bands: dict[str, Band], fitted: Fitted | None = None) -> list[Path]:
-    """The curves beside the published ones, with bands by curve name and the points of a fit; returns both files."""
+def draw(curves: Sequence[AnyCurve], stem: Path, fitted: Fitted | None = None) -> list[Path]:
+    """The curves beside the published ones, with the points and the band of a fit; returns both files."""
     with style():
         figure, [[axes]] = canvas((COLUMN, 2.6))
         if fitted is not None:
@@ -52,8 +50,8 @@ def draw(curves: Sequence[AnyCurve], stem: Path, bands: dict[str, Band], fitted:
             axes.plot(GRID, published(GRID), line, color=COLOURS[-1], linewidth=1.0, label=published.name)
         for curve, colour in zip(curves, COLOURS, strict=False):
             axes.plot(GRID, curve(GRID), color=colour, label=curve.name)
-            if curve.name in bands:
-                axes.fill_between(GRID, *bands[curve.name], color=colour, alpha=0.25, linewidth=0)
+            if fitted is not None:
+                axes.fill_between(GRID, fitted.low, fitted.high, color=colour, alpha=0.25, linewidth=0)
         axes.set_xlabel("share of the question")
         axes.set_ylabel("expected wins of a right answer")
         axes.set_xlim(0, 1)

@@ -35,10 +35,7 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def main(
-    runs: Sequence[Path],
-    output: Path | None = None,
-    questions: Collection[str] = (),
-    config: ViewConfig | None = None,
+    runs: Sequence[Path], output: Path | None = None, questions: Collection[str] = (), config: ViewConfig | None = None
 ) -> None:
     """Write the page of one or more runs on the same questions and print where it is; notes go to stderr.
 

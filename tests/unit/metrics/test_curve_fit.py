@@ -18,7 +18,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.data import human_buzzes
 from sqa.metrics import curve_fit
 from sqa.metrics.curve_fit import GRID, KNOTS, FitConfig
-from sqa.metrics.qa import CURVES, Curve, MonotoneCurve, curve_in, curve_named
+from sqa.metrics.qa import CURVES, Curve, Knots, MonotoneCurve, curve_in, curve_named
 from sqa.report import curves as curve_commands
 
 VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "vectors" / "expected_wins.json").read_text())
@@ -100,7 +100,7 @@ def test_monotone_curve_never_rises_and_meets_the_data(buzzes: list[tuple[float,
     buzzes.sort(key=lambda buzz: buzz[0])
     position, correct = (np.array(column) for column in zip(*buzzes, strict=True))
     ew = curve_fit.survival(KNOTS, position, correct)
-    curve = MonotoneCurve("m", "", tuple(KNOTS.tolist()), tuple(ew.tolist()))
+    curve = MonotoneCurve(Knots(tuple(KNOTS.tolist()), tuple(ew.tolist())))
     values = np.asarray(curve(np.linspace(0, 1.2, 500)))
     assert (np.diff(values) <= 1e-12).all() and values[0] == 1.0 and values[-1] >= -1e-12
     assert np.asarray(curve(KNOTS)) == pytest.approx(ew, abs=1e-12)
