@@ -44,15 +44,15 @@ def pack(
         )
     hypothesis = np.fromiter((len(row) for row in delays), dtype=np.int64, count=len(delays))  # (S,)
     flat = np.fromiter(chain.from_iterable(delays), dtype=np.float64, count=int(hypothesis.sum()))  # (N,)
-    sentence = np.repeat(np.arange(len(delays)), hypothesis)  # (N,)
+    number = np.arange(len(delays))  # (S,)
+    sentence = np.repeat(number, hypothesis)  # (N,)
     source = np.asarray(source_lengths, dtype=np.float64)  # (S,)
-    used = reference_lengths is not None
-    reference = np.asarray(reference_lengths, dtype=np.float64) if used else np.full(len(delays), np.nan)
-    for what, values, where in (
-        ("delay", flat, sentence),
-        ("source length", source, np.arange(len(source))),
-        ("reference length", reference if used else source, np.arange(len(source))),
-    ):
+    read = [("delay", flat, sentence), ("source length", source, number)]
+    reference = np.full(len(delays), np.nan)
+    if reference_lengths is not None:
+        reference = np.asarray(reference_lengths, dtype=np.float64)
+        read.append(("reference length", reference, number))
+    for what, values, where in read:
         wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
         if len(wrong):
             raise DataError(f"latency: sentence {where[wrong[0]]}: {what} {values[wrong[0]]} is not a number >= 0")

@@ -30,6 +30,7 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.measure import Family, MeanMetric, Parameter
+from sqa.metrics.token_delay import average_token_delay
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
@@ -117,12 +118,8 @@ def _read(delays: Delays, convention: Convention) -> tuple[Floats, Floats]:
 
 def _counted(delays: Delays, read: Floats, source: Floats, cut: str) -> Bools:
     """Which words AL sums over (N,): up to and including the first that had seen the whole source."""
-    reached = read >= source  # (N,)
-    if cut == "previous":
-        before: Bools = np.concatenate(([False], reached[:-1])) if len(reached) else reached
-        counted: Bools = (delays.index == 0) | ~before
-        return counted
-    return _before_first(np.concatenate(([False], reached[:-1])) & (delays.index > 0), delays.index)
+    before: Bools = np.concatenate(([False], (read >= source)[:-1])) & (delays.index > 0)  # (N,) so had the one before
+    return ~before if cut == "previous" else _before_first(before, delays.index)
 
 
 def _before_first(reached: Bools, index: Ints) -> Bools:
@@ -134,15 +131,19 @@ def _before_first(reached: Bools, index: Ints) -> Bools:
     return before
 
 
-def _lagging(delays: Delays, convention: Convention, target: Floats, cap: Floats | None) -> Floats:
-    """Mean lag behind the diagonal with |y| = target (S,); `cap` (S,) is the last index that the diagonal reaches."""
-    read, source = _read(delays, convention)
-    counted = _counted(delays, read, source, convention.cut)
-    steps = delays.index if cap is None else np.minimum(delays.index, cap[delays.sentence])
+def _mean_lag(delays: Delays, read: Floats, counted: Bools, target: Floats, steps: Ints | Floats) -> Floats:
+    """Mean lag (S,) of the `counted` words (N,) behind the diagonal, `steps` (N,) words along it, |y| = target (S,)."""
     per_word = np.where(delays.source > 0, divide(delays.source, target), np.nan)[delays.sentence]  # (N,) 1/gamma
-    beyond = (delays.index == 0) & (read > source)  # then AL = d_1, whatever gamma is
+    beyond = (delays.index == 0) & (read > delays.source[delays.sentence])  # then the lag is d_1, whatever gamma is
     lag = np.where(beyond, read, read - steps * per_word)
     return divide(delays.total(np.where(counted, lag, 0.0)), delays.total(counted.astype(np.float64)))
+
+
+def _lagging(delays: Delays, convention: Convention, target: Floats, cap: Floats | None = None) -> Floats:
+    """AL with |y| = target (S,); `cap` (S,) is the last index that the diagonal reaches."""
+    read, source = _read(delays, convention)
+    steps = delays.index if cap is None else np.minimum(delays.index, cap[delays.sentence])
+    return _mean_lag(delays, read, _counted(delays, read, source, convention.cut), target, steps)
 
 
 def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
@@ -151,14 +152,14 @@ def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> F
     With `al_reference` "capped" the diagonal stands still after |y*| words, as SimulEval 1.0.2 had it.
     """
     if convention.al_reference == "ignored":
-        return _lagging(delays, convention, delays.hypothesis, None)
+        return _lagging(delays, convention, delays.hypothesis)
     target: Floats = np.where(np.isnan(delays.reference), delays.hypothesis, delays.reference)
     return _lagging(delays, convention, target, target - 1 if convention.al_reference == "capped" else None)
 
 
 def length_adaptive_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
     """LAAL of each sentence (S,), source units; equals AL when no reference length is given."""
-    return _lagging(delays, convention, np.fmax(delays.hypothesis, delays.reference), None)
+    return _lagging(delays, convention, np.fmax(delays.hypothesis, delays.reference))
 
 
 def yet_another_average_lagging(
@@ -169,11 +170,8 @@ def yet_another_average_lagging(
     With `long_form` all words count: the segment's end is then not the end of the recording (LongYAAL).
     """
     read, source = _read(delays, convention)
-    target = np.fmax(delays.hypothesis, delays.reference)
-    counted = np.ones(len(read)) if long_form else (_before_first(read >= source, delays.index)).astype(np.float64)
-    per_word = np.where(delays.source > 0, divide(delays.source, target), np.nan)[delays.sentence]  # (N,) 1/gamma
-    lag = read - delays.index * per_word
-    return divide(delays.total(np.where(counted > 0, lag, 0.0)), delays.total(counted))
+    counted = np.ones(len(read), dtype=bool) if long_form else _before_first(read >= source, delays.index)
+    return _mean_lag(delays, read, counted, np.fmax(delays.hypothesis, delays.reference), delays.index)
 
 
 def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
@@ -207,19 +205,13 @@ def _first_and_last(delays: Delays) -> tuple[Floats, Floats]:
     return ends[0], ends[1]
 
 
-def _token_delay(delays: Delays, _: Convention) -> Floats:
-    from sqa.metrics.token_delay import average_token_delay
-
-    return average_token_delay(delays)
-
-
 FORMULAS: dict[str, Formula] = {
     formula.name: formula
     for formula in (
         Formula("al", "AL", average_lagging),
         Formula("ap", "AP", average_proportion, unit="0-1", digits=3),
         Formula("dal", "DAL", differentiable_average_lagging),
-        Formula("atd", "ATD", _token_delay),
+        Formula("atd", "ATD", lambda delays, _: average_token_delay(delays)),
         Formula("start-offset", "StartOffset", lambda delays, _: _first_and_last(delays)[0]),
         Formula("end-offset", "EndOffset", lambda delays, _: _first_and_last(delays)[1] - delays.source),
         Formula("laal", "LAAL", length_adaptive_average_lagging, reference="question"),
