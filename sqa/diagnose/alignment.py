@@ -116,20 +116,15 @@ def _judged(draws: Sequence[Links]) -> Alignment:
     picks, picked = forward.mean(0), reverse.mean(0)
     best = picks.argmax(1)
     rival = np.array([np.delete(picked[:, i], j).max(initial=0.0) for j, i in enumerate(best)])
-    evidence = Evidence(
-        _rounded(target.std(0)),
-        _rounded(picks.sum(1)),
-        _rounded(picked.max(1)),
-        _rounded(rival),
-        _rounded(np.mean([links.lift.max(1) for links in draws], axis=0)),
-    )
+    lift = np.mean([links.lift.max(1) for links in draws], axis=0)
+    evidence = Evidence(*map(_rounded, (target.std(0), picks.sum(1), picked.max(1), rival, lift)))
     links = tuple(sorted((int(i), int(j)) for j, i in zip(*np.nonzero(either > 0.5), strict=True)))
     return Alignment(links, _rounded(source.mean(0)), _rounded(target.mean(0)), evidence)
 
 
 def _unlinked(sources: int, targets: int) -> Alignment:
     none = (0.0,) * targets
-    return Alignment((), (0.0,) * sources, none, Evidence(none, none, none, none, none))
+    return Alignment((), (0.0,) * sources, none, Evidence(*[none] * 5))
 
 
 def _rounded(numbers: Floats) -> tuple[float, ...]:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import SCORERS, did_you_mean
@@ -55,7 +54,8 @@ def main(
         print(f"sqa: {line}", file=sys.stderr)
     shown = findings[:top]
     if as_json:
-        print(json.dumps([as_dict(finding) for finding in shown], ensure_ascii=False, indent=1))
+        rows = [{**asdict(finding), "severity": finding.severity} for finding in shown]
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
     else:
         print(tsv(HEADER, map(cells, shown)), end="")
 
@@ -94,8 +94,8 @@ def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
     """The word scorer of a detector, None for "words"; scores are kept in `folder`, the choice goes to stderr."""
     if detector == UNSCORED:
         return None
-    if detector != AUTO and detector not in SCORERS.names():
-        allowed = (AUTO, UNSCORED, *SCORERS.names())
+    allowed = (AUTO, UNSCORED, *SCORERS.names())
+    if detector not in allowed:
         near = did_you_mean(detector, allowed)
         raise ConfigError(f"--detector: {detector!r} is not one of {', '.join(allowed)}{near}")
     name = STRONGEST if detector == AUTO else detector
@@ -120,11 +120,6 @@ def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
         of = len({finding.question for finding in of_kind})
         lines.append(f"{kind}: {len(of_kind)} in {of} of {len(run.questions)} questions{lost}")
     return lines
-
-
-def as_dict(finding: Finding) -> dict[str, Any]:
-    """A finding as JSON values, its severity included."""
-    return {**asdict(finding), "severity": finding.severity}
 
 
 def cells(finding: Finding) -> list[str]:

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqa.core.types import Floats
 from sqa.data.priors import Priors, form, similar
 
+if TYPE_CHECKING:
+    from sqa.diagnose.hmm_kernel import Side
+
 PASSES = (3, 4)  # over the texts: with equal jumps, which makes it IBM model 1; with learnt ones
 SIMILAR = 5.0  # prior links of two words that are similar
 NO_LINK = 0.15  # prior probability that a word has no counterpart
 EMPTY_FLOOR = 0.5  # occurrences of a form that is not in the priors
-WIDEST = 10  # as in sqa/diagnose/hmm_kernel.py
 
 Words = Sequence[str]
 
@@ -34,20 +38,6 @@ class Links:
     lift: Floats  # (J, I): ln of p(form of j | form of i) over p(form of j)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One direction's texts as numbers: words (rows) that pick, words (columns) that are picked."""
-
-    pairs: np.ndarray  # numbers in the table, row by row, of all sentence pairs
-    starts: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
-    given: np.ndarray  # per entry of the table, the number of the form that is picked
-    mass: Floats  # per form that is picked: occurrences in the priors
-    empty: Floats  # per picking word: its share of its language
-    empty_starts: np.ndarray
-
-
 def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[int]) -> list[list[Links]]:
     """For each seed the links of every sentence pair (no side empty)."""
     languages = priors.pair.split("-")
@@ -57,8 +47,8 @@ def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[i
     index = {key: at for at, key in enumerate(keys)}
     forward, forward_keys = _side(targets, sources, priors.source, priors.target)
     back, back_keys = _side(sources, targets, priors.target, priors.source)
-    forward_at = np.array([index[s, t] for s, t in forward_keys], dtype=np.int64)
-    back_at = np.array([index[s, t] for t, s in back_keys], dtype=np.int64)
+    forward_at = [index[key] for key in forward_keys]
+    back_at = [index[s, t] for t, s in back_keys]
     links_of_seeds = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -77,19 +67,18 @@ def _prior_links(
     """Prior links of the forms that meet: those counted, and SIMILAR more where the words are similar."""
     counts: dict[tuple[str, str], float] = {}
     for (x, y), (source, target) in zip(pairs, forms, strict=True):
-        for word, s in zip(x, source, strict=True):
-            for target_word, t in zip(y, target, strict=True):
-                if (s, t) not in counts:
-                    counts[s, t] = float(links.get((s, t), 0))
-                    if similar(word, target_word):
-                        counts[s, t] += SIMILAR
+        for (word, s), (target_word, t) in product(zip(x, source, strict=True), zip(y, target, strict=True)):
+            if (s, t) not in counts:
+                counts[s, t] = links.get((s, t), 0) + (SIMILAR if similar(word, target_word) else 0.0)
     return counts
 
 
 def _side(
     picking: Sequence[list[str]], picked: Sequence[list[str]], mass: Mapping[str, int], occurrences: Mapping[str, int]
-) -> tuple[_Side, list[tuple[str, str]]]:
+) -> tuple[Side, list[tuple[str, str]]]:
     """A direction, and of each entry of its table the forms that is picked and that picks."""
+    from sqa.diagnose.hmm_kernel import Side
+
     entry: dict[tuple[str, str], int] = {}
     number: dict[str, int] = {}
     pairs: list[int] = []
@@ -101,7 +90,7 @@ def _side(
     sizes = np.array([[len(row), len(column)] for row, column in zip(picking, picked, strict=True)], dtype=np.int64)
     total = sum(occurrences.values()) + 1.0
     shares = [max(occurrences.get(word, 0), EMPTY_FLOOR) / total for row in picking for word in row]
-    side = _Side(
+    side = Side(
         np.array(pairs, dtype=np.int64),
         np.concatenate([[0], np.cumsum(sizes.prod(1))]),
         sizes[:, 0].copy(),
@@ -114,9 +103,9 @@ def _side(
     return side, list(entry)
 
 
-def _learn(side: _Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Floats]]:
+def _learn(side: Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Floats]]:
     """Per sentence pair (rows, columns): posteriors, and how much likelier a picked word makes a picking one (ln)."""
-    from sqa.diagnose.hmm_kernel import all_posteriors  # here, since numba takes a while to import
+    from sqa.diagnose.hmm_kernel import WIDEST, all_posteriors  # here, since numba takes a while to import
 
     jumps = np.ones(2 * WIDEST + 1)
     expected, posteriors, logs = np.zeros(len(prior)), np.zeros(len(side.pairs)), np.zeros(len(side.pairs))
@@ -127,24 +116,7 @@ def _learn(side: _Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Fl
         counts, jumped = prior + expected, np.zeros(2 * WIDEST + 1)
         totals = np.bincount(side.given, counts, len(side.mass)) + elsewhere
         expected = np.zeros(len(prior))
-        all_posteriors(
-            side.pairs,
-            side.starts,
-            side.rows,
-            side.columns,
-            side.given,
-            counts,
-            totals,
-            side.empty,
-            side.empty_starts,
-            jumps,
-            NO_LINK,
-            weights,
-            posteriors,
-            logs,
-            expected,
-            jumped,
-        )
+        all_posteriors(side, counts, totals, jumps, NO_LINK, weights, posteriors, logs, expected, jumped)
         if step + 1 >= PASSES[0]:
             jumps = (jumped + 1.0) / (jumped.sum() + len(jumped)) * len(jumped)
     return [

@@ -8,11 +8,26 @@ counterpart, and the position does not change: Och and Ney 2003).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sqa.core.compute import compiled
 
 WIDEST = 10  # jumps farther than this many words count as this far
+
+
+class Side(NamedTuple):
+    """One direction's texts as numbers: words (rows) that pick, words (columns) that are picked."""
+
+    pairs: np.ndarray  # numbers in the table of pairs of words, row by row, of all sentence pairs
+    starts: np.ndarray  # in `pairs`, of each sentence pair
+    rows: np.ndarray
+    columns: np.ndarray
+    given: np.ndarray  # per entry of the table, the number of the form that is picked
+    mass: np.ndarray  # per form that is picked: occurrences in the priors
+    empty: np.ndarray  # per picking word: its share of its language
+    empty_starts: np.ndarray
 
 
 def _posteriors(
@@ -71,15 +86,9 @@ def _posteriors(
 
 
 def _all_posteriors(
-    pairs: np.ndarray,
-    starts: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    given: np.ndarray,
+    side: Side,
     counts: np.ndarray,
     totals: np.ndarray,
-    empty: np.ndarray,
-    empty_starts: np.ndarray,
     jumps: np.ndarray,
     no_link: float,
     weights: np.ndarray,
@@ -90,14 +99,13 @@ def _all_posteriors(
 ) -> None:
     """One pass over all sentence pairs.
 
-    `pairs` holds for each sentence pair n, from starts[n] on, the table's numbers of its rows[n] * columns[n] pairs of
-    words; `given` for each entry of the table the form that is picked; `counts` and `totals` links of an entry and of a
-    form, `empty` from empty_starts[n] on the shares of the picking words.  A sentence's own links (`linked` of the pass
+    `counts` and `totals`: links of an entry of the table and of a form.  A sentence's own links (`linked` of the pass
     before, weighed by weights[n]) are taken out of what is known of its words: only OTHER sentences say what they mean.
     `linked` takes the new posteriors, `logs` ln p(picking | picked), `expected` and `jumped` the expected counts.
     """
-    for n in range(len(rows)):
-        first, words, positions = starts[n], rows[n], columns[n]
+    for n in range(len(side.rows)):
+        first, words, positions = side.starts[n], side.rows[n], side.columns[n]
+        empty = side.empty[side.empty_starts[n] : side.empty_starts[n] + words]
         emission = np.empty((words, positions))
         for i in range(positions):
             mass_of_word = 0.0
@@ -105,21 +113,19 @@ def _all_posteriors(
                 mass_of_word += linked[first + j * positions + i]
             for j in range(words):
                 at = first + j * positions + i
-                entry = pairs[at]
-                share = empty[empty_starts[n] + j]
+                entry = side.pairs[at]
                 count = max(counts[entry] - weights[n] * linked[at], 0.0)
-                total = max(totals[given[entry]] - weights[n] * mass_of_word, 0.0)
-                emission[j, i] = (count + share) / (max(total, count) + 1.0)
+                total = max(totals[side.given[entry]] - weights[n] * mass_of_word, 0.0)
+                emission[j, i] = (count + empty[j]) / (max(total, count) + 1.0)
                 logs[at] = np.log(emission[j, i])
         steps = np.zeros(len(jumped))
-        posterior = posteriors(emission, empty[empty_starts[n] : empty_starts[n] + words], jumps, no_link, steps)
+        posterior = posteriors(emission, empty, jumps, no_link, steps)
         for j in range(words):
             for i in range(positions):
                 at = first + j * positions + i
                 linked[at] = posterior[j, i]
-                expected[pairs[at]] += weights[n] * posterior[j, i]
-        for d in range(len(steps)):
-            jumped[d] += weights[n] * steps[d]
+                expected[side.pairs[at]] += weights[n] * posterior[j, i]
+        jumped += weights[n] * steps
 
 
 posteriors = compiled(_posteriors)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import groupby
 
 import numpy as np
 
@@ -157,14 +158,8 @@ def _repeated(pairs: Sequence[tuple[str, ...]], j: int, within: int) -> bool:
 
 def digits(word: str) -> tuple[str, ...]:
     """The runs of digits in a word, separators of thousands left out: "4.500" -> ("4500",)."""
-    runs, run = [], ""
-    for c in word.replace(".", "").replace(",", ""):
-        if c.isdigit():
-            run += c
-        elif run:
-            runs.append(run)
-            run = ""
-    return tuple([*runs, run] if run else runs)
+    runs = groupby(word.replace(".", "").replace(",", ""), str.isdigit)
+    return tuple("".join(run) for is_digits, run in runs if is_digits)
 
 
 @lru_cache(maxsize=1 << 18)  # systems that translate the same questions write the same words

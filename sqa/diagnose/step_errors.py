@@ -28,10 +28,10 @@ Every word that was shown is judged once, in the text in which it came (`texts_o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -43,16 +43,24 @@ from sqa.diagnose.alignment import Aligner, Alignment
 from sqa.diagnose.detector import WordJudge
 from sqa.metrics.qa import log_reciprocal_rank
 
+Pair = tuple[tuple[str, ...], tuple[str, ...]]  # words of a source sentence and of its translation
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
     """A text of one sentence that was shown, and which step wrote each of its words."""
 
     sentence: int
+    source: tuple[str, ...]
     words: tuple[str, ...]
     steps: tuple[int, ...]
     judged: frozenset[int]  # steps whose word was last seen in this text
     final: bool
+
+    @property
+    def pair(self) -> Pair:
+        """What is aligned."""
+        return self.source, self.words
 
 
 def texts_of(trace: QuestionTrace) -> list[Text]:
@@ -64,18 +72,18 @@ def texts_of(trace: QuestionTrace) -> list[Text]:
     texts: list[Text] = []
     steps = list(enumerate(trace.emissions))
     by_sentence = {number: list(rows) for number, rows in groupby(steps, key=lambda row: row[1].sentence)}
-    for number in range(len(trace.question.sentences)):
+    for number, source in enumerate(trace.question.sentences):
         words: list[str] = []
         wrote: list[int] = []
         for step, emission in by_sentence.get(number, []):
             kept = len(words) - emission.erase
             if emission.erase:
-                texts.append(Text(number, tuple(words), tuple(wrote), frozenset(wrote[kept:]), False))
+                texts.append(Text(number, source, tuple(words), tuple(wrote), frozenset(wrote[kept:]), False))
                 del words[kept:], wrote[kept:]
             if emission.token:
                 words.append(emission.token)
                 wrote.append(step)
-        texts.append(Text(number, tuple(words), tuple(wrote), frozenset(wrote), True))
+        texts.append(Text(number, source, tuple(words), tuple(wrote), frozenset(wrote), True))
     return texts
 
 
@@ -110,7 +118,7 @@ class SourceSpan:
     words: tuple[str, ...]  # the words of the span; for a drop only those aligned with the target word
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One error of a system.  Ranks are 1-based, None = not among the guesses; None too where no guesser ran."""
 
@@ -120,12 +128,12 @@ class Finding:
     first: int  # step (0-based emission) the finding begins at; an omission: the first one after its span was read
     last: int  # step it ends at; an omission: the last one of its sentence
     read: int  # source words of the question read at `first`
-    words: tuple[str, ...]  # target words concerned; () for an omission
-    span: SourceSpan | None  # source words concerned; None where there are none (hallucinations)
+    words: tuple[str, ...] = ()  # target words concerned; () for an omission
+    span: SourceSpan | None = None  # source words concerned; None where there are none (hallucinations)
     rank_before: int | None  # rank of the answer before the first of its words (omission: before its span was read)
     rank_after: int | None  # rank after `last`
     loss: float  # fall of log MRR from before to after, nats; negative where it rose, 0 where no guesser ran
-    size: int  # content words wrong or lost, names counted twice; 0 for a drop
+    size: int = 0  # content words wrong or lost, names counted twice; 0 for a drop
     probability: float | None = None  # that its likeliest wrong word is wrong, 0..1; None where no detector judged it
 
     @property
@@ -173,18 +181,11 @@ def step_errors(
         if aligner.pair != f"{language}-{TARGET}":
             raise ConfigError(f"the aligner is for {aligner.pair}, the questions are for {language}-{TARGET}")
     texts = [texts_of(trace) for trace in listed]
-    pairs = dict.fromkeys(
-        (trace.question.sentences[text.sentence], text.words)
-        for trace, texts_of_trace in zip(listed, texts, strict=True)
-        for text in texts_of_trace
-    )
-    aligned = aligner.align(list(pairs))
-    judged = [None] * len(aligned) if detector is None else detector.words(list(pairs), aligned)
+    pairs = list(dict.fromkeys(text.pair for of_trace in texts for text in of_trace))
+    aligned = aligner.align(pairs)
+    judged = [None] * len(aligned) if detector is None else detector.words(pairs, aligned)
     results = dict(zip(pairs, zip(aligned, judged, strict=True), strict=True))
-    return [
-        _of_question(trace, texts_of_trace, lambda source, target: results[source, target], config)
-        for trace, texts_of_trace in zip(listed, texts, strict=True)
-    ]
+    return [_of_question(trace, of_trace, results, config) for trace, of_trace in zip(listed, texts, strict=True)]
 
 
 # --------------------------------------------------------------------------------------------------------- one question
@@ -193,7 +194,7 @@ def step_errors(
 def _of_question(
     trace: QuestionTrace,
     texts: Sequence[Text],
-    result_of: Callable[[tuple[str, ...], tuple[str, ...]], tuple[Alignment, Floats | None]],
+    results: Mapping[Pair, tuple[Alignment, Floats | None]],
     config: DiagnoseConfig,
 ) -> StepErrors:
     question, n = trace.question, len(trace.emissions)
@@ -205,7 +206,7 @@ def _of_question(
     findings: list[Finding] = []
     judged = True
     for text in texts:
-        alignment, probabilities = result_of(question.sentences[text.sentence], text.words)
+        alignment, probabilities = results[text.pair]
         judged = judged and probabilities is not None
         start = int(starts[text.sentence])
         linked: dict[int, list[int]] = {}
@@ -225,15 +226,8 @@ def _of_question(
     findings += _hallucinations(trace, between, hallucinated, wrong if judged else None, ranks)
     findings += _drops(trace, links, hallucinated, ranks, config)
     findings.sort(key=lambda f: (f.first, f.kind))
-    return StepErrors(
-        question.id,
-        ranks.logs,
-        tuple(unaligned),
-        tuple(hallucinated),
-        tuple(links),
-        tuple(findings),
-        tuple(wrong) if judged else None,
-    )
+    steps = (ranks.logs, tuple(unaligned), tuple(hallucinated), tuple(links))
+    return StepErrors(question.id, *steps, tuple(findings), tuple(wrong) if judged else None)
 
 
 class _Ranks:
@@ -258,34 +252,11 @@ class _Ranks:
         first, last = (self._floor if step < 0 else self.logs[step] for step in (before, after))
         return first - last
 
-    def finding(
-        self,
-        kind: Kind,
-        sentence: int,
-        before: int,
-        steps: tuple[int, int],
-        words: tuple[str, ...] = (),
-        span: SourceSpan | None = None,
-        size: int = 0,
-        probability: float | None = None,
-    ) -> Finding:
-        """A finding at the steps (first, last), with the ranks at `before` and at the last of them."""
-        first, last = steps
-        return Finding(
-            question=self.trace.question.id,
-            kind=kind,
-            sentence=sentence,
-            first=first,
-            last=last,
-            read=int(self.trace.source_words[first]) if first >= 0 else 0,
-            words=words,
-            span=span,
-            rank_before=self.at(before),
-            rank_after=self.at(last),
-            loss=self.loss(before, last),
-            size=size,
-            probability=probability,
-        )
+    def around(self, before: int, first: int, last: int) -> dict[str, Any]:
+        """Where a finding at the steps first to last is, and the ranks at `before` and at `last`."""
+        read = int(self.trace.source_words[first]) if first >= 0 else 0
+        ranks = {"rank_before": self.at(before), "rank_after": self.at(last), "loss": self.loss(before, last)}
+        return {"question": self.trace.question.id, "first": first, "last": last, "read": read, **ranks}
 
 
 def _size(content: Iterable[bool], names: Iterable[bool]) -> int:
@@ -309,9 +280,14 @@ def _hallucinations(
             continue
         first, last = content[0], content[-1]
         words = tuple(emissions[step].token for step in range(first, last + 1))
-        size = _size(hallucinated[first : last + 1], (is_name(word, False) for word in words))
-        probability = None if wrong is None else max(wrong[step] for step in content)
-        yield ranks.finding("hallucination", sentence, first - 1, (first, last), words, None, size, probability)
+        yield Finding(
+            kind="hallucination",
+            sentence=sentence,
+            words=words,
+            size=_size(hallucinated[first : last + 1], (is_name(word, False) for word in words)),
+            probability=None if wrong is None else max(wrong[step] for step in content),
+            **ranks.around(first - 1, first, last),
+        )
 
 
 def _drops(
@@ -329,7 +305,8 @@ def _drops(
         at = links[step]
         words = (emission.token,) if emission.token else ()
         span = SourceSpan(at[0], at[-1] + 1, tuple(source[i] for i in at)) if at else None
-        yield ranks.finding("drop", emission.sentence, step - 1, (step, step), words, span)
+        where = ranks.around(step - 1, step, step)
+        yield Finding(kind="drop", sentence=emission.sentence, words=words, span=span, **where)
 
 
 def _omissions(
@@ -340,17 +317,16 @@ def _omissions(
     A stretch is as long as no translated CONTENT word interrupts it, and begins and ends with a lost one.
     """
     question = trace.question
-    sentence = question.sentences[text.sentence]
-    content = [is_content(word, question.language) for word in sentence]
+    content = [is_content(word, question.language) for word in text.source]
     for first, stop in _stretches(content, [trust < config.trust for trust in alignment.source]):
-        words = sentence[first:stop]
+        words = text.source[first:stop]
         names = [is_name(word, first + i == 0) for i, word in enumerate(words)]
         size = _size(content[first:stop], names)
         if size < config.omission_words:
             continue
-        before, after, last = _around(trace, text.sentence, start + first, start + stop)
-        span = SourceSpan(start + first, start + stop, tuple(words))
-        yield ranks.finding("omission", text.sentence, before, (after, last), (), span, size)
+        span = SourceSpan(start + first, start + stop, words)
+        where = ranks.around(*_around(trace, text.sentence, span.start, span.stop))
+        yield Finding(kind="omission", sentence=text.sentence, span=span, size=size, **where)
 
 
 def _stretches(content: Sequence[bool], lost: Sequence[bool]) -> Iterator[tuple[int, int]]:

@@ -16,18 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import BuiltMetric, Floats, Metric
 from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
 
 _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
 _NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # the usual one

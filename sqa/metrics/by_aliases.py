@@ -7,14 +7,11 @@ the bundled tables (data/answers).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.data import answer_aliases
 from sqa.metrics.measure import Family, MeanMetric, Measure
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,17 @@ What a fact is, and when a text has it: sqa/metrics/quality/facts.py.  They need
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric, lines
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqa.core.trace import QuestionTrace
 
 Side = Literal["arrived", "invented", "timed", "lag", "seconds"]
 SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # of a log

@@ -21,19 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqa import __version__
 from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.measure import Family, MeanMetric, Parameter
 from sqa.metrics.token_delay import average_token_delay
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
 
 
 @dataclass(frozen=True, slots=True)

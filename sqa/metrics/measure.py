@@ -16,14 +16,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from sqa.core.errors import NotComputable
 from sqa.core.significance import ratio, ratio_many
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import BuiltMetric, Floats, Kind
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
 
 SIGN, ALIASES = "@", "@aliases"  # before each variant; answers matched as Quizbowl does (sqa/metrics/by_aliases.py)
 RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> least and greatest value

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from msgspec import Meta, Struct, structs
@@ -26,14 +26,11 @@ from msgspec import Meta, Struct, structs
 from sqa import __version__
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Bools, Floats, Ints
 from sqa.files.records import converted, json_document
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
-
 
 # ------------------------------------------------------------------------------------------------------------- curves
 

@@ -9,17 +9,15 @@ appends; 1 means that for every word that stayed one was taken back.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from sqa import __version__
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,19 +21,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqa.core.differences import bootstrap_band
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import did_you_mean
+from sqa.core.types import BuiltMetric, Metric
 from sqa.report.data import check_distinct
 from sqa.run import folder as folders
 from sqa.run import paired
-
-if TYPE_CHECKING:
-    from sqa.core.types import BuiltMetric, Metric
 
 LEAST = 3  # systems; two have an order, but not one that could agree more or less
 RESAMPLES = 10_000
@@ -125,8 +122,7 @@ def _check_runs(runs: Sequence[folders.RunFolder]) -> None:
     check_distinct([run.folder for run in runs])
     for a, b in pairwise(runs):
         if (a.dataset, a.questions) != (b.dataset, b.questions):
-            sizes = f"({a.config.dataset.name}, {len(a.questions)} and {b.config.dataset.name}, {len(b.questions)})"
-            raise ConfigError(f"{a.folder} and {b.folder}: not on the same questions {sizes}")
+            raise ConfigError(paired.on_other_questions(a, b))
 
 
 # ------------------------------------------------------------------------------------------------------- statistics

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -31,8 +31,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question sets whose file has another name in the manifest
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """A missing number of the report."""
 
     what: str  # a metric or another item
@@ -40,8 +39,7 @@ class Gap:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(NamedTuple):
     """The part that made a stage, from the store."""
 
     stage: str
@@ -59,7 +57,6 @@ class Reported:
     refusals: dict[str, str]  # metric -> why it has no value
     digits: dict[str, int]  # metric -> digits after the point, of those that have a value
     components: tuple[Component, ...]
-    seconds: dict[str, float] | None  # wall time by stage
     gaps: tuple[Gap, ...]  # missing in its folder
 
     @property
@@ -148,7 +145,7 @@ def _read(folder: Path, label: str) -> Reported:
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(folder, saved.stages, label)
-    return Reported(label, saved, rows, refusals, _digits(saved), components, saved.times, tuple(gaps))
+    return Reported(label, saved, rows, refusals, _digits(saved), components, tuple(gaps))
 
 
 def _digits(saved: RunFolder) -> dict[str, int]:
@@ -201,54 +198,44 @@ def _reason(row: ReportRow) -> str:
 def _components(folder: Path, keys: Mapping[str, str], label: str) -> tuple[tuple[Component, ...], list[Gap]]:
     """The component of each stage, from the manifests in the store beside the run."""
     components, gaps = [], []
-    for stage, key in keys.items():
-        if stage == "score":  # made by the metrics, whose signatures are in the report
-            continue
-        manifest = folder.resolve().parent / "store" / str(stage) / str(key) / "manifest.json"
+    for stage in (stage for stage in keys if stage != "score"):  # made by the metrics, whose signatures are given
+        key = str(keys[stage])
+        manifest = folder.resolve().parent / "store" / stage / key / "manifest.json"
         try:
-            if not _KEY.fullmatch(str(key)):
+            if not _KEY.fullmatch(key):
                 raise ValueError("not a key of the store")
             content = parse_json(manifest.read_bytes())
             components.append(Component(stage, str(content["implementation"]), str(content["fingerprint"])))
+            continue
         except FileNotFoundError:
-            gaps.append(Gap(f"fingerprint of {stage}", (label,), "the store beside the run no longer has this stage"))
+            why = "the store beside the run no longer has this stage"
         except (ValueError, KeyError, TypeError) as error:
-            gaps.append(Gap(f"fingerprint of {stage}", (label,), f"its manifest is damaged ({one_line(str(error))})"))
+            why = f"its manifest is damaged ({one_line(str(error))})"
+        gaps.append(Gap(f"fingerprint of {stage}", (label,), why))
     return tuple(components), gaps
 
 
 # ---------------------------------------------------------------------------------------------- data, parts, settings
 
 
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A file that a run read, and its bytes' hash."""
-
-    name: str
-    sha256: str
-    note: str  # where the hash is from, licence
-
-
-def data_files(run: Reported) -> tuple[list[DataFile], list[Gap]]:
-    """The file of the questions, then every file that the config names."""
-    name = run.saved.config.dataset.name
+def data_files(run: Reported) -> tuple[list[tuple[str, str, str]], list[Gap]]:
+    """(name, sha256, source of the hash) of the file of the questions, then of every file that the config names."""
+    config = run.saved.config
+    name = config.dataset.name
+    parts = [part for part in (config.translator, config.guesser, config.buzzer, *config.quality) if part is not None]
+    texts = dict.fromkeys(text for part in parts for text in _texts(to_mapping(part)))
+    beside = [Path(text) for text in texts if len(text) < 4096 and Path(text).is_file()]
     files, gaps = [], []
     listed = {entry.name: entry for entry in download.entries()}
     if name.startswith("mini-") and name in datasets.question_sets():
-        files.append(DataFile(name, file_digest(datasets.MINI), "bundled, CC0-1.0"))
-    elif (manifest_name := _HUMAN_BUZZES.get(name, name)) in listed:
-        entry = listed[manifest_name]
-        files.append(DataFile(manifest_name, entry.sha256, f"data manifest, {entry.licence}"))
+        files.append((name, file_digest(datasets.MINI), "bundled, CC0-1.0"))
+    elif (entry := listed.get(_HUMAN_BUZZES.get(name, name))) is not None:
+        files.append((entry.name, entry.sha256, f"data manifest, {entry.licence}"))
     elif Path(name).is_file():
-        files.append(DataFile(Path(name).name, file_digest(Path(name)), "the file as it is now"))
+        beside.insert(0, Path(name))
     else:
         gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of its questions is not here"))
-    config = run.saved.config
-    parts = [part for part in (config.translator, config.guesser, config.buzzer, *config.quality) if part is not None]
-    for value in dict.fromkeys(text for part in parts for text in _texts(to_mapping(part))):
-        if len(value) < 4096 and Path(value).is_file():
-            files.append(DataFile(Path(value).name, file_digest(Path(value)), "the file as it is now"))
-    return files, gaps
+    return [*files, *((path.name, file_digest(path), "the file as it is now") for path in beside)], gaps
 
 
 def _texts(value: Any) -> list[str]:

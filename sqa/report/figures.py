@@ -7,7 +7,6 @@ CSV beside it.  The bands and bars are the 95% intervals over questions of the r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from sqa.core.differences import Band, MeanCurve, bootstrap_band, curve_stats
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import need
 from sqa.core.significance import Interval
+from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named
 from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k
@@ -26,7 +26,6 @@ from sqa.run.parts import Parts
 from sqa.run.saving import ReportRow
 
 if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
     from sqa.report.plots import Figure
 
 PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("bleu", "BLEU"))  # metric, y axis
@@ -54,7 +53,7 @@ def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list
             else:
                 figures.append(item)
     here = tuple(run.label for run in group)
-    return figures, [replace(gap, runs=gap.runs or here) for gap in gaps]
+    return figures, [gap._replace(runs=gap.runs or here) for gap in gaps]
 
 
 def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:

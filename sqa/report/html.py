@@ -15,10 +15,10 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from sqa.report.plots import Drawn
+
 if TYPE_CHECKING:
     from markdown_it.token import Token
-
-    from sqa.report.plots import Drawn
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _MARKUP = re.compile(r"([\\`*\[\]<>&~!#$]|(?<![^\W_])_|_(?![^\W_]))")

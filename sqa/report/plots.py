@@ -14,7 +14,6 @@ import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -253,18 +252,9 @@ def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: flo
     labels: dict[str, Any] = {}
     for axes, (title, dots) in zip(row, panels.items(), strict=True):
         for dot in dots:
-            drawn = axes.errorbar(
-                [dot.row.value],
-                [dot.y],
-                xerr=[[arm] for arm in dot.row.arms],
-                color=COLOURS[dot.number],
-                marker=MARKERS[dot.number],
-                markersize=dot.size,
-                linestyle="",
-                linewidth=dot.width,
-                elinewidth=dot.width,
-                label=dot.label,
-            )
+            look: dict[str, Any] = {"color": COLOURS[dot.number], "marker": MARKERS[dot.number], "markersize": dot.size}
+            look |= {"linestyle": "", "linewidth": dot.width, "elinewidth": dot.width, "label": dot.label}
+            drawn = axes.errorbar([dot.row.value], [dot.y], xerr=[[arm] for arm in dot.row.arms], **look)
             labels |= {dot.label: drawn} if dot.label else {}
         axes.axvline(0, color="black", linewidth=0.6)
         axes.set_title(title, loc="left")
@@ -288,8 +278,7 @@ _DARK_PAGE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A figure of the report."""
 
     stem: str  # of its files

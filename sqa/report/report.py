@@ -15,10 +15,10 @@ different questions get a table each and no test between them.
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from itertools import groupby
 from pathlib import Path
 
 import yaml
@@ -110,17 +110,15 @@ def _questions(run: Reported) -> str:
 
 
 def _introduction(reported: Sequence[Reported], groups: Sequence[Sequence[Reported]]) -> list[str]:
-    lines = [
+    note = (
         f"Values in brackets are 95% BCa bootstrap intervals over questions ({RESAMPLES} resamples). "
         "n/a: no value; the reason is under *Not computed, and why*."
-    ]
-    if len(groups) > 1:
-        lines += [
-            "",
-            "**These runs are on different questions.** Each set has its own table; runs are compared within "
-            "a set only, and no number of one set can be held against one of another.",
-        ]
-    return lines
+    )
+    apart = (
+        "**These runs are on different questions.** Each set has its own table; runs are compared within "
+        "a set only, and no number of one set can be held against one of another."
+    )
+    return [note, *(["", apart] if len(groups) > 1 else [])]
 
 
 def _runs_table(reported: Sequence[Reported]) -> list[str]:
@@ -155,10 +153,7 @@ def _cell(row: ReportRow, digits: int) -> str:
         return "n/a"
     if row.unit in _COUNTED:
         return f"{row.value:.0f} of {row.n}"
-    value = _rounded(row.value, digits)
-    if row.low is None or row.high is None:
-        return value
-    return f"{value} [{_rounded(row.low, digits)}, {_rounded(row.high, digits)}]"
+    return f"{row.value:.{digits}f} {_interval(row.low, row.high, f'.{digits}f')}".rstrip()
 
 
 def _digits(name: str, group: Sequence[Reported]) -> int:
@@ -166,8 +161,9 @@ def _digits(name: str, group: Sequence[Reported]) -> int:
     return next((run.digits[name] for run in group if name in run.digits), _USUAL_DIGITS)
 
 
-def _rounded(number: float, digits: int, signed: bool = False) -> str:
-    return f"{number:{'+' if signed else ''}.{digits}f}"
+def _interval(low: float | None, high: float | None, shape: str) -> str:
+    """An interval, of numbers in a format; "" where there is none."""
+    return "" if low is None or high is None else f"[{low:{shape}}, {high:{shape}}]"
 
 
 def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]]) -> list[str]:
@@ -190,25 +186,19 @@ def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]])
 
 
 def _difference(row: ComparisonRow, digits: int) -> list[str]:
-    value = _rounded(row.diff, digits, signed=True)
-    significant = max(row.p_bootstrap, row.p_randomization) < SIGNIFICANT
-    if row.low is None or row.high is None:
-        interval = "n/a"
-    else:
-        interval = f"[{_rounded(row.low, digits, signed=True)}, {_rounded(row.high, digits, signed=True)}]"
-    return [f"**{value}**" if significant else value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
+    shape = f"+.{digits}f"
+    value = f"{row.diff:{shape}}"
+    if max(row.p_bootstrap, row.p_randomization) < SIGNIFICANT:
+        value = f"**{value}**"
+    interval = _interval(row.low, row.high, shape) or "n/a"
+    return [value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
 
 
 def _figure(figure: Drawn) -> list[str]:
     png = next(path for path in figure.files if path.suffix == ".png")
     files = ", ".join(code(path.name) for path in figure.files)
-    return [
-        f"### {plain(figure.title)}",
-        "",
-        f"![{plain(figure.title)}]({png.name})",
-        "",
-        f"{plain(figure.caption)} Files: {files}.",
-    ]
+    title, caption = plain(figure.title), plain(figure.caption)
+    return [f"### {title}", "", f"![{title}]({png.name})", "", f"{caption} Files: {files}."]
 
 
 # ------------------------------------------------------------------------------------------------------- what is not
@@ -221,16 +211,11 @@ def _gaps(run: Reported) -> Iterable[Gap]:
         yield Gap("all question answering", label, "the config names no guesser")
     elif config.buzzer is None:
         yield Gap("expected wins at a buzz", label, "the config names no buzzer")
-    for metric, why in run.refusals.items():
-        yield Gap(metric, label, why)
+    yield from (Gap(metric, label, why) for metric, why in run.refusals.items())
     yield from run.gaps
-    for name in FAMILIES:
-        if name not in run.rows:
-            yield Gap(name, label, "not asked for (metrics, in the config)")
-    asked = {entry.kind for entry in config.quality}
-    for kind in QUALITY.names():
-        if kind not in asked and kind not in ("external", "scores"):
-            yield Gap(kind, label, "not asked for (quality, in the config)")
+    yield from (Gap(name, label, "not asked for (metrics, in the config)") for name in FAMILIES if name not in run.rows)
+    asked = {"external", "scores", *(entry.kind for entry in config.quality)}
+    yield from (Gap(k, label, "not asked for (quality, in the config)") for k in QUALITY.names() if k not in asked)
 
 
 def _gap_lines(gaps: Sequence[Gap], reported: Sequence[Reported]) -> list[str]:
@@ -274,9 +259,9 @@ def _data(groups: Sequence[Sequence[Reported]]) -> tuple[list[str], list[Gap]]:
     rows, gaps = [], []
     for run in (run for group in groups for run in group):
         files, missing = data_files(run)
-        rows += [[plain(file.name), code(file.sha256), plain(file.note)] for file in files]
+        rows += [(plain(name), code(sha256), plain(note)) for name, sha256, note in files]
         gaps += missing
-    lines = table(("file", "sha256", "source"), list(dict.fromkeys(map(tuple, rows)))) if rows else []
+    lines = table(("file", "sha256", "source"), dict.fromkeys(rows)) if rows else []
     prints = [f"- {_questions(group[0])}: {code(group[0].saved.dataset)}" for group in groups]
     note = "Fingerprint of the questions as the runs read them (ids, texts, references, pages, in order):"
     return [*lines, "", note, "", *prints], gaps
@@ -291,15 +276,10 @@ def _fingerprints(reported: Sequence[Reported]) -> list[str]:
     if not runs_of:
         return ["The store beside the runs no longer has their stages."]
     order = list(dict.fromkeys(c.stage for c in runs_of))
-    rows = [
-        [
-            plain(c.stage),
-            code(c.implementation),
-            code(c.fingerprint),
-            "every run" if len(runs) == len(reported) else ", ".join(map(code, runs)),
-        ]
-        for c, runs in sorted(runs_of.items(), key=lambda item: order.index(item[0].stage))
-    ]
+    rows = []
+    for c, runs in sorted(runs_of.items(), key=lambda item: order.index(item[0].stage)):
+        which = "every run" if len(runs) == len(reported) else ", ".join(map(code, runs))
+        rows.append([plain(c.stage), code(c.implementation), code(c.fingerprint), which])
     note = "A hash over everything that can change what a part writes: its weights, its code's version, its settings."
     return [note, "", *table(("stage", "implementation", "fingerprint", "runs"), rows)]
 
@@ -319,28 +299,22 @@ def _versions() -> list[str]:
 
 def _times(reported: Sequence[Reported]) -> list[str]:
     """Wall times of the stages, where runs recorded them."""
-    timed = [(run.label, run.seconds) for run in reported if run.seconds]
+    timed = [(run.label, run.saved.times) for run in reported if run.saved.times]
     if not timed:
         return []
     stages = list(dict.fromkeys(stage for _, seconds in timed for stage in seconds))
     rows = [
         [code(label), *(f"{seconds[s]:.1f}" if s in seconds else "n/a" for s in stages)] for label, seconds in timed
     ]
-    return [
-        "",
-        "## Wall times",
-        "",
-        "Seconds that the stage took when it was made.",
-        "",
-        *table(("run", *map(plain, stages)), rows),
-    ]
+    note = "Seconds that the stage took when it was made."
+    return ["", "## Wall times", "", note, "", *table(("run", *map(plain, stages)), rows)]
 
 
 def _configs(reported: Sequence[Reported]) -> list[str]:
     """The first config in full, then the differences of each other run."""
     first = reported[0]
     text = yaml.safe_dump(to_mapping(first.saved.config), sort_keys=False, allow_unicode=False)
-    fence = "`" * max(3, 1 + max((len(list(run)) for mark, run in groupby(text) if mark == "`"), default=0))
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     lines = [f"{code(first.label)}, defaults included:", "", f"{fence}yaml", text.rstrip("\n"), fence]
     for run in reported[1:]:
         differences = [f"{code(key)}: {code(value)}" for key, value in changes(first.saved.config, run.saved.config)]

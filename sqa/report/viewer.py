@@ -23,6 +23,7 @@ from sqa.report.data import check_distinct
 from sqa.report.html import filled, page_file, source_hash
 from sqa.report.viewer_data import ViewConfig, page_data
 from sqa.run.folder import FinishedRun, open_run
+from sqa.run.paired import on_other_questions
 from sqa.run.parts import Parts
 
 UPLOT = "1.6.32"
@@ -64,11 +65,7 @@ def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
     first = opened[0]
     for run in opened[1:]:
         if run.questions != first.questions:
-            raise ConfigError(
-                f"{first.folder} and {run.folder}: not on the same questions "
-                f"({first.config.dataset.name}, {len(first.questions)} and "
-                f"{run.config.dataset.name}, {len(run.questions)})"
-            )
+            raise ConfigError(on_other_questions(first, run))
     return opened
 
 
@@ -83,15 +80,14 @@ def _wanted(run: FinishedRun, questions: Collection[str]) -> list[int]:
 
 def render(data: dict[str, Any]) -> str:
     """The HTML page of the result of `page_data`."""
-    script, style = _joined(SCRIPTS), _joined(STYLES)
     slots = {
         "policy": policy_of(),
-        "licence": f"Charts: uPlot {UPLOT}, https://github.com/leeoniya/uPlot\n\n{_part('uPlot.LICENSE')}",
-        "style": style,
-        "script": script,
+        "licence": f"Charts: uPlot {UPLOT}, https://github.com/leeoniya/uPlot\n\n{_joined(['uPlot.LICENSE'])}",
+        "style": _joined(STYLES),
+        "script": _joined(SCRIPTS),
         "data": as_script(data),
     }
-    return filled(_part("page.html"), slots)
+    return filled(_joined(["page.html"]), slots)
 
 
 def policy_of() -> str:
@@ -101,14 +97,10 @@ def policy_of() -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    return "\n".join(_part(name) for name in names)
+    return "\n".join(page_file("viewer_page", name) for name in names)
 
 
 def as_script(data: dict[str, Any]) -> str:
     """Compact JSON that may stand inside a script element: it holds no "<", ">" or "&"."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(_ESCAPES)
-
-
-def _part(name: str) -> str:
-    return page_file("viewer_page", name)

@@ -55,6 +55,7 @@ DIGITS = 4  # significant ones, of scores
 GUESSES = 5  # per step
 FINDINGS = 8  # per question and run, the worst
 ERRORS = DiagnoseConfig()
+Pages = dict[str, int]  # title -> its index, in the order of first use
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class ViewConfig:
 
 def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) -> dict[str, Any]:
     """The page's data for traces without a run's folder; their words are not aligned."""
-    pages = _Pages()
+    pages: Pages = {}
     run = {
         "name": name,
         "parts": {},
@@ -82,14 +83,14 @@ def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) 
 
 def page_data(runs: Sequence[FinishedRun], indices: Sequence[int], config: ViewConfig) -> dict[str, Any]:
     """The page's data: the questions at `indices`, in that order, of runs that have the same questions."""
-    pages = _Pages()
+    pages: Pages = {}
     names = run_names([run.folder for run in runs])
     shown = [_run(run, name, indices, pages, config) for run, name in zip(runs, names, strict=True)]
     return _data([runs[0].questions[index] for index in indices], shown, pages, config)
 
 
 def _data(
-    questions: Sequence[Question], runs: Sequence[dict[str, Any]], pages: _Pages, config: ViewConfig
+    questions: Sequence[Question], runs: Sequence[dict[str, Any]], pages: Pages, config: ViewConfig
 ) -> dict[str, Any]:
     curve = curve_named(config.curve)
     t = np.linspace(0, 1, GRID)
@@ -99,48 +100,31 @@ def _data(
         "floor": ERRORS.floor,
         "top": ERRORS.top,
         "curve": {"name": curve.name, "source": curve.source, "t": _short(t), "ew": _short(np.asarray(curve(t)))},
-        "questions": [_question(question) for question in questions],
+        "questions": [
+            {
+                "id": question.id,
+                "language": question.language,
+                "answer": question.page,
+                "sentences": [" ".join(sentence) for sentence in question.sentences],
+                "reference": question.reference_text,
+            }
+            for question in questions
+        ],
         "runs": list(runs),
-        "pages": pages.titles,
+        "pages": list(pages),
     }
 
 
-class _Pages:
-    """The index of each page title, in the order of first use."""
-
-    def __init__(self) -> None:
-        self._indices: dict[str, int] = {}
-
-    @property
-    def titles(self) -> list[str]:
-        return list(self._indices)
-
-    def index(self, title: str) -> int:
-        return self._indices.setdefault(title, len(self._indices))
-
-
-def _question(question: Question) -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "language": question.language,
-        "answer": question.page,
-        "sentences": [" ".join(sentence) for sentence in question.sentences],
-        "reference": question.reference_text,
-    }
-
-
-def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: _Pages, config: ViewConfig) -> dict[str, Any]:
+def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages, config: ViewConfig) -> dict[str, Any]:
     traces = list(run.traces)
     errors, notes = _errors(run, traces, config)
-    parts = (("translator", run.config.translator), ("guesser", run.config.guesser), ("buzzer", run.config.buzzer))
-    for part, component in parts:
-        if component is None:
-            notes.append(f"no {part} ran")
+    parts = {part: getattr(run.config, part) for part in ("translator", "guesser", "buzzer")}
+    notes += [f"no {part} ran" for part, component in parts.items() if component is None]
     return {
         "name": name,
-        "parts": {part: _component(component) for part, component in parts if component is not None},
+        "parts": {part: _component(component) for part, component in parts.items() if component is not None},
         "notes": notes,
-        "guessed": run.config.guesser is not None,
+        "guessed": run.guessed,
         "buzzed": run.config.buzzer is not None,
         "aligned": errors is not None,
         "threshold": _threshold(run, traces),
@@ -189,7 +173,7 @@ def _errors(
     return step_errors(traces, aligner, ERRORS, load_detector(next(iter(languages)))), []
 
 
-def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages) -> dict[str, Any]:
+def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: Pages) -> dict[str, Any]:
     emissions = trace.emissions
     data: dict[str, Any] = {
         "w": " ".join(e.token for e in emissions) if emissions else None,
@@ -231,10 +215,10 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages) -> di
     return data
 
 
-def _guesses(row: Sequence[Any], pages: _Pages) -> list[float]:
+def _guesses(row: Sequence[Any], pages: Pages) -> list[float]:
     flat: list[float] = []
     for guess, score in zip(row, _short([guess.score for guess in row]), strict=True):
-        flat += (pages.index(guess.page), score)
+        flat += (pages.setdefault(guess.page, len(pages)), score)
     return flat
 
 

@@ -11,7 +11,7 @@ from sqa.core.differences import compare_many
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import QUALITY
 from sqa.metrics.quality.text_metric import saved
-from sqa.run.folder import RunFolder
+from sqa.run.folder import FinishedRun, RunFolder
 from sqa.run.saving import RESAMPLES, defined, number_cell
 
 COMPARISON_HEADER = ("metric", "a", "b", "diff", "low", "high", "p_bootstrap", "p_randomization", "n", "signature")
@@ -46,10 +46,7 @@ def compare(
     The runs must be on the same questions (ConfigError otherwise); a metric must have the same signature in both.
     """
     if a.dataset != b.dataset or a.questions != b.questions:
-        raise ConfigError(
-            f"{a.folder} and {b.folder}: not on the same questions "
-            f"({a.config.dataset.name}, {len(a.questions)} and {b.config.dataset.name}, {len(b.questions)})"
-        )
+        raise ConfigError(on_other_questions(a, b))
     notes, names = [], []
     for name in wanted or dict.fromkeys([*a.signatures, *b.signatures]):
         if name not in a.signatures or name not in b.signatures:
@@ -95,3 +92,9 @@ def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
         mean = saved(name, run.signatures[name], entry.kind)
         metrics[name] = mean or QUALITY.build(entry.kind, entry.options)
     return [metrics[name] for name in names]
+
+
+def on_other_questions(a: RunFolder | FinishedRun, b: RunFolder | FinishedRun) -> str:
+    """Why two runs cannot be compared."""
+    sizes = " and ".join(f"{run.config.dataset.name}, {len(run.questions)}" for run in (a, b))
+    return f"{a.folder} and {b.folder}: not on the same questions ({sizes})"

@@ -13,8 +13,15 @@ from typing import Any
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.files.hub import check_shards, files_digest, find_model
-from sqa.files.records import parse_json
-from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label
+from sqa.metrics.quality.text_metric import (
+    Device,
+    MeanOfSegments,
+    Segment,
+    check_sizes,
+    model_label,
+    model_type,
+    refused_with,
+)
 
 WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")
 VERSION = 1  # raise when the same model would give other scores here
@@ -48,9 +55,9 @@ class BertScore:
 
     @cached_property
     def scorer(self) -> Any:
-        scorer_class = _package().BERTScorer
-        try:
-            scorer = scorer_class(
+        bert_score = _package()
+        with refused_with(f"model {self.folder}: not one that BERTScore can use"):
+            scorer = bert_score.BERTScorer(
                 model_type=str(self.folder),
                 num_layers=self.layer,
                 lang="en",
@@ -59,9 +66,6 @@ class BertScore:
                 rescale_with_baseline=self.baseline is not None,
                 baseline_path=self.baseline and str(self.baseline),
             )
-        except (OSError, ValueError, KeyError, RuntimeError, AssertionError, AttributeError) as error:
-            reason = " ".join(str(error).split()).replace(str(self.folder), "it")[:200]
-            raise DataError(f"model {self.folder}: not one that BERTScore can use: {reason}") from error
         positions = getattr(scorer._model.config, "max_position_embeddings", 0)
         if positions > 2:  # some tokenizers have no limit; RoBERTa's positions start at 2
             scorer._tokenizer.model_max_length = min(scorer._tokenizer.model_max_length, positions - 2)
@@ -71,8 +75,7 @@ class BertScore:
         """F1 of each segment, at most 1; an empty translation has 0 before rescaling."""
         hypotheses, references = [s.hypothesis for s in segments], [s.reference for s in segments]
         _, _, f1 = self.scorer.score(hypotheses, references, batch_size=self.config.batch_size)
-        values: list[float] = f1.tolist()
-        return values
+        return list(f1.tolist())
 
 
 def build(config: BertScoreConfig) -> MeanOfSegments:
@@ -96,19 +99,13 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
 
 def _check(folder: Path) -> None:
     """DataError for a folder that is not an encoder, or whose path the package would take for a T5 model."""
-    try:
-        kind = str(parse_json((folder / "config.json").read_bytes())["model_type"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"model {folder} is not one that BERTScore can use: no config.json with a model_type"
-        ) from error
+    kind = model_type(folder, "BERTScore")
     if not any(folder.glob("*.safetensors")):
         raise DataError(f"model {folder}: no *.safetensors weights (others are not read); save_pretrained writes them")
     check_shards(folder)
     if "t5" in str(folder) and "t5" not in kind:
-        raise DataError(
-            f"model {folder}: bert-score takes a path with 't5' in it for a T5 model, this is {kind}; move it"
-        )
+        t5 = "bert-score takes a path with 't5' in it for a T5 model"
+        raise DataError(f"model {folder}: {t5}, this is {kind}; move it")
 
 
 def _baseline(model: str) -> Path:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -20,13 +20,11 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from sqa.core.errors import NotComputable
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric, lines
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
-    from sqa.metrics.quality.text_metric import Segment
+from sqa.metrics.quality.text_metric import Segment
 
 
 class SacreBleu(MeanMetric, Protocol):

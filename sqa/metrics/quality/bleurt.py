@@ -12,8 +12,16 @@ from typing import Any
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.files.hub import check_shards, files_digest, find_model
-from sqa.files.records import parse_json
-from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label
+from sqa.metrics.quality.text_metric import (
+    Device,
+    MeanOfSegments,
+    Segment,
+    batches,
+    check_sizes,
+    model_label,
+    model_type,
+    refused_with,
+)
 
 WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
 VERSION = 1  # raise when the same model would give other scores here
@@ -47,15 +55,12 @@ class Bleurt:
         check_shards(self.folder)
         from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
 
-        try:
+        with refused_with(f"model {self.folder}: BLEURT cannot load it"):
             model, loading = BleurtForSequenceClassification.from_pretrained(
                 self.folder, output_loading_info=True, local_files_only=True
             )
             tokenizer = BleurtTokenizer.from_pretrained(str(self.folder), local_files_only=True)
             model = model.to(self.config.device)
-        except (OSError, ValueError, KeyError, RuntimeError, TypeError, AssertionError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise DataError(f"model {self.folder}: BLEURT cannot load it: {reason}") from error
         missing = [key for key in loading["missing_keys"] if "position_ids" not in key]
         if missing or loading["mismatched_keys"]:
             raise DataError(f"model {self.folder}: weights of BLEURT are missing: {', '.join(missing[:3])}")
@@ -65,8 +70,7 @@ class Bleurt:
         """A score of each segment, mostly 0 to 1 for BLEURT-20; longer texts are cut as in the original."""
         model, tokenizer = self.loaded
         scores: list[float] = []
-        for start in range(0, len(segments), self.config.batch_size):
-            batch = segments[start : start + self.config.batch_size]
+        for batch in batches(segments, self.config.batch_size):
             inputs = tokenizer(
                 [s.reference for s in batch],
                 [s.hypothesis for s in batch],
@@ -83,11 +87,7 @@ def build(config: BleurtConfig) -> MeanOfSegments:
     """The metric of a config; hashes the model's files.  Missing or invalid: ConfigError or DataError."""
     need("bleurt_pytorch", "BLEURT")
     folder = find_model(config.model, config.revision, config.download, WANTED)
-    try:
-        kind = parse_json((folder / "config.json").read_bytes()).get("model_type")
-    except (OSError, ValueError, AttributeError) as error:
-        raise DataError(f"model {folder} is not a BLEURT model: it has no config.json that can be read") from error
-    if kind != "bleurt":
+    if (kind := model_type(folder, "BLEURT")) != "bleurt":
         raise DataError(f"model {folder} is not a BLEURT model: its config.json says {kind!r}")
     weights, package = files_digest(folder, WANTED), version("bleurt-pytorch")
     identity = f"bleurt {VERSION} {package} {version('transformers')} {weights}"

@@ -22,7 +22,15 @@ from sqa.core.packages import need
 from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
 from sqa.files.yaml_reader import parse_yaml
-from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label
+from sqa.metrics.quality.text_metric import (
+    Device,
+    MeanOfSegments,
+    Segment,
+    batches,
+    check_sizes,
+    model_label,
+    refused_with,
+)
 
 WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
 ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the weights are in the checkpoint
@@ -62,11 +70,10 @@ class Comet:
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """A score of each segment; mostly 0 to 1 for the newer models, any real number for the older."""
         scores: list[float] = []
-        rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in segments]
-        for start in range(0, len(rows), self.config.batch_size):
-            batch = self.model.prepare_for_inference(rows[start : start + self.config.batch_size])
-            batch = self.model.transfer_batch_to_device(batch, self.model.device, 0)
-            scores += self.model.predict_step(batch)["scores"].tolist()
+        for batch in batches(segments, self.config.batch_size):
+            rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
+            inputs = self.model.transfer_batch_to_device(self.model.prepare_for_inference(rows), self.model.device, 0)
+            scores += self.model.predict_step(inputs)["scores"].tolist()
         return scores
 
 
@@ -113,30 +120,29 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) 
     kind = hparams["class_identifier"]
     if kind not in classes:
         raise DataError(f"model {checkpoint.parents[1]}: COMET has no {kind!r}; it has {', '.join(sorted(classes))}")
-    changed = {}
-    if hparams.get("layer_transformation") == "sparsemax_patch":  # as comet's own loading does since 2.2.4
-        changed["layer_transformation"] = "softmax"
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            model = classes[kind].load_from_checkpoint(
-                checkpoint,
-                map_location="cpu",
-                strict=False,  # old checkpoints hold position numbers that the encoders no longer keep
-                weights_only=True,
-                load_pretrained_weights=False,
-                local_files_only=True,
-                pretrained_model=str(encoder),
-                **changed,
+    patched = hparams.get("layer_transformation") == "sparsemax_patch"
+    changed = {"layer_transformation": "softmax"} if patched else {}  # as comet's own loading does since 2.2.4
+    refusal = f"model {checkpoint}: COMET cannot load it as {kind} on {device}"
+    with warnings.catch_warnings(record=True) as warned, refused_with(refusal):
+        warnings.simplefilter("always")
+        try:
+            model = (
+                classes[kind]
+                .load_from_checkpoint(
+                    checkpoint,
+                    map_location="cpu",
+                    strict=False,  # old checkpoints hold position numbers that the encoders no longer keep
+                    weights_only=True,
+                    load_pretrained_weights=False,
+                    local_files_only=True,
+                    pretrained_model=str(encoder),
+                    **changed,
+                )
+                .to(device)
             )
-            model = model.to(device)
-    except pickle.UnpicklingError as error:
-        raise DataError(
-            f"model {checkpoint}: it holds more than tensors and plain values, so it is not read"
-        ) from error
-    except (RuntimeError, OSError, KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise DataError(f"model {checkpoint}: COMET cannot load it as {kind} on {device}: {reason}") from error
+        except pickle.UnpicklingError as error:
+            code = "it holds more than tensors and plain values, so it is not read"
+            raise DataError(f"model {checkpoint}: {code}") from error
     missing = [str(w.message) for w in warned if "in the model state dict but not in the checkpoint" in str(w.message)]
     if missing:
         raise DataError(f"model {checkpoint}: weights are missing, it is not a {kind}: {missing[0][:200]}")
@@ -146,11 +152,9 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) 
 def _classes() -> dict[str, Any]:
     with warnings.catch_warnings():
         # torchmetrics, which comet pins to an old version, asks for pkg_resources; torch's own notices are its
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)
-        warnings.simplefilter("ignore", FutureWarning)
+        for category, message in ((DeprecationWarning, ""), (UserWarning, "pkg_resources is dep"), (FutureWarning, "")):
+            warnings.filterwarnings("ignore", message, category)
         from comet.models import str2model
 
     logging.getLogger("comet").setLevel(logging.WARNING)  # "Encoder model frozen." at each load
-    classes: dict[str, Any] = str2model
-    return classes
+    return dict(str2model)

@@ -14,18 +14,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
+
+import numpy as np
 
 from sqa.core.answers import unmarked
 from sqa.core.languages.en import DOTTED, PRONOUNS
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric, lines
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
-
-import numpy as np
 
 Side = Literal["kept", "copied", "invented"]
 

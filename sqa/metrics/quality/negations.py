@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric, lines
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
 
 _NEGATION = re.compile(
     r"\b(?:not(?! only\b)|cannot|never|no(?! (?:doubt|matter)\b)(?!\.? ?\d)|none|nobody|nothing(?! but\b)|nowhere"

@@ -15,20 +15,20 @@ One segment is one question, as for BLEU.  `QUALITY` in sqa/core/registry.py nam
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.significance import ratio, ratio_many
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
+from sqa.files.records import parse_json
 from sqa.metrics.measure import lines
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,8 @@ class MeanOfSegments:
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
         """A model that fails, or a score that is not finite: DataError."""
-        try:
+        with refused_with(f"{self.name}: its model fails on these texts"):  # weights do not fit the tokenizer, ...
             scores = [float(score) for score in self.scores(segments)]
-        except (RuntimeError, IndexError, ValueError, TypeError) as error:  # weights that do not fit the tokenizer, ...
-            raise DataError(
-                f"{self.name}: its model fails on these texts: {' '.join(str(error).split())[:200]}"
-            ) from error
         if len(scores) != len(segments):
             raise DataError(f"{self.name}: {len(scores)} scores for {len(segments)} questions")
         for segment, score in zip(segments, scores, strict=True):
@@ -119,6 +115,28 @@ def _refusing(reason: str) -> Callable[[Sequence[Segment]], Sequence[float]]:
         raise NotComputable(reason)
 
     return scores
+
+
+@contextmanager
+def refused_with(start: str) -> Iterator[None]:
+    """What a model's package raises, as a DataError of one line."""
+    try:
+        yield
+    except (RuntimeError, ValueError, TypeError, LookupError, OSError, AttributeError, AssertionError) as error:
+        raise DataError(f"{start}: {' '.join(str(error).split())[:200]}") from error
+
+
+def model_type(folder: Path, kind: str) -> str:
+    """The type that a model's config.json names; a folder without one: DataError."""
+    try:
+        return str(parse_json((folder / "config.json").read_bytes())["model_type"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"model {folder} is not a {kind} model: no config.json with a model_type") from error
+
+
+def batches(segments: Sequence[Segment], size: int) -> Iterator[Sequence[Segment]]:
+    """The segments, so many at a time."""
+    return (segments[start : start + size] for start in range(0, len(segments), size))
 
 
 def model_label(model: str, folder: Path) -> str:
