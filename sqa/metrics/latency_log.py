@@ -218,9 +218,8 @@ def _pack(path: str, rows: Sequence[Line], options: LogOptions, convention: Conv
     delays = [row.delays for row in rows]
     lengths = [row.source_length for row in rows]
     _check_order(path, rows)
-    speech = options.source == "speech"
-    if options.source == "auto":
-        speech = any(isinstance(length, float) for length in lengths)
+    floats = any(isinstance(length, float) for length in lengths)
+    speech = options.source == "speech" or (options.source == "auto" and floats)
     references = _references(path, rows, options) if options.use_reference else [None] * len(rows)
     ends = _ends(path, rows)
     counted = options.end == "auto" and convention.eos
@@ -326,9 +325,8 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
         return
     print("metric\tvalue\tn\tundefined\tconvention\treference")
-    for name, (mean, n, undefined) in scored.means().items():
+    rows = [(name, *numbers, scored.references[name]) for name, numbers in scored.means().items()]
+    rows += [(name, share, len(scored.index), 0, "none") for name, share in scored.whole.items()]
+    for name, mean, n, undefined, reference in rows:
         value = "n/a" if math.isnan(mean) else f"{mean:.4f}"
-        print(name, value, n, undefined, scored.convention.name, scored.references[name], sep="\t")
-    for name, share in scored.whole.items():
-        value = "n/a" if math.isnan(share) else f"{share:.4f}"
-        print(name, value, len(scored.index), 0, scored.convention.name, "none", sep="\t")
+        print(name, value, n, undefined, scored.convention.name, reference, sep="\t")

@@ -8,9 +8,11 @@ each metric, for all pairs of runs.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations, groupby
+from itertools import combinations, groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,9 +91,9 @@ def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
     """comparisons.tsv, significance.tex, and for each metric significance_<metric>.pdf and .png."""
     table, latex = folder / "comparisons.tsv", folder / "significance.tex"
     write_text(table, tsv(HEADER, [pair.cells() for pair in pairs]))
-    groups = {metric: list(group) for metric, group in groupby(pairs, key=lambda pair: pair.row.metric)}
-    write_text(latex, "\n".join(line for metric, group in groups.items() for line in _latex(metric, group)) + "\n")
-    return [table, latex, *(path for metric, group in groups.items() for path in draw(metric, group, folder))]
+    groups = [list(group) for _, group in groupby(pairs, key=lambda pair: pair.row.metric)]
+    write_text(latex, "\n".join(line for group in groups for line in _latex(group)) + "\n")
+    return [table, latex, *(path for group in groups for path in draw(group, folder))]
 
 
 def _names(runs: Sequence[RunFolder]) -> list[str]:
@@ -103,22 +105,24 @@ def _names(runs: Sequence[RunFolder]) -> list[str]:
 def _matrix(pairs: Sequence[Pair]) -> tuple[list[str], dict[tuple[str, str], tuple[float, float]]]:
     """Names in order; (row, column) -> (row minus column, adjusted p)."""
     names = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
-    cells = {(pair.a, pair.b): (pair.row.diff, pair.p_holm) for pair in pairs}
+    cells = dict.fromkeys(product(names, names), (math.nan, 1.0))
+    cells |= {(pair.a, pair.b): (pair.row.diff, pair.p_holm) for pair in pairs}
     cells |= {(pair.b, pair.a): (-pair.row.diff, pair.p_holm) for pair in pairs}
     return names, cells
 
 
-def _digits(pairs: Sequence[Pair]) -> int:
-    return 3 if max(max(abs(pair.row.a), abs(pair.row.b)) for pair in pairs) <= 1 else 1
+def _text(pairs: Sequence[Pair], diff: float) -> str:
+    """A difference in the digits of its metric."""
+    return f"{diff:+.{3 if max(max(abs(pair.row.a), abs(pair.row.b)) for pair in pairs) <= 1 else 1}f}"
 
 
 # ------------------------------------------------------------------------------------------------- LaTeX and picture
 
 
-def _latex(metric: str, pairs: Sequence[Pair]) -> list[str]:
+def _latex(pairs: Sequence[Pair]) -> list[str]:
     """A table (booktabs) of row minus column; bold where it is significant after Holm."""
     names, cells = _matrix(pairs)
-    digits, n = _digits(pairs), pairs[0].row.n
+    metric, n = pairs[0].row.metric, pairs[0].row.n
     lines = [
         f"% {metric}: row minus column, {n} questions; bold: p < {ALPHA:g} by approximate randomisation, Holm over "
         f"{len(pairs)} pairs",
@@ -130,41 +134,37 @@ def _latex(metric: str, pairs: Sequence[Pair]) -> list[str]:
     for a in names:
         row = [latex_escaped(a)]
         for b in names:
-            if a == b:
-                row.append("--")
-                continue
-            diff, p = cells.get((a, b), (float("nan"), 1.0))
-            text = f"{diff:+.{digits}f}"
-            row.append(f"$\\mathbf{{{text}}}$" if p < ALPHA else f"${text}$")
+            diff, p = cells[a, b]
+            text = _text(pairs, diff)
+            row.append("--" if a == b else f"$\\mathbf{{{text}}}$" if p < ALPHA else f"${text}$")
         lines.append(" & ".join(row) + r" \\")
     return [*lines, r"\bottomrule", r"\end{tabular}", ""]
 
 
-def draw(metric: str, pairs: Sequence[Pair], folder: Path) -> list[Path]:
+def draw(pairs: Sequence[Pair], folder: Path) -> list[Path]:
     """The matrix of one metric: row minus column, coloured where it is significant after Holm; PDF and PNG."""
     names, _ = _matrix(pairs)
     side = 0.55 * len(names)
     with style():
         figure, [[axes]] = canvas((side + 2.2, side + 1.4))
         _cells(axes, pairs)
-        n, label = pairs[0].row.n, f"p < {ALPHA:g} after Holm over {len(pairs)} pairs"
+        metric, n = pairs[0].row.metric, pairs[0].row.n
+        label = f"p < {ALPHA:g} after Holm over {len(pairs)} pairs"
         axes.set_title(f"{metric}, row minus column, {n} questions\ncoloured: {label}", loc="left")
-        return save(figure, folder, f"significance_{_plain(metric)}")
+        return save(figure, folder, "significance_" + re.sub(r"[^\w.-]", "_", metric))
 
 
 def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
     """A square for each pair of runs, with their difference."""
     names, cells = _matrix(pairs)
-    digits = _digits(pairs)
-    for y, a in enumerate(names):
-        for x, b in enumerate(names):
-            diff, p = cells.get((a, b), (float("nan"), 1.0))
-            sure = p < ALPHA
-            colour = (COLOURS[0] if diff > 0 else COLOURS[1]) if sure else "white"
-            axes.bar(x, 1, 1, y - 0.5, facecolor=colour, edgecolor="#cccccc", linewidth=0.4)
-            if a != b:
-                text = {"ha": "center", "va": "center", "fontsize": 6, "color": "white" if sure else "black"}
-                axes.text(x, y, f"{diff:+.{digits}f}", text)
+    for (y, a), (x, b) in product(enumerate(names), enumerate(names)):
+        diff, p = cells[a, b]
+        sure = p < ALPHA
+        colour = (COLOURS[0] if diff > 0 else COLOURS[1]) if sure else "white"
+        axes.bar(x, 1, 1, y - 0.5, facecolor=colour, edgecolor="#cccccc", linewidth=0.4)
+        if a != b:
+            text = {"ha": "center", "va": "center", "fontsize": 6, "color": "white" if sure else "black"}
+            axes.text(x, y, _text(pairs, diff), text)
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right", rotation_mode="anchor")
@@ -172,7 +172,3 @@ def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
-
-
-def _plain(metric: str) -> str:
-    return "".join(c if c.isalnum() or c in "-." else "_" for c in metric)

@@ -7,6 +7,7 @@ CSV beside it.  The bands and bars are the 95% intervals over questions of the r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from sqa.core.answers import is_right
 from sqa.core.differences import Band, MeanCurve, bootstrap_band, curve_stats
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.core.packages import need
 from sqa.core.significance import Interval
 from sqa.core.trace import QuestionTrace
@@ -44,16 +45,14 @@ def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list
         need("matplotlib", "drawing")
     except ConfigError as error:
         return figures, [Gap("figures", (), str(error))]
-    series = series_of(group)
+    series, here = series_of(group), tuple(run.label for run in group)
     for part in (_over_k, _over_lag, _over_source):
-        found = part(group, series, folder, suffix)
-        for item in found if isinstance(found, list) else [found]:
-            if isinstance(item, Gap):
-                gaps.append(item)
+        for result in part(group, series, folder, suffix):
+            if isinstance(result, Gap):
+                gaps.append(result._replace(runs=result.runs or here))
             else:
-                figures.append(item)
-    here = tuple(run.label for run in group)
-    return figures, [gap._replace(runs=gap.runs or here) for gap in gaps]
+                figures.append(result)
+    return figures, gaps
 
 
 def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
@@ -78,45 +77,37 @@ def _dataset(group: Sequence[Reported]) -> str:
 # --------------------------------------------------------------------------------------------- over k, over lag
 
 
-def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> Drawn | Gap:
+def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     sweeps = {name: runs for name, runs in series.items() if len({run.k for run in runs} - {None}) > 1}
     panels = _panels(sweeps)
     if not panels:
-        return Gap(
-            "figure over k", (), "no two runs differ in k only" if not sweeps else "none of its metrics is there"
-        )
-
-    def draw(palette: Palette) -> Figure:
-        return _sweep(sweeps, panels, "", "k (source words read first)", palette)
-
+        why = "none of its metrics is there" if sweeps else "no two runs differ in k only"
+        return [Gap("figure over k", (), why)]
+    draw = partial(_sweep, sweeps, panels, "", "k (source words read first)")
     title = f"Scores over k, {_dataset(group)}"
     caption = f"Bands: 95% intervals over {len(group[0].saved.questions)} questions."
-    return finish(draw, folder, f"over_k{suffix}", title, caption, _numbers(sweeps, panels, None))
+    return [finish(draw, folder, f"over_k{suffix}", title, caption, _numbers(sweeps, panels, ""))]
 
 
-def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> Drawn | Gap:
+def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     if len(group) < 2:
-        return Gap("figure over lag", (), "one run has one lag; name several runs")
+        return [Gap("figure over lag", (), "one run has one lag; name several runs")]
     having = {lag: [run for run in group if _value(run, lag)] for lag, _ in LAGS}
     lag, name = max(LAGS, key=lambda item: len(having[item[0]]))  # of equals the first
     shown = {label: [run for run in runs if run in having[lag]] for label, runs in series.items()}
     shown = {label: runs for label, runs in shown.items() if runs}
     panels = _panels(shown)
     if len(having[lag]) < 2 or not panels:
-        return Gap(
-            "figure over lag", (), "fewer than two runs have a lag" if panels else "no run has a lag to draw over"
-        )
-
-    def draw(palette: Palette) -> Figure:
-        return _sweep(shown, panels, lag, f"lag ({name}, source words)", palette)
-
+        why = "fewer than two runs have a lag" if panels else "no run has a lag to draw over"
+        return [Gap("figure over lag", (), why)]
+    draw = partial(_sweep, shown, panels, lag, f"lag ({name}, source words)")
     title = f"Scores over lag, {_dataset(group)}"
     caption = f"Bars: 95% intervals over {len(group[0].saved.questions)} questions; a number at a point is its k."
     if any(_value(run, metric) and not _shown(run, metric) for run in group for metric, _ in panels):
         caption += " The reference itself, 100 of 100, is not drawn."
     left = [run.label for run in group if run not in having[lag]]
     caption += f" Without a lag: {', '.join(left)}." if left else ""
-    return finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(shown, panels, lag))
+    return [finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(shown, panels, lag))]
 
 
 def _value(run: Reported, metric: str) -> ReportRow | None:
@@ -155,7 +146,7 @@ def _legend(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def _numbers(series: Series, panels: Sequence[tuple[str, str]], lag: str | None) -> Table:
+def _numbers(series: Series, panels: Sequence[tuple[str, str]], lag: str) -> Table:
     """What is drawn, a line per run and metric."""
     table = [["series", "run", "k", *([lag] if lag else []), "metric", "value", "low", "high"]]
     for name, runs in series.items():
@@ -194,10 +185,9 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
     gaps: list[Drawn | Gap] = []
     parts = Parts()
     for run in group:
-        if run.saved.config.guesser is None:
-            gaps.append(Gap("expected wins over the source read", (run.label,), "no guesser ran"))
-            continue
         try:
+            if run.saved.config.guesser is None:
+                raise NotComputable("no guesser ran")
             values = np.array([wins_at(trace) for trace in open_run(run.saved.folder, parts).traces])
         except SqaError as error:
             gaps.append(Gap("expected wins over the source read", (run.label,), one_line(str(error))))
@@ -221,10 +211,7 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         for i, numbers in enumerate(zip(band.value, band.low, band.high, strict=True), start=1):
             table.append([label, f"{i / BINS:g}", *map(_digits, numbers)])
     names = {run.label: name for name, runs in series.items() for run in runs}
-
-    def draw(palette: Palette) -> Figure:
-        return _source_figure(panels, names, bands, palette)
-
+    draw = partial(_source_figure, panels, names, bands)
     return [finish(draw, folder, f"over_source{suffix}", title, caption, table), *gaps]
 
 

@@ -37,6 +37,7 @@ _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # letters at most
 _SHORT = 3  # letters of words that say little: of headlines, and of acronyms that are other words
 _STEM = 4  # letters that two words must share, and half of the longer one
+_ADVERBS = ("ly", "ing", "ed")
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 
 
@@ -72,7 +73,9 @@ class Text:
     @classmethod
     def of(cls, words: Sequence[str], language: str) -> Text:
         """The words of a text in a language: "en", "es", "pl"; of others digits alone are numbers."""
-        cut = [(part, at) for at, word in enumerate(words) for part in _cut(word)]
+        cut = [
+            (part, at) for at, word in enumerate(words) for cut in _PARTS.split(word) if (part := _OUTSIDE.sub("", cut))
+        ]
         written, at = tuple(part for part, _ in cut), tuple(at for _, at in cut)
         parts = tuple(map(spelled, written))
         capital = [
@@ -85,9 +88,7 @@ class Text:
             number = roman(part.lower()) if part.isupper() and index not in taken else None
             if number and (len(part) > 1 or (language != "en" and part != "I")):
                 counted.append((frozenset({str(number)}), index, index))
-        indices: dict[str, int] = {}
-        for index, part in enumerate(parts):
-            indices.setdefault(part, index)
+        indices = {part: parts.index(part) for part in parts}
         return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), indices)
 
     def index_of(self, word: str, acronym: bool = False) -> int | None:
@@ -108,13 +109,6 @@ class Text:
         return next((p + size - 1 for p in starts if self.parts[p : p + size] == tuple(words)), None)
 
 
-def _cut(word: str) -> Iterator[str]:
-    for part in _PARTS.split(word):
-        bare = _OUTSIDE.sub("", part)
-        if bare:
-            yield bare
-
-
 def _begins(words: Sequence[str], at: Sequence[int]) -> Iterator[bool]:
     """Whether each part begins a sentence or a quotation."""
     starts, begins, last = [], True, -1
@@ -132,11 +126,9 @@ def same_name(a: str, b: str) -> bool:
     """Whether two words as compared are forms of one name: their endings beyond a common stem are inflection."""
     if a == b:
         return True
-    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    for stem in range(same, _STEM - 1, -1):
-        if 2 * stem >= max(len(a), len(b)) and a[stem:] in _ENDINGS and b[stem:] in _ENDINGS:
-            return True
-    return False
+    least = max(_STEM, (max(len(a), len(b)) + 1) // 2)
+    stems = (stem for stem in range(least, min(len(a), len(b)) + 1) if a[:stem] == b[:stem])
+    return any(a[stem:] in _ENDINGS and b[stem:] in _ENDINGS for stem in stems)
 
 
 # ------------------------------------------------------------------------------------------------------- extraction
@@ -210,28 +202,22 @@ def _ended(text: Text, last: int, index: int) -> bool:
 
 def _continues(text: Text, index: int, taken: set[int]) -> bool:
     """Whether a name goes on after a particle: "de la Condamine"."""
-    for later in range(index + 1, min(index + 3, len(text.written))):
-        if text.written[later] not in PARTICLES:
-            return later not in taken and text.written[later][0].isupper()
-    return False
+    after = range(index + 1, min(index + 3, len(text.written)))
+    later = next((later for later in after if text.written[later] not in PARTICLES), None)
+    return later is not None and later not in taken and text.written[later][0].isupper()
 
 
 def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int]:
     """A run without leading titles, function words and words that have a capital only because they begin a sentence."""
     run = list(run)
     while run:
-        part = text.parts[run[0]]
-        written = text.written[run[0]]
+        part, written = text.parts[run[0]], text.written[run[0]]
         function = part in language_of("en").function_words and not (len(part) > 1 and written.isupper())  # us, but US
-        opening = begins[run[0]] and _common(part) and (len(run) == 1 or _adverb(part))
+        opening = begins[run[0]] and _common(part) and (len(run) == 1 or part.endswith(_ADVERBS))
         if not (function or opening or part in TITLES or not written[0].isalnum()):
             return run
         run = run[1:]
     return run
-
-
-def _adverb(part: str) -> bool:
-    return part.endswith(("ly", "ing", "ed"))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -286,13 +272,13 @@ def _supported(fact: Fact, reference: Text, source: Text) -> bool:
     return (
         bool(fact.words)
         and not _acronym(fact)
-        and all(
-            reference.index_of(word) is not None
-            or source.index_of(word) is not None
-            or linked(word, source) is not None
-            for word in fact.words
-        )
+        and all(reference.index_of(word) is not None or _read_as(word, source) is not None for word in fact.words)
     )
+
+
+def _read_as(word: str, source: Text) -> int | None:
+    """The part of a source text that is a word of a name, or is linked to it."""
+    return linked(word, source) if (same := source.index_of(word)) is None else same
 
 
 @cache
@@ -321,12 +307,11 @@ def _alternatives() -> dict[str, frozenset[str]]:
 
 def find(fact: Fact, text: Text) -> int | None:
     """The index of the word that completes a fact in a text; None: the fact is not in it."""
-    index = _value_index(fact, text) if fact.values else _name_index(fact, text)
+    if fact.values:
+        index = next((last for number, _, last in text.values if number & fact.values), None)
+    else:
+        index = _name_index(fact, text)
     return None if index is None else text.at[index]
-
-
-def _value_index(fact: Fact, text: Text) -> int | None:
-    return next((last for number, _, last in text.values if number & fact.values), None)
 
 
 def _acronym(fact: Fact) -> bool:
@@ -372,7 +357,7 @@ def counterpart(fact: Fact, source: Text) -> int | None:
         return index
     if _acronym(fact):
         return None
-    indices = [linked(word, source) if (same := source.index_of(word)) is None else same for word in fact.words]
+    indices = [_read_as(word, source) for word in fact.words]
     matched = [index for index in indices if index is not None]
     return source.at[max(matched)] if matched and 2 * len(matched) >= len(indices) else None
 
