@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ from sqa.core.significance import ratio, ratio_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import BuiltMetric, Floats, Kind
 
-SIGN, ALIASES = "@", "@aliases"  # before each variant; answers matched as Quizbowl does (sqa/metrics/by_aliases.py)
+SIGN, ALIASES = "@", "@aliases"  # before each variant; answers matched as Quizbowl does: `ByAliases`
 RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> least and greatest value
 # what a metric may need beside a translation -> whether a trace has it, and the message where it does not
 NEEDS: dict[str, tuple[Callable[[QuestionTrace], bool], str]] = {
@@ -150,11 +150,9 @@ class Measure:
     def build(self) -> BuiltMetric:
         """The metric."""
         module, _, attribute = self.family.target.partition(":")
-        metric: BuiltMetric = getattr(import_module(module), attribute)(**{**self.family.arguments, **self.parameters})
-        if not self.aliases:
-            return metric
-        matched: BuiltMetric = import_module("sqa.metrics.by_aliases").ByAliases(metric)
-        return matched
+        metric: Any = getattr(import_module(module), attribute)(**{**self.family.arguments, **self.parameters})
+        built: BuiltMetric = ByAliases(metric) if self.aliases else metric
+        return built
 
 
 class MeanMetric(Protocol):
@@ -211,6 +209,38 @@ class MeanMetric(Protocol):
 
     def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class ByAliases(MeanMetric):
+    """A metric of answers on the same traces, right answers as Quizbowl matches them: `ew@aliases`.
+
+    All else is as in the strict metric, the positions of buzzes included.  The rule is `sqa.core.quizbowl.Accepted`
+    with the bundled tables (data/answers).
+    """
+
+    strict: MeanMetric
+
+    @property
+    def family(self) -> Family:
+        return self.strict.family
+
+    @property
+    def described(self) -> Measure:
+        return replace(self.strict.described, aliases=True)
+
+    @property
+    def rule(self) -> Any:
+        return import_module("sqa.data.answer_aliases").bundled()  # here, since most runs need no tables
+
+    def signature(self) -> str:
+        settings, _, version = self.strict.signature().rpartition("|")
+        return f"{settings}|match:{self.rule.name}|{version}"
+
+    def stats(self, trace: QuestionTrace) -> Floats:
+        """(d,): those of the strict metric.  No guesser ran: NotComputable."""
+        self.strict.require(trace)
+        return self.strict.stats(trace.judged(self.rule.name, self.rule.is_right))
 
 
 def lines(trace: QuestionTrace) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from sqa.core.types import BuiltMetric, Metric
 from sqa.report.data import check_distinct
 from sqa.run import folder as folders
 from sqa.run import paired
+from sqa.run.saving import defined
 
 LEAST = 3  # systems; two have an order, but not one that could agree more or less
 RESAMPLES = 10_000
@@ -93,12 +94,8 @@ def correlate_runs(
 
 def pairs_of(answers: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
     """Each of `answers` with each of `names`, no pair in both directions."""
-    pairs: dict[tuple[str, str], None] = {}
-    for a in answers:
-        for b in names:
-            if a != b and (b, a) not in pairs:
-                pairs[a, b] = None
-    return list(pairs)
+    pairs = [(a, b) for a, b in product(answers, names) if a != b]
+    return [(a, b) for index, (a, b) in enumerate(pairs) if (b, a) not in pairs[:index]]
 
 
 def comparable(systems: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[str], list[str]]:
@@ -146,21 +143,22 @@ def correlate(
     usable = [metric for metric in metrics if metric.name not in refused]
     todo = [pair for pair in pairs if not refused.keys() & set(pair)]
     n = next((len(table) for stats in systems.values() for table in stats.values()), 0)
-    estimates: dict[tuple[str, str], tuple[float | None, float | None, float | None, int]] = {}
+    estimates: dict[tuple[str, str], Sequence[float]] = {}
+    without: dict[tuple[str, str], int] = {}
     if todo:
         tables = [stats[metric.name] for metric in usable for stats in systems.values()]
         agreement = _Agreement(usable, len(systems), [table.shape[1] for table in tables], todo)
         band = bootstrap_band(np.hstack(tables), agreement, n_resamples, seed)
-        columns = ([None if math.isnan(x) else x for x in ends.tolist()] for ends in (band.value, band.low, band.high))
-        estimates = dict(zip(todo, zip(*columns, agreement.undefined.tolist(), strict=True), strict=True))
+        estimates = dict(zip(todo, np.stack([band.value, band.low, band.high], 1).tolist(), strict=True))
+        without = dict(zip(todo, agreement.undefined.tolist(), strict=True))
     rows = []
     for a, b in pairs:
-        tau, low, high, without = estimates.get((a, b), (None, None, None, 0))
+        tau, low, high = (defined(x) for x in estimates.get((a, b), [math.nan] * 3))
         reasons = [refused[name] for name in (a, b) if name in refused]
-        if tau is None:
-            without, reasons = 0, reasons or ["all systems have the same value"]
+        if tau is None and not reasons:
+            reasons = ["all systems have the same value"]
         note = f"not computed: {'; '.join(reasons)}" if reasons else ""
-        counts = {"resamples": n_resamples, "undefined": without}
+        counts = {"resamples": n_resamples, "undefined": 0 if tau is None else without[a, b]}
         rows.append(Correlation(a, b, tau, low, high, len(systems), n, note=note, **counts))
     return rows
 

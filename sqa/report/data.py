@@ -57,6 +57,7 @@ class Reported:
     refusals: dict[str, str]  # metric -> why it has no value
     digits: dict[str, int]  # metric -> digits after the point, of those that have a value
     components: tuple[Component, ...]
+    seconds: dict[str, float] | None  # wall time by stage
     gaps: tuple[Gap, ...]  # missing in its folder
 
     @property
@@ -145,7 +146,7 @@ def _read(folder: Path, label: str) -> Reported:
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(folder, saved.stages, label)
-    return Reported(label, saved, rows, refusals, _digits(saved), components, tuple(gaps))
+    return Reported(label, saved, rows, refusals, _digits(saved), components, saved.times, tuple(gaps))
 
 
 def _digits(saved: RunFolder) -> dict[str, int]:

@@ -299,7 +299,7 @@ def _versions() -> list[str]:
 
 def _times(reported: Sequence[Reported]) -> list[str]:
     """Wall times of the stages, where runs recorded them."""
-    timed = [(run.label, run.saved.times) for run in reported if run.saved.times]
+    timed = [(run.label, run.seconds) for run in reported if run.seconds]
     if not timed:
         return []
     stages = list(dict.fromkeys(stage for _, seconds in timed for stage in seconds))

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from smt_models import vocabulary
 
 from smt.training.alignment_priors import count, pruned
@@ -33,8 +34,7 @@ PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_passes_ch
 def test_forms() -> None:
     assert [form(word, "en") for word in ("(Nations,", "King’s", "--")] == ["nation", "king", "--"]
     assert form("ciudades.", "es") == "ciudad"
-    with pytest.raises(ConfigError, match="no stemmer for the language 'xx'"):
-        form("word", "xx")
+    refused(ConfigError, "no stemmer for the language 'xx'", form, "word", "xx")
 
 
 @pytest.mark.parametrize(
@@ -79,17 +79,13 @@ def test_priors_count_linked_words_of_whole_sentences() -> None:
 
 def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:
     PRIORS.save(tmp_path)
-    with pytest.raises(ConfigError, match="holds priors for es-en, expected pl-en"):
-        load_priors("pl-en", tmp_path)
-    with pytest.raises(ConfigError, match="no priors for aligning fi-en .*smt.training.alignment_priors"):
-        load_priors("fi-en")
+    refused(ConfigError, "holds priors for es-en, expected pl-en", load_priors, "pl-en", tmp_path)
+    refused(ConfigError, "no priors for aligning fi-en .*smt.training.alignment_priors", load_priors, "fi-en")
     config = tmp_path / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "gru"}))
-    with pytest.raises(DataError, match="expected a model of kind 'alignment-priors', version 1, got 'gru', 1"):
-        load_priors("es-en", tmp_path)
+    refused(DataError, "kind 'alignment-priors', version 1, got 'gru', 1", load_priors, "es-en", tmp_path)
     config.write_text(json.dumps({"kind": "alignment-priors", "version": 1}))
-    with pytest.raises(DataError, match="the priors are damaged"):
-        load_priors("es-en", tmp_path)
+    refused(DataError, "the priors are damaged", load_priors, "es-en", tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +134,8 @@ class TestHmm:
             HmmAligner(aligner._priors, aligner.seeds, kept).align(texts)
             assert kept.read_bytes() != before
         kept.write_text("{")
-        with pytest.raises(DataError, match="links.json: the kept alignments are damaged .*; delete the file"):
-            HmmAligner(PRIORS, cache=kept).align(pairs)
+        damaged = "links.json: the kept alignments are damaged .*; delete the file"
+        refused(DataError, damaged, HmmAligner(PRIORS, cache=kept).align, pairs)
 
     def test_an_invented_word_is_not_trusted(self, pairs: list) -> None:
         source, _ = pairs[0]

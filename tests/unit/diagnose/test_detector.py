@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from sqa.core.errors import DataError
 from sqa.core.paths import DATA
@@ -89,13 +90,11 @@ def test_a_network_is_the_mean_of_its_members_through_a_logistic_curve() -> None
 
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     path = tmp_path / FILE
-    with pytest.raises(DataError, match="cannot read the weights"):
-        read_networks(path)
+    refused(DataError, "cannot read the weights", read_networks, path)
     other, old = {"version": 1, "networks": {"words": network().record()}}, {"version": 0, "networks": {}}
     for record, message in ((other, "are damaged"), ([], "are damaged"), (old, "version 0 of the weights")):
         path.write_text(json.dumps(record), encoding="utf-8")
-        with pytest.raises(DataError, match=message):
-            read_networks(path)
+        refused(DataError, message, read_networks, path)
 
 
 def test_a_scorer_chooses_the_weights_that_know_its_scores() -> None:
@@ -124,35 +123,30 @@ def test_the_shipped_weights_fit_the_signals(language: str) -> None:
 def test_words_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs, path = [(SOURCE, GOOD), (SOURCE, ())], tmp_path / "words.json"
     links = [*load_aligner("es-en").align(pairs)]
-    plain = load_detector("es").words(pairs, links)
-    first = load_detector("es", cache=path).words(pairs, links)
+    plain, first = (load_detector("es", cache=cache).words(pairs, links) for cache in (None, path))
+    spanish = load_detector("es", cache=path)
 
     def judged(*_: object) -> None:
         raise AssertionError("judged again")
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "word_signals", judged)
-        kept = load_detector("es", cache=path).words(pairs, links)
-        moved = [replace(links[0], target=(0.0,) * len(GOOD)), links[1]]
-        lifted = [replace(links[0], evidence=None), links[1]]
-        for changed in ([(SOURCE, GOOD[::-1]), (SOURCE, ())], links), (pairs, moved), (pairs, lifted):
-            with pytest.raises(AssertionError, match="judged again"):
-                load_detector("es", cache=path).words(*changed)
-        network = load_detector("es").network
-        for detector in (
-            load_detector("pl", cache=path),
-            Detector("pl", network, cache=path),
-            Detector("es", replace(network, shift=network.shift + 1), cache=path),
+        kept = spanish.words(pairs, links)
+        network = spanish.network
+        for detector, texts, first_links in (
+            (spanish, [(SOURCE, GOOD[::-1]), (SOURCE, ())], links[0]),
+            (spanish, pairs, replace(links[0], target=(0.0,) * len(GOOD))),
+            (spanish, pairs, replace(links[0], evidence=None)),
+            (load_detector("pl", cache=path), pairs, links[0]),
+            (Detector("pl", network, cache=path), pairs, links[0]),
+            (Detector("es", replace(network, shift=network.shift + 1), cache=path), pairs, links[0]),
         ):
-            with pytest.raises(AssertionError, match="judged again"):
-                detector.words(pairs, links)
+            refused(AssertionError, "judged again", detector.words, texts, [first_links, links[1]])
         patch.setattr(module, "vocabulary_digest", lambda _: "another")
-        with pytest.raises(AssertionError, match="judged again"):
-            load_detector("es", cache=path).words(pairs, links)
+        refused(AssertionError, "judged again", spanish.words, pairs, links)
     assert [row.tolist() for row in plain] == [row.tolist() for row in first] == [row.tolist() for row in kept]
     path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
-    with pytest.raises(DataError, match="words.json: the kept probabilities are damaged"):
-        load_detector("es", cache=path).words(pairs, links)
+    refused(DataError, "words.json: the kept probabilities are damaged", spanish.words, pairs, links)
 
 
 @pytest.fixture(scope="module")

@@ -119,12 +119,11 @@ def test_the_differences_are_those_of_compare(report: Path, sweep: list[Path]) -
     expected, _ = paired.compare(runs.read(sweep[2]), runs.read(sweep[0]))
     assert len(rows) == 2 * len(expected)
     for row in expected:
-        difference, interval, p_bootstrap, p_randomization = shown[row.metric, "wait6"]
-        digits = 3 if row.metric in ("ew", "oracle-ew", "accuracy") else 2
-        assert difference.strip("*") == f"{row.diff:+.{digits}f}"
-        assert interval == f"[{row.low:+.{digits}f}, {row.high:+.{digits}f}]"
-        assert (p_bootstrap, p_randomization) == (f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}")
-        assert difference.startswith("**") == (max(row.p_bootstrap, row.p_randomization) < 0.05)
+        shape = "+.3f" if row.metric in ("ew", "oracle-ew", "accuracy") else "+.2f"
+        bold = "**" if max(row.p_bootstrap, row.p_randomization) < 0.05 else ""
+        interval = f"[{row.low:{shape}}, {row.high:{shape}}]"
+        p = [f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
+        assert shown[row.metric, "wait6"] == [f"{bold}{row.diff:{shape}}{bold}", interval, *p]
 
 
 def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -> None:
@@ -178,15 +177,18 @@ def test_without_a_buzzer_or_a_store_the_rest_is_reported(tmp_path: Path) -> Non
     assert re.search(r"`expected wins over the source read` .*is missing; run the config again", gaps)
 
 
-def test_recorded_wall_times_are_shown(tmp_path: Path) -> None:
-    run = make(tmp_path, "timed")
+def test_recorded_wall_times_and_the_seed_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, band = [], figures.bootstrap_band
+    monkeypatch.setattr(figures, "bootstrap_band", lambda *a, seed: seeds.append(seed) or band(*a, seed=seed))
+    run = make(tmp_path, "timed", seed=4, **METRICS)
     (run / "times.json").write_text('{"translate": 12.25, "guess": 3}')
     main([run], tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text()
     assert cells(section(text, "## Wall times"))[1] == ["`timed`", "12.2", "3.0"]
     assert "wall times" not in section(text, "## Not computed, and why")
+    assert seeds == [4] and cells(section(text, "## What was run"))[1][-1] == "4"
     (run / "times.json").write_text("[1]")
-    refused(DataError, r"times\.json: damaged", main, [run], tmp_path / "report")
+    refused(DataError, r"times\.json: damaged", main, [run], tmp_path / "report", html=False)
 
 
 def test_runs_on_different_questions_are_kept_apart(tmp_path: Path) -> None:
@@ -301,21 +303,18 @@ def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("file", "broken", "message"),
+    ("broken", "message"),
     [
-        (saving.REPORT, None, r"an unfinished run \(no report\.tsv\)"),
-        (saving.REPORT, "nothing\n", r"report\.tsv:1: not the header"),
-        (saving.REPORT, "HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
-        (saving.REPORT, "HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
-        (saving.SUMMARY, '{"refusals": ["ew"]}', "damaged"),
+        (None, r"an unfinished run \(no report\.tsv\)"),
+        ("nothing\n", r"report\.tsv:1: not the header"),
+        ("HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
+        ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
     ],
 )
-def test_a_damaged_run(tmp_path: Path, file: str, broken: str | None, message: str) -> None:
-    path = make(tmp_path, "broken") / file
+def test_a_damaged_run(tmp_path: Path, broken: str | None, message: str) -> None:
+    path = make(tmp_path, "broken") / saving.REPORT
     if broken is None:
         path.unlink()
-    elif file == saving.SUMMARY:
-        path.write_text(json.dumps(json.loads(path.read_text()) | json.loads(broken)))
     else:
         path.write_text(broken.replace("HEADER", "\t".join(saving.REPORT_HEADER)))
     with pytest.raises((ConfigError, DataError), match=message) as error:
@@ -323,13 +322,16 @@ def test_a_damaged_run(tmp_path: Path, file: str, broken: str | None, message: s
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_a_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_a_gap_and_a_damaged_summary_an_error(tmp_path: Path) -> None:
     run = make(tmp_path, "damaged")
-    key = json.loads((run / saving.SUMMARY).read_text())["stages"]["guess"]
+    summary = json.loads((run / saving.SUMMARY).read_text())
+    key = summary["stages"]["guess"]
     (run.parent / "store" / "guess" / key / "manifest.json").write_text("{}")
     [reported] = read_runs([run])
     [gap] = reported.gaps
     assert (gap.what, gap.why) == ("fingerprint of guess", "its manifest is damaged ('implementation')")
+    (run / saving.SUMMARY).write_text(json.dumps(summary | {"refusals": ["ew"]}))
+    refused(DataError, "damaged", read_runs, [run])
 
 
 # ------------------------------------------------------------------------------------------------------------ names
@@ -365,11 +367,3 @@ def test_a_part_is_described_by_the_last_name_of_an_absolute_path(model: str, sh
     options = CausalLmConfig(model=model, k=3)
     assert described(ComponentConfig("causal-lm", options), "k") == f"causal-lm {shown}"
     assert described(ComponentConfig("causal-lm", options)) == f"causal-lm {shown} k=3"
-
-
-def test_the_bands_and_the_page_have_the_seed_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds, band = [], figures.bootstrap_band
-    monkeypatch.setattr(figures, "bootstrap_band", lambda *a, seed: seeds.append(seed) or band(*a, seed=seed))
-    main([make(tmp_path, "seeded", seed=4, **METRICS)], tmp_path / "report")
-    _, row = cells(section((tmp_path / "report" / "report.md").read_text(), "## What was run"))
-    assert seeds == [4] and row[-1] == "4"
