@@ -30,10 +30,10 @@ RECORDS = [
 ]
 
 
-def make(folder: Path, name: str, k: int = 1, **parts: object) -> Path:
+def make(folder: Path, name: str, k: int = 1, records: Sequence[dict] = RECORDS, **parts: object) -> Path:
     """The folder of a run that copies the source k - 1 words behind; its guesser names Spain and France once read."""
     questions = folder / "questions.jsonl"
-    questions.write_text("".join(json.dumps(record) + "\n" for record in RECORDS), encoding="utf-8")
+    questions.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     config = {
         "dataset": {"name": str(questions)},
         "translator": {"name": "doubles:build_translator", "k": k},

@@ -9,39 +9,23 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from refusals import refused
+from viewer_runs import RECORDS, make
 
 from experiments.planted import found as planted
 from sqa.core.errors import ConfigError, DataError
 from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
 from sqa.diagnose.scores import WordScores
-from sqa.files.store import Store
-from sqa.run import saving
-from sqa.run.config import load_run
 from sqa.run.folder import open_run
-from sqa.run.pipeline import run
 
-QUESTION = {"id": "q", "language": "es", "page": "Spain", "reference": ["Spain it is"]}
-SOURCE = ["el país llamado Spain era grande", "ganó contra France después"]
+QUESTION = RECORDS[0]
 
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Path:
     """A run that copies the source; the guesser names Spain once it read that, and France above it later."""
-    return make(tmp_path, guesser={"name": "doubles:build_guesser"})
-
-
-def make(folder: Path, records: list[dict] | None = None, **parts: object) -> Path:
-    questions = folder / "questions.jsonl"
-    records = records or [{**QUESTION, "source": SOURCE}]
-    questions.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    config = {"dataset": {"name": str(questions)}, "translator": {"name": "doubles:build_translator"}, **parts}
-    config["metrics"] = ["al"]
-    (folder / "r.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    result = run(load_run(folder / "r.yaml"), Store(folder / "runs"), progress=False)
-    return saving.save(result, folder / "runs")
+    return make(tmp_path, "r", records=[QUESTION])
 
 
 def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,31 +34,28 @@ def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.C
     header, line = captured.out.splitlines()
     assert tuple(header.split("\t")) == HEADER
     cells = dict(zip(HEADER, line.split("\t"), strict=True))
-    assert (cells["question"], cells["kind"], cells["target"]) == ("q", "drop", "France")
+    assert (cells["question"], cells["kind"], cells["target"]) == ("q0", "drop", "France")
     assert (cells["rank_before"], cells["rank_after"], cells["step"], cells["read"]) == ("1", "2", "8", "9")
     assert (cells["source_at"], cells["source"]) == ("8", "France")
     assert "sqa: drop: 1 in 1 of 1 questions, 0.7 nats of log MRR lost there" in captured.err.splitlines()
     assert (finished / LINKS).is_file()
-    main(finished, top=1, questions=["q"], kinds=["drop"], as_json=True)
+    main(finished, top=1, questions=["q0"], kinds=["drop"], as_json=True)
     [result] = json.loads(capsys.readouterr().out)
     assert result["loss"] == pytest.approx(math.log(2))
 
 
 def test_runs_that_cannot_be_diagnosed(finished: Path, tmp_path: Path) -> None:
     refused(ConfigError, "is not the folder of a finished run", main, tmp_path)
-    refused(ConfigError, "'qq' is not a question of .*, did you mean 'q'", main, finished, questions=["qq"])
-    (tmp_path / "unguessed").mkdir()
-    refused(ConfigError, "no guesser ran", main, make(tmp_path / "unguessed"))
+    refused(ConfigError, "'q' is not a question of .*, did you mean 'q0'", main, finished, questions=["q"])
+    refused(ConfigError, "no guesser ran", main, make(tmp_path, "unguessed", guesser=None, buzzer=None))
 
 
 def test_languages_without_priors_and_several_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    french = {**QUESTION, "source": SOURCE, "language": "de"}
-    guesser = {"name": "doubles:build_guesser"}
-    main(make(tmp_path, [french], guesser=guesser))
+    german = {**QUESTION, "language": "de"}
+    main(make(tmp_path, "german", records=[german]))
     assert "sqa: no priors for de-en; aligned from these texts alone" in capsys.readouterr().err
-    mixed = [{**QUESTION, "source": SOURCE, "id": "p"}, french]
-    (tmp_path / "mixed").mkdir()
-    refused(ConfigError, "one language at a time", main, make(tmp_path / "mixed", mixed, guesser=guesser))
+    mixed = make(tmp_path, "mixed", records=[{**QUESTION, "id": "p"}, german])
+    refused(ConfigError, "one language at a time", main, mixed)
 
 
 def test_a_store_of_another_schema_or_none(finished: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 from viewer_runs import make
 
 from sqa.core.errors import ConfigError
@@ -83,11 +84,7 @@ def diagnose(traces: list[QuestionTrace], *arguments: object) -> list[Finding]:
 
 def test_a_good_translation_has_no_findings() -> None:
     [errors] = step_errors([trace(FULL, "He died late.", ranks=[5, 5, 1, *[1] * 10])], ALIGNER)
-    assert (
-        errors.findings
-        == ()
-        == step_errors([trace(FULL, "He died late.")], ALIGNER, DiagnoseConfig(trust=1))[0].findings
-    )
+    assert errors.findings == () and diagnose([trace(FULL, "He died late.")], ALIGNER, DiagnoseConfig(trust=1)) == []
     assert errors.log_mrr == (-math.log(5), -math.log(5), *[0.0] * 11) and errors.links[-2:] == ((11,), (12,))
     words = f"{FULL} He died late.".split()
     assert [word for word, bad in zip(words, errors.unaligned, strict=True) if bad] == ["was", "He"]
@@ -214,8 +211,8 @@ def test_worst_first_and_the_same_whatever_the_order() -> None:
 
 def test_an_aligner_of_another_pair_is_refused() -> None:
     polish = Question("q0", "tests", "pl", SOURCE, QUESTION.reference, "Pablo Neruda")
-    with pytest.raises(ConfigError, match="the aligner is for es-en, the questions are for pl-en"):
-        step_errors([QuestionTrace(polish, ())], ALIGNER)
+    message = "the aligner is for es-en, the questions are for pl-en"
+    refused(ConfigError, message, step_errors, [QuestionTrace(polish, ())], ALIGNER)
 
 
 def test_content_words() -> None:
@@ -241,13 +238,9 @@ def test_lines_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert cells == shown | {"probability": "-"}
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [({"top": 0}, "--top: must be >= 1, got 0"), ({"kinds": ["drops"]}, "--kind: 'drops' is not one of .*'drop'")],
-)
-def test_bad_arguments(given: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=message):
-        diagnose_command.main(tmp_path, **given)  # type: ignore[arg-type]
+def test_bad_arguments(tmp_path: Path) -> None:
+    refused(ConfigError, "--top: must be >= 1, got 0", diagnose_command.main, tmp_path, top=0)
+    refused(ConfigError, "--kind: 'drops' is not one of .*'drop'", diagnose_command.main, tmp_path, kinds=["drops"])
 
 
 def test_findings_of_one_question_are_a_part_of_all(tmp_path: Path) -> None:

@@ -125,8 +125,7 @@ def test_metrics_of_a_trace():
     # Paris begins no sentence; 1830, Paris and London are the translation's own facts
     assert stats == {"facts": [2, 6], "facts@invented": [1, 2], "facts-lag": [1, 2], "facts@timed": [2, 2]}
     assert metrics["facts-lag"].score(np.array([1.0, 2.0])) == 0.5
-    with pytest.raises(NotComputable):
-        metrics["facts"].stats(trace_of(emissions, ""))
+    refused(NotComputable, "", metrics["facts"].stats, trace_of(emissions, ""))
 
 
 def test_seconds_of_questions_with_word_times():
@@ -214,18 +213,10 @@ def test_speech_has_seconds_by_the_transcript(tmp_path, capsys):
     assert [row[1] for row in rows[2:]] == ["n/a"] * 3 and rows[3][-1] == "seconds"
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"prediction": None}, ":1: no prediction"),
-        ({"delays": [1, 2]}, ":1: 5 words in prediction and 2 delays; expected a delay for each word"),
-    ],
-)
-def test_what_is_wrong_with_a_log(tmp_path, changed, message):
-    refused(DataError, message, judged_lines, log(tmp_path, **changed), FactOptions())
-
-
-def test_a_pair_that_is_none(tmp_path):
+def test_what_is_wrong_with_a_log_or_a_pair(tmp_path):
+    refused(DataError, ":1: no prediction", judged_lines, log(tmp_path, prediction=None), FactOptions())
+    message = ":1: 5 words in prediction and 2 delays; expected a delay for each word"
+    refused(DataError, message, judged_lines, log(tmp_path, delays=[1, 2]), FactOptions())
     for pair in ("es", "es-", "klingonisch-en"):
         refused(ConfigError, "--pair: expected two languages", judged_lines, log(tmp_path), FactOptions(pair))
 

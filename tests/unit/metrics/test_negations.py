@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refused
 
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
@@ -40,5 +41,4 @@ def test_by_hand() -> None:
     assert metric.stats(trace(moved, human)).tolist() == [2, 4]  # sentence by sentence
     assert metric.stats(trace(moved, (" ".join(human),))).tolist() == [4, 4]
     assert metric.score(metric.stats(trace(["He did not come.", "She never left."], human))) == 1
-    with pytest.raises(NotComputable):
-        metric.score(metric.stats(trace(["He came.", "She left."], ("Yes.", "Yes."))))
+    refused(NotComputable, "", metric.score, metric.stats(trace(["He came.", "She left."], ("Yes.", "Yes."))))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from doubles import echo, question, write_questions
+from refusals import refused
 from small_runs import small_config, small_run
 from stand_ins import quality_doubles
 
@@ -32,8 +33,8 @@ SCORER = "from sqa_services.protocols.scorer import main; main('bleu')"
 BLEU = (sys.executable, "-c", SCORER)
 
 
-def config_of(tmp_path: Path, n: int = 6, **changes: object) -> RunConfig:
-    return small_config(tmp_path, n, **{"metrics": ["ew", "bleu"]} | changes)
+def config_of(tmp_path: Path, **changes: object) -> RunConfig:
+    return small_config(tmp_path, 6, **{"metrics": ["ew", "bleu"]} | changes)
 
 
 def done(tmp_path: Path, parts: Parts | None = None, n: int = 6, **changes: object) -> RunResult:
@@ -83,9 +84,7 @@ def test_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) ->
     ],
 )
 def test_wrong_configs(tmp_path: Path, written: object, problem: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        config_of(tmp_path, quality=written)
-    assert caught.value.problems[0].startswith(problem)
+    refused(ConfigError, f"^{re.escape(problem)}", config_of, tmp_path, quality=written)
 
 
 # ----------------------------------------------------------------------------------------------------------- runs
@@ -266,9 +265,7 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
 def test_wrong_files_of_scores(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.tsv"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(DataError) as caught:
-        read(path, SEGMENTS)
-    assert str(caught.value).startswith(str(path)) and message in str(caught.value) and "\n" not in str(caught.value)
+    assert refused(DataError, re.escape(message), read, path, SEGMENTS).startswith(str(path))
 
 
 def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path) -> None:

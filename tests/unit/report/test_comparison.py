@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +28,13 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> list[runs.RunFolder]:
     return saved
 
 
+@pytest.fixture(scope="module")
+def compared(opened: list[runs.RunFolder]) -> list[comparison.Pair]:
+    pairs, notes = comparison.compare_all(opened, ["al", "accuracy"], resamples=20000)
+    assert notes == []
+    return pairs
+
+
 def exact(a: np.ndarray, b: np.ndarray) -> float:
     """Two-sided p of the difference of two ratios of sums, over all 2^n ways in which questions change places."""
     observed = abs(a.sum(0)[0] / a.sum(0)[1] - b.sum(0)[0] / b.sum(0)[1])
@@ -40,14 +46,13 @@ def exact(a: np.ndarray, b: np.ndarray) -> float:
     return as_large / 2 ** len(a)
 
 
-def test_every_cell_is_the_pair_worked_out_by_hand(opened: list[runs.RunFolder], tmp_path: Path) -> None:
-    pairs, notes = comparison.compare_all(opened, ["al", "accuracy"], resamples=20000)
-    assert notes == [] and [(pair.row.metric, pair.a, pair.b) for pair in pairs] == [
+def test_every_cell_is_the_pair_worked_out_by_hand(opened, compared):
+    assert [(pair.row.metric, pair.a, pair.b) for pair in compared] == [
         (metric, *two) for metric in ("al", "accuracy") for two in combinations(NAMES, 2)
     ]
     stats = {run.folder.name: run.stats for run in opened}
     for metric in ("al", "accuracy"):
-        of_metric = [pair for pair in pairs if pair.row.metric == metric]
+        of_metric = [pair for pair in compared if pair.row.metric == metric]
         by_hand = [exact(stats[pair.a][metric][:, :2], stats[pair.b][metric][:, :2]) for pair in of_metric]
         assert [pair.row.p_randomization for pair in of_metric] == pytest.approx(by_hand, abs=0.012)
         for pair in of_metric:
@@ -59,14 +64,12 @@ def test_every_cell_is_the_pair_worked_out_by_hand(opened: list[runs.RunFolder],
         middle = max(least, min(1.0, 2 * second.row.p_randomization))
         adjusted = [least, middle, max(middle, third.row.p_randomization)]
         assert [pair.p_holm for pair in (first, second, third)] == pytest.approx(adjusted)
-    al, accuracy = ([pair for pair in pairs if pair.row.metric == metric] for metric in ("al", "accuracy"))
-    assert all(pair.p_holm < 0.05 for pair in al)  # every question waits longer
-    assert accuracy[0].row.p_randomization == accuracy[0].p_holm == 1.0  # the same answers
+    assert all(pair.p_holm < 0.05 for pair in compared[:3])  # every question waits longer
+    assert compared[3].row.p_randomization == compared[3].p_holm == 1.0  # the same answers
 
 
-def test_the_latex_matrix_is_row_minus_column_and_bold_where_significant(opened, tmp_path):
-    pairs, _ = comparison.compare_all(opened, ["al", "accuracy"], resamples=2000)
-    comparison.write(pairs, tmp_path)
+def test_the_latex_matrix_is_row_minus_column_and_bold_where_significant(opened, compared, tmp_path):
+    comparison.write(compared, tmp_path)
     al, accuracy = (tmp_path / "significance.tex").read_text(encoding="utf-8").split("\n\n")[:2]
     value = {run.folder.name: run.stats["al"].sum(0)[0] / run.stats["al"].sum(0)[1] for run in opened}
     for row in NAMES:
@@ -76,16 +79,16 @@ def test_the_latex_matrix_is_row_minus_column_and_bold_where_significant(opened,
     assert "8 questions; bold: p < 0.05 by approximate randomisation, Holm over 3 pairs" in al
 
 
-def test_the_picture_colours_what_is_significant(opened: list[runs.RunFolder]) -> None:
+def test_the_picture_colours_what_is_significant(compared):
     from matplotlib import pyplot
     from matplotlib.colors import to_hex
 
-    pairs, _ = comparison.compare_all(opened, ["al"], resamples=2000)
     figure, axes = pyplot.subplots()
-    comparison._cells(axes, pairs)
-    colours = {}
-    for patch in axes.patches:
-        colours[round(patch.get_y() + 0.5), round(patch.get_x() + 0.5)] = to_hex(patch.get_facecolor())
+    comparison._cells(axes, compared[:3])
+    colours = {
+        (round(patch.get_y() + 0.5), round(patch.get_x() + 0.5)): to_hex(patch.get_facecolor())
+        for patch in axes.patches
+    }
     pyplot.close(figure)
     assert colours[0, 0] == "#ffffff"
     assert colours[0, 1] == colours[0, 2] == colours[1, 2] != colours[1, 0] == colours[2, 0] == colours[2, 1]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,45 +11,30 @@ from refusals import refused
 from scipy.stats import kendalltau
 
 from sqa import metrics as metric_names
+from sqa.core import significance
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.significance import ratio, ratio_many
+from sqa.core.significance import means
 from sqa.report.correlation import HEADER, comparable, correlate, correlate_runs, orders, pairs_of, tau_b
 from sqa.run.config import run_from_mapping
 from sqa.run.folder import RunFolder
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """Mean of a value over questions; stats = [value, 1]."""
+class Mean(significance.Mean):
+    """Mean of a value over questions."""
 
-    name: str
-    higher_is_better: ClassVar[bool] = True
-
-    def signature(self) -> str:
-        return self.name
-
-    def score(self, stats: np.ndarray) -> float:
-        return ratio(stats, self.name)
-
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
-        return ratio_many(stats)
+    higher_is_better = True
 
 
-@dataclass(frozen=True, slots=True)
-class Lag(Mean):
+class Lag(significance.Mean):
     """The same, less is better."""
 
-    higher_is_better: ClassVar[bool] = False
-
-
-def table(values: np.ndarray) -> np.ndarray:
-    return np.stack([values, np.ones(len(values))], axis=1)
+    higher_is_better = False
 
 
 def systems(seed: int, count: int, n: int, names: str) -> dict[str, dict[str, np.ndarray]]:
     """Systems with a few distinct values, so that there are ties."""
     rng = np.random.default_rng(seed)
-    return {f"s{i}": {name: table(rng.integers(0, 2, n).astype(float)) for name in names} for i in range(count)}
+    return {f"s{i}": {name: means(rng.integers(0, 2, n).astype(float)) for name in names} for i in range(count)}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -58,12 +42,10 @@ def test_tau_is_scipys_tau_b(seed):
     stats = systems(seed, 7, 3, "abc")
     metrics = [Mean("a"), Lag("b"), Mean("c")]
     pairs = [("a", "b"), ("b", "c"), ("a", "c")]
-    sign = {"a": 1, "b": -1, "c": 1}
-    score = {name: [sign[name] * s[name].sum(axis=0)[0] for s in stats.values()] for name in "abc"}
+    score = {name: [s[name].sum(axis=0)[0] * (-1 if name == "b" else 1) for s in stats.values()] for name in "abc"}
     for (a, b), row in zip(pairs, correlate(stats, metrics, pairs, 200), strict=True):
         assert (row.a, row.b, row.systems, row.n, row.resamples) == (a, b, 7, 3, 200)
-        expected = kendalltau(score[a], score[b]).statistic
-        assert row.tau == pytest.approx(expected, abs=1e-12)
+        assert row.tau == pytest.approx(kendalltau(score[a], score[b]).statistic, abs=1e-12)
         assert -1 <= row.low <= row.high <= 1
 
 
@@ -78,8 +60,7 @@ def test_all_metrics_are_resampled_together():
         a, b = ([s[name][questions, 0].mean() for s in stats.values()] for name in "ab")
         taus.append(kendalltau(np.round(a, 9), np.round(b, 9)).statistic)
     assert row.undefined == np.isnan(taus).sum() > 0
-    low, high = np.nanpercentile(taus, [2.5, 97.5])
-    assert (row.low, row.high) == pytest.approx((low, high))
+    assert [row.low, row.high] == pytest.approx(np.nanpercentile(taus, [2.5, 97.5]))
 
 
 def test_orders_and_ties():
@@ -92,7 +73,7 @@ def test_orders_and_ties():
 def test_what_has_no_tau_says_why():
     by_system = systems(2, 3, 6, "ab")
     for stats in by_system.values():
-        stats["tied"] = table(np.ones(6))
+        stats["tied"] = means(np.ones(6))
         stats["gone"] = np.zeros((6, 2))
     del by_system["s1"]["b"]
     metrics = [Mean("a"), Mean("b"), Mean("tied"), Mean("gone")]
@@ -107,9 +88,9 @@ def test_what_has_no_tau_says_why():
 
 def test_pairs_and_what_is_comparable():
     assert pairs_of(["ew", "mrr"], ["ew", "bleu", "mrr"]) == [("ew", "bleu"), ("ew", "mrr"), ("mrr", "bleu")]
-    names, notes = comparable([("r1", {"ew": "v1", "bleu": "x"}), ("r2", {"ew": "v1", "bleu": "y", "comet": "z"})])
-    assert names == ["ew"]
-    assert notes == ["bleu: not computed, signatures differ: x and y", "comet: not computed, r1 has no value for it"]
+    systems = [("r1", {"ew": "v1", "bleu": "x"}), ("r2", {"ew": "v1", "bleu": "y", "comet": "z"})]
+    notes = ["bleu: not computed, signatures differ: x and y", "comet: not computed, r1 has no value for it"]
+    assert comparable(systems) == (["ew"], notes)
 
 
 # --------------------------------------------------------------------------------------------------------- runs
@@ -120,7 +101,7 @@ def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr
     parts = {"dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}}
     config = run_from_mapping({"name": name, **parts, "metrics": list(names)})
     signatures = {metric.name: metric.signature() for metric in metric_names.build(names)}
-    stats = {metric: table(rng.random(n)) for metric in names}
+    stats = {metric: means(rng.random(n)) for metric in names}
     return RunFolder(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
 
 

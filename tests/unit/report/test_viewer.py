@@ -134,8 +134,8 @@ def test_without_an_aligner_the_page_says_so(tmp_path, monkeypatch, capsys):
     [shown] = data_in((folder / "view.html").read_text(encoding="utf-8"))["runs"]
     assert shown["notes"] == [note]
     assert not shown["aligned"] and "u" not in shown["traces"][0]
-    with pytest.raises(ConfigError, match="stemmer"):  # priors that were asked for are not passed over
-        main([folder], config=ViewConfig(priors=tmp_path))
+    # priors that were asked for are not passed over
+    refused(ConfigError, "stemmer", main, [folder], config=ViewConfig(priors=tmp_path))
 
 
 def test_what_cannot_be_shown_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,5 +147,5 @@ def test_what_cannot_be_shown_together(tmp_path: Path, monkeypatch: pytest.Monke
     refused(ConfigError, "is not the folder of a finished run", main, [tmp_path])
     refused(ConfigError, "'q9' is not a question of .*, did you mean 'q", main, [run], questions=["q9"])
     assert not (run / viewer.DEFAULT_OUTPUT).exists()
-    with pytest.raises(ConfigError, match="must be one of .* or a curve file"):
-        page_data([open_run(run)], [0], ViewConfig(curve="nobody"))
+    message = "must be one of .* or a curve file"
+    refused(ConfigError, message, page_data, [open_run(run)], [0], ViewConfig(curve="nobody"))
