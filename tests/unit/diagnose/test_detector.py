@@ -149,21 +149,12 @@ def test_words_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     refused(DataError, "words.json: the kept probabilities are damaged", spanish.words, pairs, links)
 
 
-@pytest.fixture(scope="module")
-def judged() -> dict[str, float]:
-    """Content words of a good translation and of one corrupted three ways -> their probability to be wrong."""
-    texts = [GOOD, tuple("The socuatorian poet Pablo Neruda sold 7,100 books in the bicycle city of Potosi.".split())]
-    pairs = [(SOURCE, text) for text in texts]
-    probabilities = Detector("es", load_detector("es").network).words(pairs, load_aligner("es-en").align(pairs))
-    return {
-        word: float(p)
-        for text, row in zip(texts, probabilities, strict=True)
-        for word, p in zip(text, row, strict=True)
-    }
-
-
-def test_planted_errors_are_more_probable_than_good_words(judged: dict[str, float]) -> None:
+def test_planted_errors_are_more_probable_than_good_words() -> None:
+    """Content words of a good translation and of one corrupted three ways."""
+    bad = tuple("The socuatorian poet Pablo Neruda sold 7,100 books in the bicycle city of Potosi.".split())
+    pairs = [(SOURCE, GOOD), (SOURCE, bad)]
+    rows = load_detector("es").words(pairs, load_aligner("es-en").align(pairs))
+    judged = dict(zip([*GOOD, *bad], np.concatenate(rows).tolist(), strict=True))
     wrong = {word: judged[word] for word in ("socuatorian", "7,100", "bicycle")}
     right = {word: judged[word] for word in ("poet", "Pablo", "Neruda", "books", "city", "Potosi.", "4,500")}
-    assert min(wrong.values()) > max(right.values())
-    assert max(right.values()) < 0.2
+    assert min(wrong.values()) > max(right.values()) and max(right.values()) < 0.2

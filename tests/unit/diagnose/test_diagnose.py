@@ -17,7 +17,7 @@ from sqa.core.types import Emission, Guess, Question
 from sqa.data.priors import is_content
 from sqa.diagnose import findings as diagnose_command
 from sqa.diagnose.alignment import Alignment
-from sqa.diagnose.step_errors import DiagnoseConfig, Finding, is_name, ranked, step_errors
+from sqa.diagnose.step_errors import DiagnoseConfig, Finding, SourceSpan, is_name, ranked, step_errors
 from sqa.run.folder import open_run
 
 SOURCE = (
@@ -121,9 +121,8 @@ def test_a_word_is_hallucinated_with_its_probability_only() -> None:
     findings = [f for f in errors.findings if f.kind == "hallucination"]
     assert [(f.words, f.probability) for f in findings] == [(("Neruda",), 0.6), (("engineer",), 0.9)]
     assert [f.severity for f in findings] == [pytest.approx(0.6 * 0.2), pytest.approx(0.9 * (4 - math.log(3) + 0.1))]
-    assert errors.probability is not None
-    assert errors.probability[3] == 0.0  # "was" is no content word, whatever the detector says of it
-    assert errors.probability[5] == 0.1
+    # "was" is no content word, whatever the detector says of it
+    assert errors.probability is not None and errors.probability[3:6:2] == (0.0, 0.1)
     config = DiagnoseConfig(probability=0.95)
     assert not any(f.kind == "hallucination" for f in diagnose([given], ALIGNER, config, Judge(engineer=0.9)))
     assert all(f.probability is not None for f in findings)
@@ -134,9 +133,7 @@ def test_a_word_is_hallucinated_with_its_probability_only() -> None:
 def test_a_drop_is_located_at_its_word_and_source() -> None:
     [finding] = diagnose([trace(FULL, "He died late.", ranks=[1, 1, 1, 1, 1, 1, 4, *[4] * 6])], ALIGNER)
     assert (finding.kind, finding.words, finding.first) == ("drop", ("Parral,",), 6)
-    assert finding.span is not None
-    assert (finding.span.start, finding.span.stop, finding.span.words) == (5, 6, ("Parral,",))
-    assert finding.loss == pytest.approx(math.log(4))
+    assert finding.span == SourceSpan(5, 6, ("Parral,",)) and finding.loss == pytest.approx(math.log(4))
     fallen = [trace(FULL, "He died late.", ranks=[1] * 6 + [4] * 7)]
     assert diagnose(fallen, ALIGNER, DiagnoseConfig(drop=1.5)) == []
     [finding] = diagnose(fallen, ALIGNER, DiagnoseConfig(top=3))
@@ -145,16 +142,13 @@ def test_a_drop_is_located_at_its_word_and_source() -> None:
 
 def test_a_clause_left_out_is_an_omission() -> None:
     ranks = [9, 9, 5, 5, 5, 5, 5, 5, 5, 5]
-    [finding] = diagnose([trace("The poet Neruda was born in Parral.", "He died late.", ranks=ranks)], ALIGNER)
-    assert finding.kind == "omission"
-    assert finding.span is not None
-    assert (finding.span.start, finding.span.stop) == (7, 11)
-    assert finding.span.words == ("pueblo", "pequeño", "de", "Linares.")
+    traces = [trace("The poet Neruda was born in Parral.", "He died late.", ranks=ranks)]
+    [finding] = diagnose(traces, ALIGNER)
+    assert finding.kind == "omission" and finding.span == SourceSpan(7, 11, ("pueblo", "pequeño", "de", "Linares."))
     assert finding.size == 4  # two common words, and a name that counts twice
     assert (finding.words, finding.rank_before, finding.rank_after) == ((), 5, 5)
     assert finding.severity == pytest.approx(0.4)
-    short = DiagnoseConfig(omission_words=5)
-    assert diagnose([trace("The poet Neruda was born in Parral.", "He died late.", ranks=ranks)], ALIGNER, short) == []
+    assert diagnose(traces, ALIGNER, DiagnoseConfig(omission_words=5)) == []
 
 
 def test_nothing_written_at_all() -> None:
@@ -177,20 +171,13 @@ def test_half_the_reciprocal_rank_is_a_drop_from_any_rank(rank: int) -> None:
 
 def test_without_guesses_there_are_no_ranks_and_no_drops() -> None:
     [errors] = step_errors([trace("The rocket poet Neruda", "He died late.")], ALIGNER)
-    assert errors.log_mrr is None
-    assert {(f.kind, f.loss, f.rank_before, f.rank_after) for f in errors.findings} == {
-        ("hallucination", 0.0, None, None),
-        ("omission", 0.0, None, None),
-    }
+    assert errors.log_mrr is None and {f.kind for f in errors.findings} == {"hallucination", "omission"}
+    assert {(f.loss, f.rank_before, f.rank_after) for f in errors.findings} == {(0.0, None, None)}
 
 
 def test_a_retracted_word_is_judged_in_the_last_text_that_showed_it() -> None:
-    emissions = (
-        Emission(0, "The", 2, False),
-        Emission(0, "rocket", 2, False),
-        Emission(0, "poet", 3, False, 1),
-        Emission(0, "Neruda", 4, False),
-    )
+    writes = (("The", 2, False), ("rocket", 2, False), ("poet", 3, False, 1), ("Neruda", 4, False))
+    emissions = tuple(Emission(0, *write) for write in writes)
     aligner = Links(the="el", poet="poeta", neruda="neruda")
     [errors] = step_errors([QuestionTrace(QUESTION, emissions)], aligner)
     assert errors.unaligned == (False, True, False, False)

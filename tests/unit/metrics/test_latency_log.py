@@ -70,10 +70,8 @@ def test_degeneracy_as_omnisteval_has_it(tmp_path):
 
 
 def test_standard_input_and_json_out(monkeypatch, capsys):
-    class Stdin:
-        buffer = io.BytesIO(b'{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n')
-
-    monkeypatch.setattr("sys.stdin", Stdin)
+    text = b'{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
     main("-", LogOptions(), as_json=True)
     [line] = capsys.readouterr().out.splitlines()
     assert json.loads(line)["LAAL"] == pytest.approx(3.0)
