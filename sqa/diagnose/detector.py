@@ -60,8 +60,8 @@ class Network:
 
     def probabilities(self, signals: Floats) -> Floats:
         """(N, F) -> (N,), 0-1."""
-        probabilities: Floats = 1 / (1 + np.exp(-np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)))
-        return probabilities
+        logits = np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)
+        return np.asarray(1 / (1 + np.exp(-logits)))
 
     def exact(self) -> dict[str, Any]:
         """All its numbers as JSON values, none rounded."""
@@ -69,8 +69,7 @@ class Network:
 
     def record(self) -> dict[str, Any]:
         """As JSON values, four significant digits."""
-        fields = ("mean", "deviation", "inner", "inner_bias", "outer", "outer_bias", "direct")
-        arrays = {name: _short(getattr(self, name)) for name in fields}
+        arrays = {name: _short(value) for name, value in asdict(self).items() if isinstance(value, np.ndarray)}
         return {**arrays, "slope": round(self.slope, 5), "shift": round(self.shift, 5)}
 
     @classmethod

@@ -40,9 +40,8 @@ SIGNS = {
     "given": -1, "gain": -1, "short": 1, "given_after": -1, "short_after": 1, "given_sentence": 0,
 }  # fmt: skip
 # without a model; with the scores of the bundled Transformer; with those of a language model
-GROUPS: dict[str, tuple[str, ...]] = {"words": ALIGNED + SPELT} | dict.fromkeys(
-    ("model", "lm"), ALIGNED + SPELT + SCORED
-)
+_JUDGED = ALIGNED + SPELT
+GROUPS: dict[str, tuple[str, ...]] = {"words": _JUDGED, "model": _JUDGED + SCORED, "lm": _JUDGED + SCORED}
 LOOP, FAR_LOOP = 4, 12  # words: the greatest distance of a counted repetition, with and without one in the source
 MOST_LIFT, LEAST_LN = 14.0, -25.0
 
@@ -64,10 +63,8 @@ def _aligned(source: Words, target: Words, alignment: Alignment, language: str) 
     evidence = alignment.evidence or _bare(alignment)
     trust = np.array(alignment.target)
     content = np.array([is_content(word, TARGET) for word in target])
-    lost = [
-        1.0 - trusted if is_content(word, language) else 0.0
-        for word, trusted in zip(source, alignment.source, strict=True)
-    ]
+    read = zip(source, alignment.source, strict=True)
+    lost = [1.0 - trusted if is_content(word, language) else 0.0 for word, trusted in read]
     rows = []
     for j in range(len(target)):
         before = [trust[i] for i in range(j - 1, -1, -1) if content[i]][:1]

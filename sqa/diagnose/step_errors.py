@@ -204,10 +204,9 @@ def _of_question(
     links: list[tuple[int, ...]] = [()] * n
     ranks = _Ranks(trace, config)
     findings: list[Finding] = []
-    judged = True
+    judged = all(results[text.pair][1] is not None for text in texts)
     for text in texts:
         alignment, probabilities = results[text.pair]
-        judged = judged and probabilities is not None
         start = int(starts[text.sentence])
         linked: dict[int, list[int]] = {}
         for s, t in alignment.links:
@@ -220,7 +219,7 @@ def _of_question(
         if text.final:
             findings += _omissions(trace, text, alignment, start, ranks, config)
     content = [is_content(emission.token, TARGET) for emission in trace.emissions]
-    wrong = [p if counts else 0.0 for p, counts in zip(wrong, content, strict=True)]
+    wrong = [p * counts for p, counts in zip(wrong, content, strict=True)]
     hallucinated = [p >= config.probability for p in wrong]
     between = [bad and not counts for bad, counts in zip(unaligned, content, strict=True)]
     findings += _hallucinations(trace, between, hallucinated, wrong if judged else None, ranks)

@@ -117,16 +117,14 @@ def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tu
 
 def cubic(x: Floats, y: Floats) -> Floats:
     """(4,) coefficients c0..c3 of the least-squares cubic."""
-    coefficients: Floats = np.polynomial.polynomial.polyfit(x, y, 3)
-    return coefficients
+    return np.asarray(np.polynomial.polynomial.polyfit(x, y, 3))
 
 
 def survival(t: Floats, position: Floats, correct: Bools, weight: Floats | None = None) -> Floats:
     """EW(t) as it is in the data: 1 - share of buzzes that were right before t; arguments as for `points`."""
     weight = np.ones(len(position)) if weight is None else weight
     right = np.concatenate([[0.0], np.cumsum(weight * correct)])
-    ew: Floats = 1 - right[np.searchsorted(position, t, side="left")] / weight.sum()
-    return ew
+    return np.asarray(1 - right[np.searchsorted(position, t, side="left")] / weight.sum())
 
 
 def _curve(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> AnyCurve:

@@ -37,7 +37,6 @@ class FactOptions:
     pair: str = "-en"  # ISO 639-1: number words of the source, priors of the word aligner; "" before the dash: unknown
     references: Path | None = None  # a line for each line of the log; instead of the log's own
     sources: Path | None = None
-    resamples: int = 1000
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -69,19 +68,12 @@ class JudgedLine:
 
     def record(self, index: int) -> dict[str, Any]:
         """As `--json` prints it; null: the fact does not arrive, or its source word is unknown."""
-        facts = [
-            {
-                "fact": located.fact.text,
-                "kind": located.fact.kind,
-                "at": None if located.target is None else self.reads[located.target],
-                "lag": self._lag(located.target, located.source),
-            }
-            for located in self.judged.expected
-        ]
+        facts = []
+        for fact, target, source in ((each.fact, each.target, each.source) for each in self.judged.expected):
+            at = None if target is None else self.reads[target]
+            lag = None if at is None or source is None else at - self.positions[source]
+            facts.append({"fact": fact.text, "kind": fact.kind, "at": at, "lag": lag})
         return {"index": index, "facts": facts, "invented": [fact.text for fact in self.judged.invented]}
-
-    def _lag(self, target: int | None, source: int | None) -> float | None:
-        return None if target is None or source is None else self.reads[target] - self.positions[source]
 
 
 def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
@@ -118,10 +110,7 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
 def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[str | None]) -> None:
     """Warn on stderr if the texts have more function words of another language than of the pair's."""
     words = [word.lower() for text in texts for word in (text or "").split()]
-    shares = {
-        language.code: sum(word in language.function_words for word in words) / max(1, len(words))
-        for language in every()
-    }
+    shares = {each.code: sum(word in each.function_words for word in words) / max(1, len(words)) for each in every()}
     likely = max(shares, key=shares.__getitem__)
     if code and shares[likely] > max(LEAST, 2 * shares.get(code, 0)):
         print(f"sqa: {path}: its {side} read like {likely!r}, not {code!r}; is --pair {pair} meant?", file=sys.stderr)
@@ -133,7 +122,7 @@ def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
     return tuple(seconds * end / ends[-1] for end in ends)
 
 
-def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ...]]:
+def table(lines: Sequence[JudgedLine]) -> Iterator[tuple[str, ...]]:
     """Name, value, interval over lines, facts counted, facts left out, unit.
 
     Without any source text a fact has no source word, and what is invented cannot be distinguished from what is read.
@@ -149,7 +138,7 @@ def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ..
         try:
             if without_source and side != "arrived":
                 raise NotComputable("no source text")
-            interval = bootstrap(stats, metric, resamples)
+            interval = bootstrap(stats, metric)
             numbers = tuple(f"{value:.4f}" for value in (interval.value, interval.low, interval.high))
         except NotComputable:
             numbers = ("n/a",) * 3
@@ -164,5 +153,5 @@ def main(path: str, options: FactOptions, as_json: bool) -> None:
             print(json.dumps(line.record(index), ensure_ascii=False))
         return
     print("metric\tvalue\tlow\thigh\tn\tundefined\tunit")
-    for row in table(lines, options.resamples):
+    for row in table(lines):
         print(*row, sep="\t")

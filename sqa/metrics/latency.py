@@ -30,7 +30,6 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.measure import Family, MeanMetric, Parameter
-from sqa.metrics.token_delay import average_token_delay
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +201,19 @@ def _first_and_last(delays: Delays) -> tuple[Floats, Floats]:
     return ends[0], ends[1]
 
 
+def _token_delay(delays: Delays, _: Convention) -> Floats:
+    from sqa.metrics.token_delay import average_token_delay
+
+    return average_token_delay(delays)
+
+
 FORMULAS: dict[str, Formula] = {
     formula.name: formula
     for formula in (
         Formula("al", "AL", average_lagging),
         Formula("ap", "AP", average_proportion, unit="0-1", digits=3),
         Formula("dal", "DAL", differentiable_average_lagging),
-        Formula("atd", "ATD", lambda delays, _: average_token_delay(delays)),
+        Formula("atd", "ATD", _token_delay),
         Formula("start-offset", "StartOffset", lambda delays, _: _first_and_last(delays)[0]),
         Formula("end-offset", "EndOffset", lambda delays, _: _first_and_last(delays)[1] - delays.source),
         Formula("laal", "LAAL", length_adaptive_average_lagging, reference="question"),

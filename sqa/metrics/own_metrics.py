@@ -58,14 +58,12 @@ class OwnMetric:
         return np.array(stats, dtype=np.float64)
 
     def score(self, stats: Floats) -> float:
-        score: float = self._call("score", answers.finite, stats)
-        return score
+        return float(self._call("score", answers.finite, stats))
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, d) -> (B,): the metric's own fast path, else its `score` of each; nan where it has none."""
         if has(self.metric, "score_many"):
-            scores: Floats = self._call("score_many", answers.scores, stats)
-            return scores
+            return np.asarray(self._call("score_many", answers.scores, stats))
         with self.own_code.running():  # once for all rows: sys.modules is not exchanged for each
             return np.array([self._score_or_nan(row) for row in stats], dtype=np.float64)
 
@@ -76,8 +74,7 @@ class OwnMetric:
             return math.nan
 
     def _signature(self) -> str:
-        signature: str = self._call("signature", answers.text)
-        return signature
+        return str(self._call("signature", answers.text))
 
     def _call(self, name: str, check: Any, *arguments: Any) -> Any:
         return asked(self.own_code, self.metric, name, check, *arguments)
@@ -94,13 +91,10 @@ def own_metric(target: str) -> OwnMetric:
 
 
 def _own(metric: Any, code: Code) -> OwnMetric:
+    calls = {name: Call(f"{short(code.target)}: {name}", "must be") for name in METRIC}
     with code.running():
-        start = short(code.target)
         try:
-            shown = {
-                name: check(Call(f"{start}: {name}", "must be"), getattr(metric, name))
-                for name, check in METRIC.items()
-            }
+            shown = {name: check(calls[name], getattr(metric, name)) for name, check in METRIC.items()}
         except DataError as error:
             raise ConfigError(str(error)) from error
     return OwnMetric(metric, code, **shown)
@@ -132,9 +126,8 @@ def own_convention(target: str) -> Convention:
     _check_types(short(target), convention)
     unknown = [name for name in convention.formulas if name not in FORMULAS]
     if unknown:
-        raise ConfigError(
-            f"{short(target)}: formulas must be among {', '.join(FORMULAS)}, got {answers.shown(unknown[0])}"
-        )
+        among = ", ".join(FORMULAS)
+        raise ConfigError(f"{short(target)}: formulas must be among {among}, got {answers.shown(unknown[0])}")
     return convention
 
 

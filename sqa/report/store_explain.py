@@ -59,10 +59,8 @@ def holdings(runs: Path) -> list[Held]:
         files = [path for path in folder.iterdir() if path.is_file()]
         if files:
             blocks = sum(path.suffix in (".npz", OLDER) for path in files)
-            size = sum(path.stat().st_size for path in files)
-            stages.append(
-                Held(folder.parent.name, folder.name, blocks, size, tuple(users.get(folder.name, ())), folder)
-            )
+            size, runs_there = sum(path.stat().st_size for path in files), tuple(users.get(folder.name, ()))
+            stages.append(Held(folder.parent.name, folder.name, blocks, size, runs_there, folder))
     return stages
 
 
@@ -118,11 +116,11 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     made = {"fingerprint", "implementation"} & {*differing}
     if not made and "dataset" not in differing:
         return
-    now, then = (store.parts(each) for each in (stage, other))
+    now, then = store.parts(stage), store.parts(other)
     if now is None or then is None:
         if made:
-            said = ["recorded" if parts else "stored by an earlier version" for parts in (now, then)]
-            yield UNRECORDED, said[0], said[1]
+            earlier = "stored by an earlier version"
+            yield UNRECORDED, "recorded" if now else earlier, "recorded" if then else earlier
         return
     now, then = now | late_parts(store, stage), then | late_parts(store, other)
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]

@@ -41,7 +41,7 @@ from sqa.data.priors import is_content
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.findings import LINKS
-from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
+from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
 from sqa.report.data import run_names
@@ -198,21 +198,22 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: Pages) -> dic
         )
         data["l"] = [list(links) for links in errors.links]
         data["o"] = [[f.span.start, f.span.stop] for f in errors.findings if f.kind == "omission" and f.span]
-        data["f"] = [
-            {
-                "kind": f.kind,
-                "first": f.first,
-                "last": f.last,
-                "words": " ".join(f.words),
-                "source": " ".join(f.span.words) if f.span else "",
-                "before": f.rank_before,
-                "after": f.rank_after,
-                "severity": round(f.severity, 2),
-                "probability": None if f.probability is None else round(f.probability, 2),
-            }
-            for f in ranked(errors.findings)[:FINDINGS]
-        ]
+        data["f"] = [_finding(finding) for finding in ranked(errors.findings)[:FINDINGS]]
     return data
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "first": finding.first,
+        "last": finding.last,
+        "words": " ".join(finding.words),
+        "source": " ".join(finding.span.words) if finding.span else "",
+        "before": finding.rank_before,
+        "after": finding.rank_after,
+        "severity": round(finding.severity, 2),
+        "probability": None if finding.probability is None else round(finding.probability, 2),
+    }
 
 
 def _guesses(row: Sequence[Any], pages: Pages) -> list[float]:

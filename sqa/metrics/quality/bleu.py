@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -24,7 +24,9 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric, lines
-from sqa.metrics.quality.text_metric import Segment
+
+if TYPE_CHECKING:
+    from sqa.metrics.quality.text_metric import Segment
 
 
 class SacreBleu(MeanMetric, Protocol):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from sqa.core.languages import language_of
 
@@ -23,12 +24,8 @@ ROMAN = re.compile(r"(?=[ivxlc])(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 @lru_cache(maxsize=8)
 def _table(language: str) -> tuple[dict[str, int], list[tuple[str, int]]]:
     """Whole words, and stems longest first, with their values."""
-    pairs = [
-        (stem, int(value))
-        for entry in language_of(language).numbers.split()
-        for value, _, stems in [entry.partition(":")]
-        for stem in stems.split(",")
-    ]
+    entries = (entry.split(":") for entry in language_of(language).numbers.split())
+    pairs = [(stem, int(value)) for value, stems in entries for stem in stems.split(",")]
     units = dict.fromkeys(language_of(language).ones.split(), 1)
     units |= dict(zip(language_of(language).small_numbers.split(), (0, *range(2, 21)), strict=False))
     whole = units | {stem: value for stem, value in pairs if not stem.endswith("*")}
@@ -76,7 +73,7 @@ def roman(word: str) -> int | None:
         return None
     digits = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
     values = [digits[letter] for letter in word]
-    return sum(-v if any(v < later for later in values[at + 1 : at + 2]) else v for at, v in enumerate(values))
+    return sum(-v if v < later else v for v, later in pairwise([*values, 0]))
 
 
 def values(words: Sequence[str], language: str, capital: Sequence[bool] = ()) -> list[Value]:

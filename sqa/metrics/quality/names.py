@@ -77,8 +77,7 @@ class Names(MeanMetric):
         return f"names|{self.side}|segment:question|case:no|accents:no|version:1"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        hypothesis, reference = lines(trace)
-        source = trace.question.text
+        source, (hypothesis, reference) = trace.question.text, lines(trace)
         lost, invented = lost_and_invented(source, hypothesis, reference)
         if self.side == "invented":
             return np.array([invented.total(), len(names_in(hypothesis))], dtype=np.float64)
