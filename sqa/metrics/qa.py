@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from msgspec import Meta, Struct, structs
@@ -92,7 +92,6 @@ class MonotoneCurve(Struct, frozen=True, omit_defaults=True, tag_field="method",
 
 
 AnyCurve = Curve | MonotoneCurve
-CurveT = TypeVar("CurveT", Curve, MonotoneCurve)
 
 
 @functools.lru_cache(maxsize=64)
@@ -150,7 +149,7 @@ def curve_in(path: Path) -> AnyCurve:
     return identified(curve, str(path))
 
 
-def identified(curve: CurveT, source: str) -> CurveT:
+def identified(curve: AnyCurve, source: str) -> AnyCurve:
     """A curve named <method>-<hash>: files with the same curve have the same name."""
     numbers = [curve.coefficients] if isinstance(curve, Curve) else [curve.knots.t, curve.knots.ew]
     hashed = hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:12]
