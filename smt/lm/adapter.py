@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,10 @@ from torch import Tensor
 from smt.lm.base import Base
 from smt.lm.layout import OFFSET
 from smt.lm.network import PROJECTIONS, CausalLM
+from smt.lm.train_config import LmConfig
 from sqa.core.errors import DataError
-from sqa.files.atomic import joined_digest, write_bytes
-from sqa.files.model_files import CONFIG
+from sqa.files.atomic import joined_digest, write_bytes, write_text
+from sqa.files.model_files import CONFIG, check_weights
 from sqa.files.records import parse_json
 
 KIND, VERSION = "lm-adapter", 1
@@ -80,55 +81,40 @@ def tensors(model: CausalLM) -> dict[str, Tensor]:
     return factors
 
 
-def save_adapter(
-    folder: Path,
-    weights: Mapping[str, Tensor],
-    pieces: Tensor,
-    base: Base,
-    direction: tuple[str, str],
-    name: str,
-    scale: float,
-    about: Mapping[str, Any],
-    bidirectional: bool = False,
-    glosses: bool = False,
-) -> Path:
-    """Write an adapter's files; `name` is the base's, `direction` the codes of source and target language.
-
-    `bidirectional`: its source can also look at itself in both directions; `glosses`: it was trained with them.
-    """
-    rank = next(value.shape[0] for key, value in weights.items() if "lora_A" in key)
+def save_adapter(folder: Path, base: Base, pieces: Tensor, config: LmConfig, pairs: int) -> Path:
+    """Write the files of the adapter in `base` that a fine-tuning by `config` on so many pairs ended with."""
+    settings = config.train
     bits = np.zeros(-(-base.network.shape.vocabulary // 8) * 8, np.uint8)
     bits[pieces.numpy()] = 1
     peft = {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
-        "base_model_name_or_path": name,
-        "r": rank,
-        "lora_alpha": rank * scale,
+        "base_model_name_or_path": config.base,
+        "r": settings.rank,
+        "lora_alpha": settings.rank * settings.scale,
         "lora_dropout": 0.0,
         "bias": "none",
         "inference_mode": True,
         "target_modules": list(PROJECTIONS),
     }
-    config = {
+    about = {
         "kind": KIND,
         "version": VERSION,
-        "source": direction[0],
-        "target": direction[1],
-        "rank": rank,
-        "scale": scale,
+        "source": config.direction[0],
+        "target": config.direction[1],
+        "rank": settings.rank,
+        "scale": settings.scale,
         "offset": OFFSET,
-        "base": {"name": name, "identity": base.identity, "probe": base.tokens.text(PROBE)},
-        "bidirectional": bidirectional,
-        "glosses": glosses,
-        "about": dict(about),
+        "base": {"name": config.base, "identity": base.identity, "probe": base.tokens.text(PROBE)},
+        "bidirectional": settings.bidirectional_share > 0,
+        "glosses": config.glosses is not None,
+        "about": {"training": asdict(config), "steps": settings.steps, "pairs": pairs},
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    half = {key: value.to(torch.float16).contiguous() for key, value in sorted(weights.items())}
+    half = {key: value.to(torch.float16).contiguous() for key, value in sorted(tensors(base.network).items())}
     write_bytes(folder / WEIGHTS, save(half))
     write_bytes(folder / PIECES, save_arrays({"pieces": np.packbits(bits)}))
-    write_bytes(folder / PEFT, (json.dumps(peft, indent=1) + "\n").encode())
-    write_bytes(folder / CONFIG, (json.dumps(config, indent=1, ensure_ascii=False) + "\n").encode())
+    write_text(folder / PEFT, json.dumps(peft, indent=1) + "\n")
+    write_text(folder / CONFIG, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     return folder
 
 
@@ -148,8 +134,7 @@ def load_adapter(folder: Path) -> Adapter:
         _ = (config["source"], config["target"], config["rank"] + 0, config["scale"] + 0.0, config["base"]["probe"])
     except (ValueError, KeyError, TypeError, RecursionError, OSError, SafetensorError) as error:
         raise DataError(f"{folder}: a damaged adapter: {str(error).splitlines()[0]}") from error
-    if not all(bool(value.isfinite().all()) for value in weights.values()):
-        raise DataError(f"{folder}/{WEIGHTS}: holds numbers that are not finite; restore or train it again")
+    check_weights(f"{folder}/{WEIGHTS}", weights.items())
     return Adapter(folder, weights, torch.from_numpy(np.flatnonzero(bits)), config)
 
 

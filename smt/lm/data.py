@@ -18,7 +18,7 @@ from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import mask_of
 from smt.lm.tokens import Tokens
 from smt.policies.waitk import FULL, HIDDEN_WORD, pad
-from smt.training.batches import Buckets
+from smt.training.corpus import Buckets, parts
 
 IGNORED = -100  # label of a position whose next piece is not learnt
 
@@ -45,24 +45,19 @@ class Pairs:
     @classmethod
     def of(cls, pairs: Sequence[tuple[str, str]], tokens: Tokens, layout: Layout, longest: int) -> Pairs:
         """Segment pairs of (source, target) text; those of more than `longest` pieces on a side are left out."""
-        flat: dict[str, list[int]] = {name: [] for name in ("source", "needs", "target", "words")}
+        columns: tuple[list[int], ...] = ([], [], [], [])
         starts: tuple[list[int], list[int]] = ([0], [0])
         for source_text, target_text in pairs:
-            source, needs = layout.source(tokens, source_text.split())
-            target, words = tokens.words(target_text.split())
-            if max(len(source), len(target)) <= longest and target:
-                for name, values in zip(flat, (source, needs, target, words), strict=True):
-                    flat[name].extend(values)
-                starts[0].append(len(flat["source"]))
-                starts[1].append(len(flat["target"]))
-        return cls(
-            np.array(flat["source"], np.int32),
-            np.array(flat["needs"], np.int16),
-            np.array(starts[0], np.int64),
-            np.array(flat["target"], np.int32),
-            np.array(flat["words"], np.int16),
-            np.array(starts[1], np.int64),
-        )
+            rows = (*layout.source(tokens, source_text.split()), *tokens.words(target_text.split()))
+            if max(map(len, rows)) <= longest and rows[-1]:
+                for column, row in zip(columns, rows, strict=True):
+                    column.extend(row)
+                starts[0].append(len(columns[0]))
+                starts[1].append(len(columns[-1]))
+        kinds = (np.int32, np.int16) * 2
+        source, needs, target, words = (np.array(column, kind) for column, kind in zip(columns, kinds, strict=True))
+        source_start, target_start = (np.array(start, np.int64) for start in starts)
+        return cls(source, needs, source_start, target, words, target_start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +107,20 @@ class Batches:
         comes to it, as a word of its own: before the source has ended it means READ.
         """
         p, layout = self.pairs, self.layout
-        source = [np.asarray(p.source[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]
-        needs = [np.asarray(p.needs[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]
+        source, needs = (parts(flat, p.source_start, chosen) for flat in (p.source, p.needs))
         target, words, labels = [], [], []
         copies: list[np.ndarray] = []
-        for n in chosen:
-            pieces = p.target[p.target_start[n] : p.target_start[n + 1]]
-            word = p.words[p.target_start[n] : p.target_start[n + 1]].astype(np.int64)
+        before = len(layout.asking) - 1
+        written = zip(*(parts(flat, p.target_start, chosen) for flat in (p.target, p.words)), strict=True)
+        for i, (pieces, narrow) in enumerate(written):
+            word = narrow.astype(np.int64)
             last = FULL if rng.random() < 0.5 else int(word[-1]) + 1
             target.append(np.concatenate([layout.asking, pieces]))
-            words.append(np.concatenate([np.zeros(len(layout.asking) - 1, np.int64), word, [last]]))
-            labels.append(np.concatenate([np.full(len(layout.asking) - 1, IGNORED), pieces, [layout.end]]))
+            words.append(np.concatenate([np.zeros(before, np.int64), word, [last]]))
+            labels.append(np.concatenate([np.full(before, IGNORED), pieces, [layout.end]]))
             if self.tokens is not None:
-                same = copied(source[len(copies)], needs[len(copies)], pieces, word, self.tokens)
-                copies.append(np.concatenate([np.zeros(len(layout.asking) - 1), same, [0]]))
+                same = copied(source[i], needs[i], pieces, word, self.tokens)
+                copies.append(np.concatenate([np.zeros(before), same, [0]]))
         source_pieces, target_pieces = pad(source, 0), pad(target, 0)
         b, s = source_pieces.shape
         positions = torch.cat([torch.arange(s), OFFSET + torch.arange(target_pieces.shape[1])]).expand(b, -1)

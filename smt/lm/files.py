@@ -123,15 +123,10 @@ def _fill_layer(layer: Layer, stored: Mapping[str, Tensor], offset: float, dtype
         _set(projection, "weight", torch.cat(parts).to(dtype))
         if projection.bias is not None:
             _set(projection, "bias", torch.cat([stored[f"{names[name]}.bias"] for name in projection.names]).float())
-    norms = {"norm_attention": "input_layernorm"}
+    norms = {"norm_attention": "input_layernorm", "norm_feed_forward": "post_attention_layernorm"}
     if layer.shape.output_norms:
-        norms |= {
-            "norm_attended": "post_attention_layernorm",
-            "norm_feed_forward": "pre_feedforward_layernorm",
-            "norm_fed": "post_feedforward_layernorm",
-        }
-    else:
-        norms["norm_feed_forward"] = "post_attention_layernorm"
+        norms |= {"norm_attended": "post_attention_layernorm", "norm_feed_forward": "pre_feedforward_layernorm"}
+        norms["norm_fed"] = "post_feedforward_layernorm"
     if layer.shape.head_norms:
         norms |= {"norm_query": "self_attn.q_norm", "norm_key": "self_attn.k_norm"}
     for name, stored_name in norms.items():

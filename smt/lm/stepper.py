@@ -16,18 +16,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from smt.lm.base import Base
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
 from smt.lm.tokens import Tokens
 from smt.models.copying import Bonus
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Rules
-from smt.models.stepper import State
-from smt.models.transformer_stepper import lengthen
+from smt.models.stepper import GROWTH, State, lengthen
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
 from smt.statistical.glosses import Glosses
-
-GROWTH = 32  # target positions by which the caches grow
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +47,19 @@ class LmWriter:
 
     @classmethod
     def of(
-        cls,
-        model: CausalLM,
-        tokens: Tokens,
-        layout: Layout,
-        pieces: Tensor,
-        offset: int | None = OFFSET,
-        ahead: bool = False,
-        int8: bool = False,
+        cls, base: Base, layout: Layout, pieces: Tensor, offset: int | None = OFFSET, ahead: bool = False
     ) -> LmWriter:
-        """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are.
-
-        int8: the output layer is one of 8-bit integers.
-        """
+        """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are."""
+        model, tokens = base.network, base.tokens
         numbers = np.unique(np.concatenate([pieces.numpy(), [layout.end]]))
         end = int(np.searchsorted(numbers, layout.end))
-        starts = tokens.starts_word[numbers]
-        never = tokens.unprintable[numbers].copy()
+        starts, joins, never = tokens.starts_word[numbers], np.zeros(len(numbers), bool), tokens.unprintable[numbers]
         never[end] = False
-        rules = Rules(
-            torch.from_numpy(starts),
-            torch.zeros(len(numbers), dtype=torch.bool),
-            torch.from_numpy(never),
-            torch.from_numpy(tokens.has_digit[numbers]),
-            end,
-            int(np.flatnonzero(never)[0]),
-        )
+        rules = Rules(starts, joins, never, tokens.has_digit[numbers], end, int(np.flatnonzero(never)[0]))
         choice = torch.from_numpy(numbers)
         rows = model.output_rows(choice)
-        return cls(model, tokens, layout, choice, quantised(rows) if int8 else rows, rules, offset, ahead)
+        is_int8 = model.projections()[0].matrix8 is not None
+        return cls(model, tokens, layout, choice, quantised(rows) if is_int8 else rows, rules, offset, ahead)
 
     def scores(self, states: Tensor) -> Tensor:
         """States (B, D) -> float32 (B, V)."""

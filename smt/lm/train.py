@@ -20,13 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from smt.lm.adapter import PEFT, load_adapter, save_adapter, tensors
+from smt.lm.adapter import PEFT, load_adapter, save_adapter
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import IGNORED, Batch, Batches, Pairs, frequent, writable
 from smt.lm.layout import Layout
 from smt.lm.network import CausalLM
 from smt.lm.stepper import LmWriter
-from smt.lm.tokens import Tokens
 from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.glosses import Glosses, load_glosses
@@ -34,10 +33,9 @@ from smt.statistical.lexicon import model_folder as packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import load_arrays, save_arrays, weigh
-from smt.training.evaluate import corpus_bleu
 from smt.training.identity import CORPUS, clear, take
-from smt.training.prepare import cleaned, lexicon_pairs, names
-from smt.training.steps import run_steps
+from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
+from smt.training.steps import corpus_bleu, run_steps
 from smt.training.train import report as report_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
@@ -69,15 +67,9 @@ class LmTraining:
     """A fine-tuning: model, optimiser, batches."""
 
     def __init__(
-        self,
-        model: CausalLM,
-        pairs: Pairs,
-        layout: Layout,
-        choice: Tensor,
-        config: LmTrainConfig,
-        folder: Path,
-        tokens: Tokens,
+        self, base: Base, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path
     ) -> None:
+        model = base.network
         self.model, self.config, self.folder, self.choice = model, config, folder, choice
         if config.threads:
             torch.set_num_threads(config.threads)
@@ -91,7 +83,7 @@ class LmTraining:
         if config.compile:
             for layer in model.layers:
                 layer.compile(dynamic=True)
-        looked_at = tokens if config.copy_weight != 1 else None
+        looked_at = base.tokens if config.copy_weight != 1 else None
         self.batches = Batches(pairs, layout, config.batch_pieces, config.seed, looked_at)
         self.rows = model.output_rows(choice)  # (V, D)
         self.label_of = torch.full((model.shape.vocabulary,), IGNORED)
@@ -133,13 +125,9 @@ class LmTraining:
         loss, pieces = self.loss(batch, k, ahead)
         return self.trainer.descend([loss]), pieces
 
-    def run(self, stop: Path, evaluate: Callable[[], float]) -> bool:
-        """Train to the last step, see `run_steps`; `evaluate` gives the development BLEU of full input."""
-
-        def bleu() -> dict[str, float]:
-            return {"bleu_full": evaluate()}
-
-        return run_steps(self.trainer, self.config, self.folder, self.rate, self.step, bleu, stop)
+    def run(self, stop: Path, evaluate: Callable[[], Mapping[str, float]]) -> bool:
+        """Train to the last step, see `run_steps`."""
+        return run_steps(self.trainer, self.config, self.folder, self.rate, self.step, evaluate, stop)
 
 
 LEXICONS = ("freedict", "cldr")  # corpora of single words and names
@@ -219,27 +207,14 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         take(folder, identity(config, base), _ONCE)
         with held(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
-        training = LmTraining(base.network, pairs, layout, pieces, config.train, folder, base.tokens)
+        training = LmTraining(base, pairs, layout, pieces, config.train, folder)
         if config.start is not None:
             begin_with(training, config.start, base)
         training.trainer.resume()
         written = writable(pieces, base.tokens)
-        writer = replace(LmWriter.of(base.network, base.tokens, layout, written), glosses=glosses_of(config))
-        if not training.run(folder / "stop", lambda: development_bleu(writer, config)):
-            return None
-        about = {"training": asdict(config), "steps": config.train.steps, "pairs": len(pairs)}
-        return save_adapter(
-            folder / "model",
-            tensors(base.network),
-            written,
-            base,
-            config.direction,
-            config.base,
-            config.train.scale,
-            about,
-            config.train.bidirectional_share > 0,
-            config.glosses is not None,
-        )
+        writer = replace(LmWriter.of(base, layout, written), glosses=glosses_of(config))
+        ended = training.run(folder / "stop", lambda: {"bleu_full": development_bleu(writer, config)})
+        return save_adapter(folder / "model", base, written, config, len(pairs)) if ended else None
 
 
 def begin_with(training: LmTraining, start: str, base: Base) -> None:
@@ -253,10 +228,8 @@ def begin_with(training: LmTraining, start: str, base: Base) -> None:
 
 def development_bleu(writer: LmWriter, config: LmConfig) -> float:
     """BLEU of full input on the first sentences of the development part."""
-    from sqa.data.texts import load_parallel
-
-    rows = islice(load_parallel(config.corpus.pair, config.development), config.train.evaluate_sentences)
-    pairs = [(row[1], row[0]) if config.reverse else (row[0], row[1]) for row in rows]
+    rows = islice(development_pairs(config.corpus, config.development), config.train.evaluate_sentences)
+    pairs = [(target, source) if config.reverse else (source, target) for source, target, _ in rows]
     return corpus_bleu(writer, pairs, Schedule(FULL))
 
 
@@ -269,9 +242,7 @@ def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None =
     folder = runs / "smt" / config.name
     if seeds is not None and seeds < 1:
         raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
-    if seeds is None:
-        report_model(train(config, folder, folder / "data", fresh), folder)
-        return
-    for seed in range(config.train.seed, config.train.seed + seeds):
+    for seed in range(config.train.seed, config.train.seed + (seeds or 1)):
+        work = folder if seeds is None else folder / f"seed{seed}"
         seeded = replace(config, train=replace(config.train, seed=seed))
-        report_model(train(seeded, folder / f"seed{seed}", folder / "data", fresh), folder / f"seed{seed}")
+        report_model(train(seeded, work, folder / "data", fresh), work)

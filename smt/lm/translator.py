@@ -132,8 +132,8 @@ def writer(loaded: _Loaded, digest: str) -> LmWriter:
     if int8:
         base.network.quantise()
     if adapter is None:
-        return LmWriter.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None, int8=int8)
-    return LmWriter.of(base.network, base.tokens, layout, adapter.pieces, ahead=loaded.bidirectional, int8=int8)
+        return LmWriter.of(base, layout, torch.arange(base.tokens.size), None)
+    return LmWriter.of(base, layout, adapter.pieces, ahead=loaded.bidirectional)
 
 
 @lru_cache(maxsize=2)

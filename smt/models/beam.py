@@ -28,13 +28,12 @@ import torch
 from torch import Tensor
 
 from smt.models.decode import ALIVE, start_reading
-from smt.models.stepper import Stepper, Writer, Written, by_length
+from smt.models.stepper import GROWTH, Stepper, Writer, Written, by_length, lengthen
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
 VERSION = 1  # raise when the search changes its output
 WIDEST = 64
-GROWTH = 32  # pieces by which the hypotheses grow
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +122,9 @@ class _Search:
         self.start = self.state.written  # (R,) position at which the search began
         self.due = torch.zeros_like(self.start)  # (R,) words to READ before the next search
         r = len(self.start)
-        self.hypotheses = _Hypotheses(
-            score=self.first(r).log(),
-            length=torch.zeros(r),
-            finished=torch.zeros(r, dtype=torch.bool),
-            words=torch.zeros(r, dtype=torch.long),
-            pieces=torch.zeros(r, GROWTH, dtype=torch.long),
-            **{mark: getattr(self.state, name) for mark, name in _MARKED.items()},
-        )
+        none, zero = torch.zeros(r, dtype=torch.bool), torch.zeros(r, dtype=torch.long)
+        marks = (getattr(self.state, name) for name in _MARKED.values())
+        self.hypotheses = _Hypotheses(self.first(r).log(), zero.float(), none, zero, zero.new_zeros(r, GROWTH), *marks)
 
     def first(self, r: int) -> Tensor:
         """1.0 for the first of the n rows of each sentence, 0.0 for the others: (R,)."""
@@ -217,9 +211,7 @@ class _Search:
         hypotheses.finished = hypotheses.finished | stop | hypotheses.score.isneginf()
         longest = int(state.written.max()) + 1
         if longest > hypotheses.pieces.shape[1]:
-            hypotheses.pieces = torch.nn.functional.pad(
-                hypotheses.pieces, [0, longest + GROWTH - hypotheses.pieces.shape[1]]
-            )
+            hypotheses.pieces = lengthen(hypotheses.pieces, 1, longest + GROWTH)
         hypotheses.pieces[commit, state.written[commit]] = piece[commit]
         state.commit(piece, commit)
 

@@ -9,7 +9,7 @@ vocabulary.model.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from sqa.files.records import parse_json
 
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
+AnyVocabulary = Vocabulary | BpeVocabulary
 VOCABULARIES = {kind.FILE: kind for kind in (Vocabulary, BpeVocabulary)}  # one of these files more
 MAX_BYTES = 2 << 30  # refuse larger files than any model of this kind has
 
@@ -68,11 +69,7 @@ def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def save_model(
-    model: Transformer,
-    vocabulary: Vocabulary | BpeVocabulary,
-    folder: Path,
-    about: dict[str, Any],
-    quantised: bool = True,
+    model: Transformer, vocabulary: AnyVocabulary, folder: Path, about: dict[str, Any], quantised: bool = True
 ) -> Path:
     """Write the model into `folder`, each file whole or not at all; `about` (training config, steps) is in config.json.
 
@@ -95,7 +92,7 @@ def vocabulary_path(folder: Path) -> Path:
     return next((folder / name for name in VOCABULARIES if (folder / name).is_file()), folder / Vocabulary.FILE)
 
 
-def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, dict[str, Any]]:
+def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]]:
     """Read a folder that `save_model` wrote; the model is in eval mode.
 
     Raises DataError for a missing file, another format, or weights that do not fit the configuration.
@@ -108,15 +105,10 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, d
             raise DataError(f"{path}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
         config = parse_json((folder / "config.json").read_bytes())
-        keys = {field.name for field in fields(ModelConfig)}
-        unknown = sorted(set(config["model"]) - keys)
-        if config["format"] != FORMAT or unknown:
-            raise DataError(
-                f"{folder}/config.json: format {config['format']} with {unknown or 'known keys'}, not {FORMAT}"
-            )
+        if config["format"] != FORMAT:
+            raise DataError(f"{folder}/config.json: format {config['format']}, not {FORMAT}")
         model = Transformer(ModelConfig(**{**config["model"], "dropout": 0.0}))
-        stored = load_file(folder / "model.safetensors")
-        model.load_state_dict(_unpack(stored))
+        model.load_state_dict(_unpack(load_file(folder / "model.safetensors")))
     except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: not a translator of this program: {str(error).splitlines()[0]}") from error
     check_weights(folder, model.state_dict().items())

@@ -100,11 +100,9 @@ class Bonus(Protocol):
 
     def names(self, words: Iterable[str] = ()) -> Any:
         """Of a sentence, `words` of which are heard: something with `hear`, `wrote` and `words`, as Names."""
-        ...
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
         """scores (B, V), changed in place."""
-        ...
 
 
 def reading(names: Any, source: Iterator[str]) -> Iterator[str]:
@@ -119,7 +117,6 @@ class Copier:
 
     def __init__(self, texts: Sequence[str], starts_word: np.ndarray, bonus: float, language: str = "") -> None:
         """`texts`: what each piece spells; `starts_word` (V,) bool.  language: ISO 639-1 code of the source."""
-        check(bonus)
         self.texts, self.bonus, self.language = texts, bonus, language
         inner = [(text, piece) for piece, text in enumerate(texts) if not starts_word[piece] and text]
         self._place = dict(inner)

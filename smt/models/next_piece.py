@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+Table = Tensor | np.ndarray
 REPEAT = 8  # longest phrase, in pieces, that may not be written twice in a row
 
 
@@ -44,13 +46,13 @@ class Rules:
     """Rules 1 and 3 over the V pieces that may be chosen."""
 
     def __init__(
-        self, starts_word: Tensor, joins_next: Tensor, never: Tensor, free: Tensor, end: int, nothing: int
+        self, starts_word: Table, joins_next: Table, never: Table, free: Table, end: int, nothing: int
     ) -> None:
         """All (V,) bool: pieces that begin a word, that the next piece continues, that are never chosen, that may be
         repeated freely; `end` ends a sentence, `nothing` is a piece among `never`."""
-        self.starts_word, self.joins_next, self.free = starts_word, joins_next, free
-        self.end, self.nothing = end, nothing
-        opens = starts_word.clone()
+        self.starts_word, self.joins_next, self.free = map(torch.as_tensor, (starts_word, joins_next, free))
+        self.end, self.nothing, never = end, nothing, torch.as_tensor(never)
+        opens = self.starts_word.clone()
         opens[end] = True
         # (2, V): what cannot follow a published word, what cannot continue an open one
         self.banned = torch.stack([~opens | never, never])

@@ -59,18 +59,13 @@ class TransformerScorer:
         inputs = torch.cat([torch.full((len(pieces_out), 1), BOS), pieces_out[:, :-1]], 1)
         visible = (source != PAD)[:, None].expand(-1, pieces_out.shape[1], -1)
         states, alignment, _ = self.model(source, inputs, visible)
-        ln_p = self._logits(states, alignment, source).log_softmax(-1)  # (B, T, V)
+        lexicon, score = self.writer.lexicon(source), self.writer.logits
+        seen = [None] * states.shape[1] if alignment is None else alignment.unbind(1)
+        scores = [score(state, links, lexicon) for state, links in zip(states.unbind(1), seen, strict=True)]
+        ln_p = torch.stack(scores, 1).log_softmax(-1)  # (B, T, V)
         ln_chosen = ln_p.gather(2, pieces_out[:, :, None])[:, :, 0]
         short = ln_p.max(-1).values - ln_chosen
         return list(map(summed, ln_chosen, words)), list(map(summed, short, words))
-
-    def _logits(self, states: Tensor, alignment: Tensor | None, source: Tensor) -> Tensor:
-        lexicon = self.writer.lexicon(source)
-        rows = [
-            self.writer.logits(states[:, t], None if alignment is None else alignment[:, t], lexicon)
-            for t in range(states.shape[1])
-        ]
-        return torch.stack(rows, 1)
 
     def fingerprint(self) -> str:
         """Hash of everything that the scores depend on."""

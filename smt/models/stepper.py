@@ -13,11 +13,14 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from smt.models.copying import Bonus
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.policies.waitk import HIDDEN_WORD, Schedule
+
+GROWTH = 32  # target positions by which caches and hypotheses grow
 
 
 class Written(NamedTuple):
@@ -122,19 +125,15 @@ class Stepper(Protocol):
 
     def read(self, due: Tensor, written: Tensor) -> None:
         """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
-        ...
 
     def score(self) -> tuple[Tensor, Tensor]:
         """Scores of each next piece (B, V), and where only the end may follow (B,) bool."""
-        ...
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows (B,) bool only."""
-        ...
 
     def move(self, rows: Tensor, start: int) -> None:
         """The translations of these rows (B,) in place of all, from target piece `start` on; the sources stay."""
-        ...
 
 
 class Writer(Protocol):
@@ -143,32 +142,32 @@ class Writer(Protocol):
     @property
     def rules(self) -> Rules:
         """The pieces that may be chosen."""
-        ...
 
     @property
     def bonus(self) -> Bonus | None:
         """The bonus on names of the source, or on translations of its words."""
-        ...
 
     @property
     def batch(self) -> int:
         """Hypotheses decoded together."""
-        ...
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> Stepper:
         """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
-        ...
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> Stepper:
         """A sentence whose words come one by one."""
-        ...
 
     def spell(self, pieces: Sequence[int]) -> str:
         """The word that pieces (numbers among the V) spell; "" if they spell none."""
-        ...
 
 
 def by_length(sentences: Sequence[Sequence[str]], rows: int) -> list[list[int]]:
     """Numbers of the sentences that are not empty, shortest first, in groups of `rows`."""
     order = sorted((i for i, s in enumerate(sentences) if s), key=lambda i: len(sentences[i]))
     return [order[start : start + rows] for start in range(0, len(order), rows)]
+
+
+def lengthen(x: Tensor, dim: int, size: int, value: int = 0) -> Tensor:
+    """x with `value` appended along a dimension up to `size`."""
+    missing = size - x.shape[dim]
+    return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing], value=value) if missing > 0 else x

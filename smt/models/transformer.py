@@ -19,6 +19,7 @@ them).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Literal, NamedTuple
@@ -153,44 +154,35 @@ class FeedForward(nn.Sequential):
         super().__init__(nn.Linear(width, inner), activation, nn.Dropout(config.dropout), nn.Linear(inner, width))
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention and feed-forward over the source."""
+class Layer(nn.Module):
+    """Self-attention, a decoder's attention to the source, and feed-forward."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, norm: str, reads_source: bool = False) -> None:
+        """norm: "pre" = before each part, "post" = after its residual."""
         super().__init__()
         self.norm_attention = nn.LayerNorm(config.width)
         self.attention = Attention(config.width, config.heads, config.dropout)
+        if reads_source:
+            self.norm_cross = nn.LayerNorm(config.width)
+            self.cross = Attention(config.width, config.heads, config.dropout)
         self.norm_feed_forward = nn.LayerNorm(config.width)
         self.feed_forward = FeedForward(config)
         self.dropout = nn.Dropout(config.dropout)
-        self.pre_norm = config.encoder_norm == "pre"
+        self.pre_norm = norm == "pre"
 
-    def forward(self, x: Tensor, mask: Tensor | None, causal: bool, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
-        """x (B, S, D) -> the same shape, and the keys and values of everything so far."""
+    def added(self, x: Tensor, norm: nn.Module, part: Callable[[Tensor], Tensor]) -> Tensor:
+        """x (B, T, D) and what `part` makes of it, normalised."""
+        return x + self.dropout(part(norm(x))) if self.pre_norm else norm(x + self.dropout(part(x)))
+
+    def encode(self, x: Tensor, mask: Tensor | None, causal: bool, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
+        """Of an encoder: x (B, S, D) -> the same shape, and the keys and values of everything so far."""
         entering = self.norm_attention(x) if self.pre_norm else x
         memory = self.attention.project(entering)
         if past is not None:
             memory = KeyValue(torch.cat([past.key, memory.key], 2), torch.cat([past.value, memory.value], 2))
         x = x + self.dropout(self.attention(entering, memory, mask, causal))
-        if self.pre_norm:
-            return x + self.dropout(self.feed_forward(self.norm_feed_forward(x))), memory
-        x = self.norm_attention(x)
-        return self.norm_feed_forward(x + self.dropout(self.feed_forward(x))), memory
-
-
-class DecoderLayer(nn.Module):
-    """Self-attention, attention to the source, feed-forward."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.norm_attention = nn.LayerNorm(config.width)
-        self.attention = Attention(config.width, config.heads, config.dropout)
-        self.norm_cross = nn.LayerNorm(config.width)
-        self.cross = Attention(config.width, config.heads, config.dropout)
-        self.norm_feed_forward = nn.LayerNorm(config.width)
-        self.feed_forward = FeedForward(config)
-        self.dropout = nn.Dropout(config.dropout)
-        self.pre_norm = config.decoder_norm == "pre"
+        x = x if self.pre_norm else self.norm_attention(x)
+        return self.added(x, self.norm_feed_forward, self.feed_forward), memory
 
     def forward(
         self,
@@ -201,27 +193,24 @@ class DecoderLayer(nn.Module):
         at: Tensor | None = None,
         past_mask: Tensor | None = None,
     ) -> Tensor:
-        """x (B, T, D) -> the same shape.
+        """Of a decoder: x (B, T, D) -> the same shape.
 
         Training: the whole target at once, causal.  Decoding: T = 1, the step's key and value are written into
         `past` (B, H, Tmax, D/H) at position `at` (B,), and past_mask (B, 1, 1, Tmax) says which positions are filled.
         """
-        entering = self.norm_attention(x) if self.pre_norm else x
-        memory = self.attention.project(entering)
-        if past is None or at is None:
-            attended = self.attention(entering, memory, causal=True)
-        else:
+
+        def attend(x: Tensor) -> Tensor:
+            memory = self.attention.project(x)
+            if past is None or at is None:
+                return self.attention(x, memory, causal=True)
             rows = torch.arange(x.shape[0], device=x.device)
             past.key[rows, :, at] = memory.key[:, :, 0]
             past.value[rows, :, at] = memory.value[:, :, 0]
-            attended = self.attention(entering, past, past_mask)
-        x = x + self.dropout(attended)
-        if self.pre_norm:
-            x = x + self.dropout(self.cross(self.norm_cross(x), cross, visible))
-            return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))
-        x = self.norm_attention(x)
-        x = self.norm_cross(x + self.dropout(self.cross(x, cross, visible)))
-        return self.norm_feed_forward(x + self.dropout(self.feed_forward(x)))
+            return self.attention(x, past, past_mask)
+
+        x = self.added(x, self.norm_attention, attend)
+        x = self.added(x, self.norm_cross, lambda x: self.cross(x, cross, visible))
+        return self.added(x, self.norm_feed_forward, self.feed_forward)
 
 
 class Transformer(nn.Module):
@@ -244,9 +233,9 @@ class Transformer(nn.Module):
             table = sinusoid if config.positions == "interleaved" else sinusoid_halves
             positions = table(config.position_offset + config.max_pieces, config.width)[config.position_offset :]
             self.register_buffer("positions", positions, persistent=False)
-        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.encoder = nn.ModuleList(Layer(config, config.encoder_norm) for _ in range(config.encoder_layers))
         self.encoder_norm = nn.LayerNorm(config.width) if config.encoder_final_norm else nn.Identity()
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.decoder = nn.ModuleList(Layer(config, config.decoder_norm, True) for _ in range(config.decoder_layers))
         self.decoder_norm = nn.LayerNorm(config.width) if config.decoder_final_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         if config.lexicon_width:
@@ -259,9 +248,8 @@ class Transformer(nn.Module):
         if config.source_vocabulary:
             self.source_embedding = nn.Embedding(config.source_vocabulary, config.width)
             nn.init.normal_(self.source_embedding.weight, std=config.width**-0.5)
-        self.output: nn.Module | None = None
-        if not config.tied_output:
-            self.output = nn.Linear(config.width, config.vocabulary, bias=False)
+        untied = None if config.tied_output else nn.Linear(config.width, config.vocabulary, bias=False)
+        self.output: nn.Module | None = untied
 
     def embed(self, pieces: Tensor, at: Tensor | int, source: bool = False) -> Tensor:
         """Piece ids (B, T) with position vectors from `at` on: an offset, or each row's own position (B,)."""
@@ -277,18 +265,16 @@ class Transformer(nn.Module):
 
     def encode(self, pieces: Tensor, past: list[KeyValue] | None = None) -> tuple[Tensor, list[KeyValue]]:
         """Source pieces (B, S), after those already in `past`, to states (B, S, D) and all keys and values."""
-        x = self.embed(pieces, past[0].key.shape[2] if past else 0, source=True)
+        before, n = past[0].key.shape[2] if past else 0, pieces.shape[1]
+        x = self.embed(pieces, before, source=True)
         mask, causal = None, past is None
         if self.config.encoder == "bidirectional":
             mask, causal = (pieces != PAD)[:, None, None, :], False
-        elif past is not None and pieces.shape[1] > 1:
-            total = past[0].key.shape[2] + pieces.shape[1]
-            mask = torch.ones(pieces.shape[1], total, dtype=torch.bool, device=pieces.device).tril(
-                total - pieces.shape[1]
-            )[None, None]
+        elif past is not None and n > 1:
+            mask = torch.ones(n, before + n, dtype=torch.bool, device=pieces.device).tril(before)[None, None]
         present: list[KeyValue] = []
         for i, layer in enumerate(self.encoder):
-            x, memory = layer(x, mask, causal, past[i] if past else None)
+            x, memory = layer.encode(x, mask, causal, past[i] if past else None)  # type: ignore[operator]
             present.append(memory)
         return self.encoder_norm(x), present
 

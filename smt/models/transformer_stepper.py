@@ -16,17 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from smt.models.copying import Copier
 from smt.models.next_piece import Rules
-from smt.models.stepper import State
+from smt.models.stepper import GROWTH, State, lengthen
 from smt.models.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
 
-GROWTH = 32  # target positions by which the caches grow
 ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activations stay in the cache
 
 
@@ -47,12 +45,8 @@ class TransformerWriter:
         smt/models/copying.py."""
         self.model, self.vocabulary = model, vocabulary
         self.bonus = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
-        never = torch.zeros(vocabulary.size, dtype=torch.bool)
-        never[[PAD, UNK, BOS]] = True
-        starts, joins, digits = (
-            torch.from_numpy(table) for table in (vocabulary.starts_word, vocabulary.joins_next, vocabulary.has_digit)
-        )
-        self.rules = Rules(starts, joins, never, digits, EOS, PAD)
+        never = np.isin(np.arange(vocabulary.size), (PAD, UNK, BOS))
+        self.rules = Rules(vocabulary.starts_word, vocabulary.joins_next, never, vocabulary.has_digit, EOS, PAD)
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
         """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
@@ -195,12 +189,6 @@ class TransformerStepper:
     def move(self, rows: Tensor, start: int) -> None:
         """The translations of these rows (B,) in place of all, from target piece `start` on; the sources stay."""
         self.cache[:, :, :, start:] = self.cache[rows, :, :, start:]
-
-
-def lengthen(x: Tensor, dim: int, size: int, value: int = 0) -> Tensor:
-    """x with `value` appended along a dimension up to `size`."""
-    missing = size - x.shape[dim]
-    return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing], value=value) if missing > 0 else x
 
 
 def _layers(stacked: Tensor) -> list[KeyValue]:

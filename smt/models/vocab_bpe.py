@@ -22,7 +22,7 @@ import sentencepiece
 
 from smt.models.vocab import CACHE, UNK, WORD_START, joined
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import lacking
+from sqa.core.packages import need
 from sqa.files.records import parse_json
 
 FORMAT = 1
@@ -62,10 +62,9 @@ class Cutting:
         cut = makers[self.bpe]() if self.bpe in makers else (lambda word: [word])
         if not self.moses:
             return cut
-        try:
-            from sacremoses import MosesTokenizer
-        except ModuleNotFoundError as error:
-            raise lacking(error, "a Moses tokeniser") from error
+        need("sacremoses", "a Moses tokeniser")
+        from sacremoses import MosesTokenizer
+
         tokenise = MosesTokenizer(lang=self.moses).tokenize
         return lambda word: [piece for token in tokenise(word) for piece in cut(token)]
 
@@ -84,10 +83,9 @@ class Cutting:
         for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
             if len(line.strip("\r\n ").split(" ")) != 2:
                 raise DataError(f"codes, line {number}: two symbols expected, got {line[:60]!r}")
-        try:
-            from subword_nmt.apply_bpe import BPE
-        except ModuleNotFoundError as error:
-            raise lacking(error, "cutting by subword-nmt codes") from error
+        need("subword_nmt", "cutting by subword-nmt codes")
+        from subword_nmt.apply_bpe import BPE
+
         bpe = BPE(io.StringIO(text))
         return lambda word: bpe.segment_tokens([word])
 

@@ -1,13 +1,22 @@
-"""A trained Transformer of ours as a wait-k translator: `translator: {name: waitk, model: es-en, k: 6}`.
+"""A trained Transformer of ours as a translator that continues its own words, or one that reads whole texts.
 
-It continues its own translation.  A model trained on complete sentences only is run by test-time wait-k (Ma et al.
-2019); a bidirectional encoder then encodes the words read anew after every READ.
+    translator: {name: waitk, model: es-en, k: 6}
+    translator: {name: prefix, model: es-en, policy: local-agreement, n: 2}
+
+`waitk`: a model trained on complete sentences only is run by test-time wait-k (Ma et al. 2019); a bidirectional
+encoder then encodes the words read anew after every READ.
+
+`prefix`: a policy of `smt.policies.prefixes` makes it simultaneous.  The model translates every prefix from the start,
+and `policy: wait-k` takes word j of the newest translation behind the words written before, which that translation need
+not begin with.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from smt.models import copying
 from smt.models.beam import VERSION as SEARCH
@@ -15,7 +24,9 @@ from smt.models.beam import Beam
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.int8 import Precision
 from smt.models.transformer_stepper import TransformerWriter
-from smt.models.writing import WaitKTranslator
+from smt.models.writing import WaitKTranslator, WholeTexts
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import Schedule, Unit, parse_k
 from sqa.data.languages import pair_of
 
@@ -61,3 +72,36 @@ def build(config: WaitKConfig) -> WaitKTranslator:
         options += f" copy {copying.VERSION} {config.copy_bonus}"
     rules = f"{VERSION} {schedule.k} {schedule.rate}{options} {folder_fingerprint(folder)}"
     return WaitKTranslator(lambda: writer, schedule, beam, hashlib.sha256(rules.encode()).hexdigest(), languages)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixConfig:
+    """Which model and the policy around it."""
+
+    model: str  # a bundled model (es-en, pl-en) or the folder of a trained one
+    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
+    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+    beam: int = 1  # hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy
+
+    def __post_init__(self) -> None:
+        policy_of(self)
+        Beam(self.beam)
+
+
+@lru_cache(maxsize=2)
+def system(folder: Path, digest: str, beam: int = 1) -> Remembered:
+    """One system per model (`digest` is of its files) and beam: runs with different policies share its memory."""
+    model, vocabulary, about = load_model(folder)
+    model.accelerate("float32")
+    writer = TransformerWriter(model, vocabulary)
+    options = f" beam {SEARCH} {beam}" * (beam > 1)  # greedy is not named: older results stay valid
+    fingerprint = hashlib.sha256(f"{VERSION}{options} {digest}".encode()).hexdigest()
+    return Remembered(WholeTexts(lambda: writer, Beam(beam), fingerprint, pair_of(about)))
+
+
+def build_prefix(config: PrefixConfig) -> PolicyTranslator:
+    """The translator of a config."""
+    folder = model_folder(config.model)
+    shared = system(folder, folder_fingerprint(folder), config.beam)
+    return PolicyTranslator(shared, policy_of(config))

@@ -21,19 +21,6 @@ else:
     PolicyConfig = Literal[tuple(POLICIES.entries)] | OwnPart  # the names stand in the registry only
 
 
-class HasPolicy(Protocol):
-    """The config of a translator that a policy is put around."""
-
-    @property
-    def policy(self) -> PolicyConfig: ...
-
-    @property
-    def k(self) -> int | str: ...
-
-    @property
-    def n(self) -> int | None: ...
-
-
 class Counted(Protocol):
     """The class of a policy with one number, n: every registered one but wait-k's."""
 
@@ -45,7 +32,7 @@ class Counted(Protocol):
 
 
 def simultaneous(load: Callable[[Any], FullInput], config: Any) -> PolicyTranslator:
-    """The policy of `config`, a dataclass with the keys of `HasPolicy`, around the system that `load` makes of it."""
+    """The policy of `config`, which has `policy`, `k` and `n`, around the system that `load` makes of it."""
     return PolicyTranslator(remembered(load, replace(config, policy="wait-k", k="full", n=None)), policy_of(config))
 
 
@@ -55,8 +42,8 @@ def remembered(load: Callable[[Any], FullInput], config: Any) -> Remembered:
     return Remembered(load(config))
 
 
-def policy_of(config: HasPolicy) -> Policy:
-    """The policy of a config.  ConfigError for a key that is missing, invalid or unused."""
+def policy_of(config: Any) -> Policy:
+    """The policy of a translator's config.  ConfigError for a key that is missing, invalid or unused."""
     return parse_policy(config.policy, config.k, config.n)
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,7 @@ KNOWN = 3  # occurrences from which on a word counts as known
 
 def count(packed: Packed, vocabulary: Vocabulary, pair: str) -> Priors:
     """Priors from all aligned sentences."""
-    languages = pair.split("-")
-    forms = [_Forms(vocabulary, language) for language in languages]
+    forms = [_forms(vocabulary, language) for language in pair.split("-")]
     links: Counter[tuple[str, str]] = Counter()
     occurs: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     for source, target, linked in _sentences(packed):
@@ -61,36 +61,31 @@ def _sentences(packed: Packed) -> Iterator[tuple[list[int], list[int], list[list
         yield packed.source[a : b - 1].tolist(), packed.target[c : d - 1].tolist(), packed.links[e:f].tolist()
 
 
-class _Forms:
-    """The aligner's forms of the words that pieces spell."""
+def _forms(vocabulary: Vocabulary, language: str) -> Callable[[list[int]], tuple[list[str], list[int]]]:
+    """From the pieces of a sentence to the aligner's forms of its words, and the 0-based word of each piece."""
+    starts: list[bool] = vocabulary.starts_word.tolist()
 
-    def __init__(self, vocabulary: Vocabulary, language: str) -> None:
-        self._vocabulary, self._language = vocabulary, language
-        self._starts: list[bool] = vocabulary.starts_word.tolist()
-        self._forms: dict[tuple[int, ...], str] = {}
+    @cache
+    def form_of(pieces: tuple[int, ...]) -> str:
+        return form(vocabulary.decode_word(pieces), language)
 
-    def __call__(self, pieces: list[int]) -> tuple[list[str], list[int]]:
-        """The forms of a sentence, and for each piece the 0-based index of its word."""
-        words: list[list[int]] = []
+    def forms(pieces: list[int]) -> tuple[list[str], list[int]]:
+        words: list[tuple[int, ...]] = []
         at: list[int] = []
         for piece in pieces:
-            if self._starts[piece] or not words:
-                words.append([])
-            words[-1].append(piece)
+            if starts[piece] or not words:
+                words.append(())
+            words[-1] += (piece,)
             at.append(len(words) - 1)
-        return [self._form(tuple(word)) for word in words], at
+        return [form_of(word) for word in words], at
 
-    def _form(self, pieces: tuple[int, ...]) -> str:
-        if pieces not in self._forms:
-            self._forms[pieces] = form(self._vocabulary.decode_word(pieces), self._language)
-        return self._forms[pieces]
+    return forms
 
 
 def main(arguments: list[str] | None = None) -> None:
     """The command of the module's docstring."""
-    parser = argparse.ArgumentParser(
-        prog="python -m smt.training.alignment_priors", description="Make priors of the aligner."
-    )
+    program = "python -m smt.training.alignment_priors"
+    parser = argparse.ArgumentParser(prog=program, description="Make priors of the aligner.")
     parser.add_argument("config", type=Path, help="configs/smt_*.yaml, as given to `sqa train smt`")
     parser.add_argument("data", type=Path, help="the training data it prepared: runs/smt/NAME/data")
     parser.add_argument("folder", type=Path, help="the folder to make")

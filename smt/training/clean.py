@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from smt.models.vocab import normalise
 from smt.training.language import Languages
@@ -58,21 +58,15 @@ class Report:
     read: Counter[str] = field(default_factory=Counter)  # corpus -> pairs
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (corpus, step) -> pairs
 
-    HEADER = ("corpus", "read", *STEPS, "kept")
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """One line of text per corpus, the largest first, and their sum: read = dropped by each step + kept."""
-        counts = []
+    def text(self) -> str:
+        """TSV: one line per corpus, the largest first, and their sum: read = dropped by each step + kept."""
+        rows: list[tuple[Any, ...]] = []
         for corpus, n in self.read.most_common():
             dropped = [self.dropped[corpus, step] for step in STEPS]
-            counts.append((n, *dropped, n - sum(dropped)))
-        sums = [sum(row[i] for row in counts) for i in range(len(STEPS) + 2)]
-        names = [corpus for corpus, _ in self.read.most_common()]
-        return [(name, *map(str, row)) for name, row in zip([*names, "all"], [*counts, sums], strict=True)]
-
-    def text(self) -> str:
-        """The rows as TSV with a header."""
-        return "".join("\t".join(row) + "\n" for row in (self.HEADER, *self.rows()))
+            rows.append((corpus, n, *dropped, n - sum(dropped)))
+        sums = [sum(row[i] for row in rows) for i in range(1, len(STEPS) + 3)]
+        lines = [("corpus", "read", *STEPS, "kept"), *rows, ("all", *sums)]
+        return "".join("\t".join(map(str, line)) + "\n" for line in lines)
 
 
 PAIR_TESTS: dict[str, Callable[[list[str], list[str], str, str, CleanConfig], bool]] = {
@@ -98,27 +92,25 @@ def clean(
     pairs: Iterable[Pair],
     held_out: Iterable[str],
     config: CleanConfig,
-    report: Report | None = None,
+    report: Report,
     languages: Languages | None = None,
 ) -> Iterator[Pair]:
     """Normalised pairs that pass every step but the alignment, in their order.
 
     `languages` judges the language of both sides; ConfigError if `config.language` asks for that and it is missing.
     """
-    if config.language and languages is None:
-        raise ConfigError("clean.language: needs text of both languages to compare with")
-    report = report or Report()
-    overlaps, duplicate = Overlap(held_out, config.overlap_words), Duplicates()
+    steps: dict[str, Callable[[str, str], bool]] = {}  # those after PAIR_TESTS; true = the pair is dropped
+    if config.language:
+        if languages is None:
+            raise ConfigError("clean.language: needs text of both languages to compare with")
+        steps["language"] = lambda source, target: not languages.fit(source, target)
+    overlaps = Overlap(held_out, config.overlap_words)
+    steps |= {"overlap": lambda source, target: overlaps(source) or overlaps(target), "duplicate": Duplicates()}
     for source, target, corpus in pairs:
         source, target = normalise(source), normalise(target)
         report.read[corpus] += 1
         step = refused_by(source, target, config)
-        if step is None and config.language and languages is not None and not languages.fit(source, target):
-            step = "language"
-        if step is None and (overlaps(source) or overlaps(target)):
-            step = "overlap"
-        if step is None and duplicate(source, target):
-            step = "duplicate"
+        step = step or next((name for name, drops in steps.items() if drops(source, target)), None)
         if step is None:
             yield source, target, corpus
         else:
@@ -129,10 +121,6 @@ def _key(text: str) -> str:
     return re.sub(r"\W+", "", text.lower())
 
 
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
-
-
 class Duplicates:
     """Whether a pair was seen before, letters and digits compared."""
 
@@ -140,8 +128,8 @@ class Duplicates:
         self._seen: set[int] = set()
 
     def __call__(self, source: str, target: str) -> bool:
-        fingerprint, size = _hash(f"{_key(source)}\n{_key(target)}"), len(self._seen)
-        self._seen.add(fingerprint)
+        size = len(self._seen)
+        self._seen.add(int.from_bytes(blake2b(f"{_key(source)}\n{_key(target)}".encode(), digest_size=8).digest()))
         return len(self._seen) == size
 
 
@@ -166,9 +154,8 @@ class Overlap:
         return _key(text) in self._whole or any(run in self._runs for run in self._hashes(text))
 
 
-def aligned_enough(pairs: Iterable[Pair], least: float, report: Report | None = None) -> Iterator[Pair]:
+def aligned_enough(pairs: Iterable[Pair], least: float, report: Report) -> Iterator[Pair]:
     """Pairs of whose words at least the share `least` (0 to 1, both sides together) is linked; see `coverage`."""
-    report = report or Report()
     stream = iter(pairs)
     while least > 0 and (chunk := list(islice(stream, _ALIGNED_TOGETHER))):
         for pair, share in zip(chunk, coverage([pair[:2] for pair in chunk]), strict=True):

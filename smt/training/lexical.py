@@ -20,34 +20,8 @@ from sqa.core.languages.pl import ADJECTIVAL, FEMININE_ENDINGS, FIXED, NAME_ENDI
 _TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
 
 _CASES = ("nom", "gen", "acc", "inst", "loc")
+_ENDINGS = {"ies": ("y",), "es": ("", "e"), "s": ("",), "ied": ("y",), "ed": ("", "e"), "ing": ("", "e")}  # -> restored
 _CASE_CHANCE = (0.45, 0.15, 0.25, 0.08, 0.07)
-
-
-class _Inflector:
-    """Inflected forms of Polish lemmas, chosen by case and number."""
-
-    def __init__(self) -> None:
-        import morfeusz2
-
-        self._morfeusz = morfeusz2.Morfeusz(generate=True, analyse=False)
-
-    @lru_cache(maxsize=100_000)  # noqa: B019 - lives as long as the one call that uses it
-    def forms(self, lemma: str) -> tuple[tuple[str, str], ...]:
-        """(form, tag) pairs of a lemma; empty when Morfeusz does not know it."""
-        if not lemma or " " in lemma:
-            return ()
-        return tuple((row[0], row[2]) for row in self._morfeusz.generate(lemma) if not row[2].startswith("ign"))
-
-    def inflect(self, lemma: str, case: str, plural: bool, ending: str, rng: np.random.Generator) -> str:
-        """A form of `lemma` for this case and number, or, for verbs, one that matches the English `ending`."""
-        number = "pl" if plural else "sg"
-        forms = self.forms(lemma)
-        nominal = [
-            f for f, tag in forms if f":{number}:" in tag and case in re.split(r"[:.]", tag) and ":neg" not in tag
-        ]
-        verbal = [f for f, tag in forms if _fits(tag, ending)]
-        choices = [f for f in nominal if not f.startswith("nie")] or verbal or [f for f, _ in forms] or [lemma]
-        return choices[int(rng.integers(len(choices)))]
 
 
 def _fits(tag: str, ending: str) -> bool:
@@ -64,14 +38,7 @@ def _fits(tag: str, ending: str) -> bool:
 def _stems(word: str) -> list[tuple[str, str]]:
     """Dictionary forms an English word may have, with the ending taken off."""
     stems = [(word, "")]
-    for ending, restored in (
-        ("ies", ("y",)),
-        ("es", ("", "e")),
-        ("s", ("",)),
-        ("ied", ("y",)),
-        ("ed", ("", "e")),
-        ("ing", ("", "e")),
-    ):
+    for ending, restored in _ENDINGS.items():
         if word.endswith(ending) and len(word) > len(ending) + 2:
             kind = "ed" if ending.endswith("ed") else "ing" if ending == "ing" else "s"
             stem = word[: -len(ending)]
@@ -85,46 +52,53 @@ class _Writer:
     """Turns one English sentence into rough Polish."""
 
     def __init__(self, lexicon: dict[str, list[str]], seed: int) -> None:
-        self.lexicon, self.inflector, self.rng = lexicon, _Inflector(), np.random.default_rng(seed)
+        import morfeusz2
+
+        self.lexicon, self.rng = lexicon, np.random.default_rng(seed)
+        self.morfeusz = morfeusz2.Morfeusz(generate=True, analyse=False)
+        self.forms = lru_cache(maxsize=100_000)(self._forms)
 
     def pick(self, choices: Sequence[str]) -> str:
         return choices[int(self.rng.integers(len(choices)))]
 
+    def _forms(self, lemma: str) -> list[tuple[str, str]]:
+        """(form, tag) pairs of a lemma; empty when Morfeusz does not know it."""
+        if not lemma or " " in lemma:
+            return []
+        return [(row[0], row[2]) for row in self.morfeusz.generate(lemma) if not row[2].startswith("ign")]
+
+    def inflect(self, lemma: str, case: str, plural: bool, ending: str = "") -> str:
+        """A form of `lemma` for this case and number, or, for verbs, one that matches the English `ending`."""
+        number, forms = "pl" if plural else "sg", self.forms(lemma)
+        nominal = [
+            f for f, tag in forms if f":{number}:" in tag and case in re.split(r"[:.]", tag) and ":neg" not in tag
+        ]
+        verbal = [f for f, tag in forms if _fits(tag, ending)]
+        return self.pick([f for f in nominal if not f.startswith("nie")] or verbal or [f for f, _ in forms] or [lemma])
+
     def write(self, sentence: str) -> str:
         """The sentence's rough Polish; an empty line where too many words are unknown."""
-        tokens = _TOKEN.findall(sentence)
-        out: list[str] = []
+        tokens, out = _TOKEN.findall(sentence), []
         case, unknown, i = "nom", 0, 0
         while i < len(tokens):
-            token = tokens[i]
-            lower = token.lower()
+            token, lower, used = tokens[i], tokens[i].lower(), 1
             if not token[0].isalnum():
-                out.append(token)
-                case = "nom" if token in ".,;" else case
-                i += 1
-                continue
-            if lower in PREPOSITIONS:
+                words, case = [token], "nom" if token in ".,;" else case
+            elif lower in PREPOSITIONS:
                 preposition, case = PREPOSITIONS[lower]
-                out.append(preposition)
-                i += 1
-                continue
-            if lower in FIXED:
-                out.append(self.pick(FIXED[lower]))
-                i += 1
-                continue
-            if lower in ADJECTIVAL:
-                out.append(self.inflector.inflect(ADJECTIVAL[lower], case, lower == "these", "", self.rng))
-                i += 1
-                continue
-            words, used, is_known = self.content(tokens, i, case)
-            unknown += not is_known
-            out.extend(words)
+                words = [preposition]
+            elif lower in FIXED:
+                words = [self.pick(FIXED[lower])]
+            elif lower in ADJECTIVAL:
+                words = [self.inflect(ADJECTIVAL[lower], case, lower == "these")]
+            else:
+                words, used, is_known = self.content(tokens, i, case)
+                unknown += not is_known
+                if case == "nom" or self.rng.random() < 0.5:
+                    case = str(self.rng.choice(_CASES, p=_CASE_CHANCE))
+            out += words
             i += used
-            if case == "nom" or self.rng.random() < 0.5:
-                case = str(self.rng.choice(_CASES, p=_CASE_CHANCE))
-        if unknown > 0.2 * len(tokens):
-            return ""
-        return _join(out)
+        return "" if unknown > 0.2 * len(tokens) else _join(out)
 
     def content(self, tokens: list[str], i: int, case: str) -> tuple[list[str], int, bool]:
         """Polish words for the content word or phrase at i, how many tokens it took, whether it was known."""
@@ -138,9 +112,8 @@ class _Writer:
             for stem, ending in _stems(token.lower()):
                 if stem in self.lexicon:
                     polish = self.pick(self.lexicon[stem])
-                    if " " in polish:
-                        return polish.split(), 1, True
-                    return [self.inflector.inflect(polish, case, ending == "s", ending, self.rng)], 1, True
+                    is_phrase = " " in polish
+                    return polish.split() if is_phrase else [self.inflect(polish, case, ending == "s", ending)], 1, True
         if token[0].isupper():
             return [self.decline(token, case)], 1, True
         return [token], 1, any(c.isdigit() for c in token)

@@ -21,9 +21,8 @@ SEED = 0
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m smt.training.lexical_lines", description=(__doc__ or "").splitlines()[0]
-    )
+    program, description = "python -m smt.training.lexical_lines", (__doc__ or "").splitlines()[0]
+    parser = argparse.ArgumentParser(prog=program, description=description)
     parser.add_argument("pair", choices=("pl-en",), help="whose lexicon")
     pair = parser.parse_args(arguments).pair
     entries = [*lexicon_pairs(pair), *names("pl")]

@@ -10,23 +10,27 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
 from smt.training.clean import CleanConfig, Pair, Report, aligned_enough, clean
-from smt.training.config import CorpusConfig
+from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.language import Languages
 from smt.training.made import MadeConfig, made_pairs
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
-from sqa.files.atomic import atomic, write_text
+from sqa.data import texts
+from sqa.data.datasets import load_questions
+from sqa.files.atomic import atomic, file_digest, write_text
 from sqa.files.records import json_document, parse_json
+from sqa.run.config import load
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
@@ -51,16 +55,9 @@ def names(language: str) -> Iterator[Pair]:
 
 def lexicon_pairs(pair: str) -> Iterator[Pair]:
     """The freedict lexicon without entries whose English side lost its blanks."""
-    from sqa.data.texts import load_parallel
-
-    for source, target, _ in load_parallel(pair, "freedict"):
+    for source, target, _ in texts.load_parallel(pair, "freedict"):
         if not LEXICON_ARTEFACT.match(target):
             yield source, target, "freedict"
-
-
-def training_pairs(config: CorpusConfig) -> Iterator[Pair]:
-    """The parallel text of a config: its own file, or the project's of its pair."""
-    return _pairs(config.train, config.pair, "train")
 
 
 def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
@@ -69,23 +66,19 @@ def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
 
 
 def _pairs(own: str | None, pair: str, part: str) -> Iterator[Pair]:
-    from sqa.data.texts import load_own_pairs, load_parallel
-
-    return load_parallel(pair, part) if own is None else load_own_pairs(Path(own), pair)
+    """Parallel text: a config's own file, or a part of the project's."""
+    return texts.load_parallel(pair, part) if own is None else texts.load_own_pairs(Path(own), pair)
 
 
 def held_out(config: CorpusConfig) -> Iterator[str]:
     """Both sides of every development and test sentence, XQB included; of own pairs those of their development."""
-    from sqa.data.datasets import load_questions
-    from sqa.data.texts import load_parallel
-
     pair = config.pair
     if config.train is not None:
         if config.development is not None:
             yield from (side for row in development_pairs(config, "") for side in row[:2])
         return
     for part in HELD_OUT[pair]:
-        for source, target, _ in load_parallel(pair, part):
+        for source, target, _ in texts.load_parallel(pair, part):
             yield source
             yield target
     for question in load_questions(f"xqb-{pair[:2]}"):
@@ -97,10 +90,9 @@ def tossup_sentences() -> list[str]:
     """English Quizbowl sentences to be given a source side."""
     from sentence_splitter import SentenceSplitter
 
-    from sqa.data.texts import load_tossups
-
     splitter = SentenceSplitter("en")
-    return [s.strip() for tossup in load_tossups() for s in splitter.split(" ".join(tossup.text.split())) if s.strip()]
+    whole = (" ".join(tossup.text.split()) for tossup in texts.load_tossups())
+    return [sentence.strip() for text in whole for sentence in splitter.split(text) if sentence.strip()]
 
 
 def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
@@ -124,21 +116,19 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
 
 def _texts(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> list[str]:
     """What the translator of `entry` is given."""
-    from sqa.data.texts import load_parallel
-
     if entry.texts == "tossups":
         return tossup_sentences()
     if entry.texts == "made" and (unknown := set(entry.of) - earlier.keys()):
         raise ConfigError(f"made.of: {', '.join(sorted(unknown))} is not among the entries before {entry.corpus}")
     made = (row for rows in earlier.values() for row in rows)
-    rows = load_parallel(pair, "train") if entry.texts == "parallel" else made
+    rows = texts.load_parallel(pair, "train") if entry.texts == "parallel" else made
     return [source for source, _, corpus in rows if not entry.of or corpus in entry.of]
 
 
 def _apertium(lines: list[str], mode: str) -> list[str]:
-    command, text = ["apertium", "-u", mode], "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
     try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        done = subprocess.run(["apertium", "-u", mode], input=text, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise DataError(f"apertium -u {mode}: {error}; install apertium-eng-spa") from error
     return done.stdout.split("\n")[:-1]
@@ -146,20 +136,17 @@ def _apertium(lines: list[str], mode: str) -> list[str]:
 
 def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair]:
     """The pairs of all parallel corpora and of the back-translated tossups that the cleaner lets through."""
-    from sqa.data.texts import load_parallel
-
-    sources = [training_pairs(config)]
+    sources = [_pairs(config.train, config.pair, "train")]
     if config.back_translation != "none":
         sources.append(back_translate(config, folder))
-    made_by_corpus: dict[str, list[Pair]] = {}
+    made: dict[str, list[Pair]] = {}
     for entry in config.made:
-        made_by_corpus[entry.corpus] = list(made_pairs(entry, _texts(entry, config.pair, made_by_corpus)))
-    sources += made_by_corpus.values()
+        made[entry.corpus] = list(made_pairs(entry, _texts(entry, config.pair, made)))
     languages = None
     if config.clean.language:
-        good = ((normalise(s), normalise(t)) for s, t, _ in load_parallel(config.pair, KNOWN_LANGUAGE))
-        languages = Languages(list(good))
-    raw = (pair for source in sources for pair in source)
+        good = texts.load_parallel(config.pair, KNOWN_LANGUAGE)
+        languages = Languages([(normalise(source), normalise(target)) for source, target, _ in good])
+    raw = chain(*sources, *made.values())
     passed = clean(raw, held_out(config), config.clean, report, languages)
     return aligned_enough(passed, config.clean.min_aligned, report)
 
@@ -189,14 +176,13 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
     for side in (stored, wanted):
         weights, default = side["weights"], side["default_weight"]
         side["weights"] = {corpus: weights.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
-    return stored == wanted and written.get("files") == _files(config).get("files")
+    return stored == wanted and written.get("files", {}) == _digests(config)
 
 
-def _files(config: CorpusConfig) -> dict[str, dict[str, str]]:
-    """{"files": {key: sha256}} of own pairs, so that edited ones are prepared anew; nothing of the project's."""
+def _digests(config: CorpusConfig) -> dict[str, str]:
+    """sha256 of own pairs by their key, so that edited ones are prepared anew; nothing of the project's."""
     files = {"train": config.train, "development": config.development}
-    digests = {key: sha256(Path(file).read_bytes()).hexdigest() for key, file in files.items() if file is not None}
-    return {"files": digests} if digests else {}
+    return {key: file_digest(Path(file)) for key, file in files.items() if file is not None}
 
 
 def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = None) -> None:
@@ -225,20 +211,8 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     np.save(folder / "lexicon_ids.npy", ids)
     np.save(folder / "lexicon_probabilities.npy", probabilities)
     wanted = json.dumps(asdict(config), sort_keys=True)
-    done = {"config": wanted, "corpora": counts, "pairs": len(packed), **_files(config)}
+    done = {"config": wanted, "corpora": counts, "pairs": len(packed), "files": _digests(config)}
     write_text(folder / "prepared.json", json.dumps(done, indent=1) + "\n")
-
-
-def clean_only(config: CorpusConfig, folder: Path) -> Report:
-    """Write the cleaned pairs to corpus.tsv (source, target, corpus) and the counts to clean.tsv in `folder`."""
-    _need(config)
-    folder.mkdir(parents=True, exist_ok=True)
-    counts = Report()
-    with atomic(folder / "corpus.tsv") as partial, partial.open("w", encoding="utf-8") as file:
-        for pair in cleaned(config, folder, counts):
-            file.write("\t".join(pair) + "\n")
-    write_text(folder / "clean.tsv", counts.text())
-    return counts
 
 
 def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) -> tuple[Packed, np.ndarray, np.ndarray]:
@@ -256,26 +230,26 @@ def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) ->
     return packed, *lexicon(packed, vocabulary.size, config.lexicon_width)
 
 
-def report(mixed: list[Pair]) -> dict[str, dict[str, int]]:
+def report(mixed: list[Pair]) -> dict[str, Counter[str]]:
     """Pairs and words used per epoch, per corpus; also printed to stderr."""
-    counts: dict[str, dict[str, int]] = {}
+    counts: dict[str, Counter[str]] = {}
     for source, target, corpus in mixed:
-        row = counts.setdefault(corpus, {"pairs": 0, "source_words": 0, "target_words": 0})
-        row["pairs"] += 1
-        row["source_words"] += len(source.split())
-        row["target_words"] += len(target.split())
+        row = counts.setdefault(corpus, Counter())
+        row.update(pairs=1, source_words=len(source.split()), target_words=len(target.split()))
     for corpus, row in sorted(counts.items(), key=lambda item: -item[1]["target_words"]):
         print(f"{corpus:24s} {row['pairs']:8d} pairs {row['target_words']:9d} target words", file=sys.stderr)
     return counts
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa clean CONFIG`: write the cleaned pairs to runs/smt/<name>/clean/ and print what each step dropped."""
-    from smt.training.config import SmtConfig
-    from sqa.run.config import load
-
+    """`sqa clean CONFIG`: print what each step dropped, and write that and the cleaned pairs (source, target, corpus)
+    to clean.tsv and corpus.tsv in runs/smt/<name>/clean/."""
     config = load(config_path, SmtConfig)
-    folder = runs / "smt" / config.name / "clean"
-    counts = clean_only(config.corpus, folder)
+    folder, counts = runs / "smt" / config.name / "clean", Report()
+    _need(config.corpus)
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic(folder / "corpus.tsv") as partial, partial.open("w", encoding="utf-8") as file:
+        file.writelines("\t".join(pair) + "\n" for pair in cleaned(config.corpus, folder, counts))
+    write_text(folder / "clean.tsv", counts.text())
     print(folder / "corpus.tsv", file=sys.stderr)
     print(counts.text(), end="")

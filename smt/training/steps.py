@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from smt.models.decode import decode_batch
+from smt.models.stepper import Writer
+from smt.policies.waitk import Schedule
 from sqa.files.atomic import write_text
 from sqa.training.trainer import Trainer
 
 WINDOW = 100  # steps whose mean loss is shown
+LOG = "steps.tsv"  # a line for every optimiser step; after a kill it resumes where the training does
+HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step from 1; loss in nats per piece; target pieces
 
 
 def run_steps(
@@ -31,8 +36,7 @@ def run_steps(
     `step` takes the number of a step (from 0) and gives its mean loss and the pieces this is of.  A file at `stop` ends
     the training after the current step, with a checkpoint; returns whether the last step was reached.
     """
-    log = StepLog(folder / "steps.tsv")
-    log.cut(trainer.done)
+    _cut(folder / LOG, trainer.done)
     bleu: Mapping[str, float] = {}
     since, pieces = time.monotonic(), 0
     window: list[float] = []
@@ -40,7 +44,8 @@ def run_steps(
         began = time.monotonic()
         trainer.set_rate(rate(number))
         loss, n = step(number)
-        log.add(number + 1, loss, n, rate(number), time.monotonic() - began)
+        with (folder / LOG).open("a") as file:
+            file.write(f"{number + 1}\t{loss!r}\t{n}\t{rate(number):.6g}\t{time.monotonic() - began:.4f}\n")
         pieces, window = pieces + n, [*window[1 - WINDOW :], loss]
         mean, speed = float(np.mean(window)), pieces / (time.monotonic() - since)
         trainer.say(loss=f"{mean:.3f}", pieces_s=f"{speed:.0f}", **bleu)
@@ -53,22 +58,16 @@ def run_steps(
     return trainer.done == config.steps
 
 
-class StepLog:
-    """steps.tsv: one line per optimiser step; after a kill it resumes where the training does."""
+def _cut(log: Path, step: int) -> None:
+    """Drop what was logged after `step`: it will be done again."""
+    lines = log.read_text().splitlines(keepends=True)[1:] if log.exists() else []
+    write_text(log, HEADER + "".join(x for x in lines if x.endswith("\n") and int(x.split("\t")[0]) <= step))
 
-    HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+def corpus_bleu(writer: Writer, pairs: Sequence[tuple[str, str]], schedule: Schedule) -> float:
+    """BLEU, 0 to 100 (sacrebleu, detokenised), of the greedy translations of (source, reference) lines."""
+    import sacrebleu
 
-    def cut(self, step: int) -> None:
-        """Drop what was logged after `step`: it will be done again."""
-        lines = self.path.read_text().splitlines(keepends=True)[1:] if self.path.exists() else []
-        kept = [line for line in lines if line.endswith("\n") and int(line.split("\t")[0]) <= step]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(self.path, "".join([self.HEADER, *kept]))
-
-    def add(self, step: int, loss: float, pieces: int, learning_rate: float, seconds: float) -> None:
-        """One step: number from 1, smoothed cross-entropy (nats per piece), target pieces, learning rate, time."""
-        with self.path.open("a") as file:
-            file.write(f"{step}\t{loss!r}\t{pieces}\t{learning_rate:.6g}\t{seconds:.4f}\n")
+    written = decode_batch(writer, [source.split() for source, _ in pairs], schedule)
+    hypotheses = [" ".join(word.token for word in words) for words in written]
+    return sacrebleu.corpus_bleu(hypotheses, [[reference for _, reference in pairs]]).score

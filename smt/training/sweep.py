@@ -24,11 +24,13 @@ from smt.models.bundle import load_model
 from smt.policies.waitk import parse_k
 from smt.training import identity
 from smt.training.config import SmtConfig
-from smt.training.train import prepared_data, train_in, work_folder
+from smt.training.steps import LOG
+from smt.training.train import bleu_by_k, prepared_data, train_in, work_folder
 from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import empty, held, write_text
 from sqa.files.records import parse_json
+from sqa.run.config import load
 from sqa.run.scheduler import current
 from sqa.run.spread import PROCESSES, each
 from sqa.training.checkpoints import Checkpoints
@@ -103,22 +105,13 @@ def finish(run: Run, data: Path) -> bool:
     identity.take(run.folder, identity.identity(run.config, data))
     if train_in(run.folder, run.config, data, stop=stop) is None:
         return False
-    done = {"k": run.k, "seed": run.seed, "bleu": score(run), "minutes": _minutes(run.folder / "steps.tsv")}
+    model, vocabulary, _ = load_model(run.folder / "model")
+    bleu = bleu_by_k(model, vocabulary, run.config, run.config.train.k)
+    seconds = [float(line.rsplit("\t", 1)[1]) for line in (run.folder / LOG).read_text().splitlines()[1:]]
+    done = {"k": run.k, "seed": run.seed, "bleu": bleu, "minutes": sum(seconds) / 60}
     write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")
     Checkpoints(run.folder).remove()  # the model is there; a sweep's checkpoints would fill a disk
     return True
-
-
-def score(run: Run) -> dict[str, float]:
-    """BLEU of the finished model on the first `evaluate_sentences` sentences of the development part, per k."""
-    from smt.training.evaluate import bleu_by_k
-
-    model, vocabulary, _ = load_model(run.folder / "model")
-    return bleu_by_k(model, vocabulary, run.config, run.config.train.k)
-
-
-def _minutes(steps: Path) -> float:
-    return sum(float(line.rsplit("\t", 1)[1]) for line in steps.read_text().splitlines()[1:]) / 60
 
 
 def finished(folder: Path) -> list[Finished]:
@@ -129,11 +122,7 @@ def finished(folder: Path) -> list[Finished]:
             runs.append(Finished(**parse_json(file.read_bytes()), model=file.parent / "model"))
         except (ValueError, TypeError) as error:
             raise DataError(f"{file}: not what a sweep wrote ({error}); delete its folder") from error
-    return sorted(runs, key=lambda run: (_order(run.k), run.seed))
-
-
-def _order(k: int | str) -> tuple[bool, int]:
-    return k == MULTI, 0 if k == MULTI else parse_k(k)
+    return sorted(runs, key=lambda run: (run.k == MULTI, run.k != MULTI and parse_k(run.k), run.seed))
 
 
 def table(runs: Sequence[Finished]) -> list[tuple[str, ...]]:
@@ -145,11 +134,10 @@ def table(runs: Sequence[Finished]) -> list[tuple[str, ...]]:
             groups.setdefault((kind, k), []).append((bleu, run.minutes))
     rows: list[tuple[str, ...]] = []
     for (kind, k), values in groups.items():
-        scores = [value for value, _ in values]
+        scores, minutes = zip(*values, strict=True)
         spread = f"{stdev(scores):.2f}" if len(scores) > 1 else "n/a"
-        each = " ".join(f"{value:.2f}" for value in scores)
-        minutes = fmean(minutes for _, minutes in values)
-        rows.append((kind, k, str(len(scores)), f"{fmean(scores):.2f}", spread, each, f"{minutes:.1f}"))
+        each = " ".join(f"{score:.2f}" for score in scores)
+        rows.append((kind, k, str(len(scores)), f"{fmean(scores):.2f}", spread, each, f"{fmean(minutes):.1f}"))
     return rows
 
 
@@ -207,8 +195,6 @@ def clear(runs: Sequence[Run]) -> None:
 
 def main(config_path: Path, runs: Path, ks: str | None = None, seeds: int = 1, fresh: bool = False) -> None:
     """`sqa train smt CONFIG --sweep k=... --seeds N`: train all, print the table; default: the config's k."""
-    from sqa.run.config import load
-
     config = load(config_path, SmtConfig)
     rows = table(sweep(config, parse_sweep(ks) if ks else config.train.k, seeds, runs, fresh))
     text = "".join("\t".join(row) + "\n" for row in (HEADER, *rows))

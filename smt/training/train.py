@@ -8,11 +8,13 @@ resumed sees the same batches, the same k and the same dropout as one that was n
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,17 +24,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from smt.models.bundle import load_model, model_folder, save_model
 from smt.models.transformer import Transformer
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import PAD, Vocabulary
 from smt.policies.waitk import Schedule, draw_k, parse_k
 from smt.training import identity
-from smt.training.batches import Batch, Batches
 from smt.training.config import SmtConfig, TrainConfig
-from smt.training.corpus import Packed, load_arrays
-from smt.training.prepare import is_prepared, prepare
-from smt.training.steps import run_steps
+from smt.training.corpus import Batch, Batches, Packed, load_arrays
+from smt.training.prepare import development_pairs, is_prepared, prepare
+from smt.training.steps import corpus_bleu, run_steps
 from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
-from sqa.run.config import folder_name
+from sqa.run.config import folder_name, load
 from sqa.training.checkpoints import Checkpoints, Moments
 from sqa.training.trainer import Trainer, denormals_flushed
 
@@ -93,28 +95,21 @@ def arithmetic(device: str, precision: str) -> Iterator[None]:
 class SmtTraining:
     """A training of a Transformer: model, optimiser, batches."""
 
-    def __init__(self, config: SmtConfig, folder: Path, data: Path | None = None) -> None:
+    def __init__(self, config: SmtConfig, folder: Path, data: Path) -> None:
         self.config, self.folder = config, folder
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         t = config.train
         if t.threads:
             torch.set_num_threads(t.threads)
         torch.manual_seed(t.seed)
-        data = data or folder / "data"
         self.vocabulary = Vocabulary.load(data / "vocabulary.model")
         self.model = Transformer(config.model)
         if width := config.model.lexicon_width:
             for name in ("lexicon_ids", "lexicon_probabilities"):
                 getattr(self.model, name).copy_(torch.from_numpy(np.load(data / f"{name}.npy")[:, :width]))
         self.model.to(self.device)
-        optimiser = torch.optim.AdamW(
-            self.model.parameters(),
-            lr=t.learning_rate,
-            betas=(0.9, 0.98),
-            eps=1e-9,
-            weight_decay=t.weight_decay,
-            fused=True,
-        )
+        adam: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": t.weight_decay, "fused": True}
+        optimiser = torch.optim.AdamW(self.model.parameters(), t.learning_rate, **adam)
         parts = {"model": self.model, "optimizer": Moments(optimiser, self.model.named_parameters())}
         self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, t.keep), t.clip, "step")
         packed = load_arrays(Packed, data / "packed")
@@ -146,21 +141,11 @@ class SmtTraining:
         self.trainer.descend(summands())
         return sum(entropies) / expected, expected
 
-    def resume(self) -> None:
-        """Continue from the newest checkpoint; without one, begin with the weights of `start`, if that is given."""
-        if not self.trainer.resume() and self.config.start is not None:
-            self.start_from(model_folder(self.config.start, "start"))
-
     def start_from(self, folder: Path) -> None:
         """Take over a model's weights.  They fit if the sizes do: a causal encoder's also start a bidirectional one."""
         model, vocabulary, _ = load_model(folder)
-        free = ("dropout", "encoder")
-        start, wanted = (
-            {k: v for k, v in asdict(c).items() if k not in free} for c in (model.config, self.config.model)
-        )
-        wrong = [
-            f"model.{key}: {folder} has {start[key]}, got {wanted[key]}" for key in wanted if wanted[key] != start[key]
-        ]
+        start, wanted = (asdict(replace(c, dropout=0.0, encoder="causal")) for c in (model.config, self.config.model))
+        wrong = [f"model.{key}: {folder} has {start[key]}, got {n}" for key, n in wanted.items() if n != start[key]]
         if vocabulary.model != self.vocabulary.model:
             wrong.append(f"start: the training data was not segmented with the vocabulary of {folder}; prepare it anew")
         if wrong:
@@ -175,16 +160,27 @@ class SmtTraining:
 
     def evaluate(self) -> dict[str, float]:
         """Development BLEU per k of `evaluate_k`."""
-        from smt.training.evaluate import bleu_by_k
-
         bleu = bleu_by_k(self.model, self.vocabulary, self.config, self.config.train.evaluate_k)
         return {f"bleu_{k}": score for k, score in bleu.items()}
 
 
+def bleu_by_k(
+    model: Transformer, vocabulary: Vocabulary, config: SmtConfig, ks: Sequence[int | str]
+) -> dict[str, float]:
+    """Corpus BLEU per k on the first `evaluate_sentences` sentences of the development part; the model is in eval mode
+    afterwards."""
+    rows = islice(development_pairs(config.corpus, config.development), config.train.evaluate_sentences)
+    pairs, writer, rate = (
+        [row[:2] for row in rows],
+        TransformerWriter(model.eval(), vocabulary),
+        config.train.emission_rate,
+    )
+    return {str(k): corpus_bleu(writer, pairs, Schedule(parse_k(k), rate)) for k in ks}
+
+
 def work_folder(config: SmtConfig, runs: Path) -> Path:
     """Where this training keeps its checkpoints, and its data unless it shares another's."""
-    wrong = folder_name(config.name)
-    if wrong:
+    if wrong := folder_name(config.name):
         raise ConfigError(wrong)
     return runs / "smt" / config.name
 
@@ -217,20 +213,18 @@ def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
 def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = None) -> Path | None:
     """Train (resuming), average, and write the finished model; its folder, or None if a stop file ended it early."""
     training = SmtTraining(config, folder, data)
-    training.resume()
+    if not training.trainer.resume() and config.start is not None:
+        training.start_from(model_folder(config.start, "start"))
     if not training.run(stop):
         return None
     model = Transformer(replace(config.model, dropout=0.0))
     model.load_state_dict(Checkpoints(folder).average(config.train.keep))
-    return save_model(
-        model, training.vocabulary, folder / "model", {"training": asdict(config), "steps": config.train.steps}
-    )
+    about = {"training": asdict(config), "steps": config.train.steps}
+    return save_model(model, training.vocabulary, folder / "model", about)
 
 
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
     """Train (resuming unless `fresh`) and print the model's folder."""
-    from sqa.run.config import load
-
     config = load(config_path, SmtConfig)
     report(train(config, runs, fresh), work_folder(config, runs))
 

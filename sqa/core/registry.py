@@ -209,7 +209,7 @@ TRANSLATORS = Registry(
     "translator",
     {
         "waitk": "smt.models.waitk_translator:build",
-        "prefix": "smt.models.prefix_translator:build",
+        "prefix": "smt.models.waitk_translator:build_prefix",
         "causal-lm": "smt.lm.translator:build",
         "command": "smt.engines.command:build",
         "pretrained": "smt.engines.pretrained:build",

@@ -20,6 +20,8 @@ from transformers import (
 from smt.lm.adapter import save_adapter, tensors
 from smt.lm.base import Base, load_base
 from smt.lm.tokens import from_scores
+from smt.lm.train_config import LmConfig, LmTrainConfig
+from smt.training.config import CorpusConfig
 
 WORDS = "el la casa perro grande the house dog big of is a Spanish English Polish".split()
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "max_position_embeddings": 512, "rms_norm_eps": 1e-6}
@@ -83,4 +85,5 @@ def adapter(folder: Path, target: Path, seed: int, bidirectional: bool = False) 
     """A folder with an adapter of random numbers, Spanish to English, for the model of `folder`."""
     base = adapted(folder, seed, 1.0, 0.05)
     pieces = torch.arange(4, base.tokens.size)
-    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {}, bidirectional)
+    train = LmTrainConfig(rank=4, scale=1.0, bidirectional_share=0.5 * bidirectional)
+    return save_adapter(target, base, pieces, LmConfig("a", str(folder), CorpusConfig("es-en"), train=train), 0)

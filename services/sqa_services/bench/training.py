@@ -39,7 +39,7 @@ def pieces_per_second(precision: str, threads: int) -> float:
     from smt.models.transformer import ModelConfig, Transformer
     from smt.models.vocab import BOS
     from smt.policies.waitk import FULL, Schedule
-    from smt.training.batches import Batch
+    from smt.training.corpus import Batch
     from smt.training.train import arithmetic, losses
     from sqa.training.trainer import denormals_flushed
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from refusals import refused
@@ -36,7 +38,7 @@ SCHEDULES = [Schedule(1), Schedule(3), Schedule(FULL), Schedule(2, 0.6), Schedul
 def writer(request, tmp_path_factory):
     base = load_base(make(tmp_path_factory.mktemp("base"), request.param, seed=3), torch.float32)
     layout = Layout.of(base.tokens, "es", "en")
-    return LmWriter.of(base.network, base.tokens, layout, torch.arange(4, base.tokens.size))
+    return LmWriter.of(base, layout, torch.arange(4, base.tokens.size))
 
 
 def assert_streamed(sentences, batched, stream):
@@ -147,7 +149,7 @@ def test_a_wider_beam_finds_what_is_more_probable(writer):
 
 @torch.inference_mode()
 def test_an_untrained_model_reads_its_prompt_as_one_text(writer):
-    prompted = LmWriter.of(writer.model, writer.tokens, writer.layout, writer.pieces, None)
+    prompted = replace(writer, offset=None)
     source, _ = writer.layout.source(writer.tokens, SENTENCES[1])
     pieces = torch.tensor([[*source, *writer.layout.asking]])
     n = pieces.shape[1]
@@ -193,7 +195,7 @@ def scorer(tmp_path_factory):
     base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3), torch.float32)
     layout = Layout.of(base.tokens, "es", "en")
     pieces = torch.tensor([i for i in range(4, base.tokens.size) if i not in base.tokens.text(" big")])
-    writer = LmWriter.of(base.network, base.tokens, layout, pieces, OFFSET)
+    writer = LmWriter.of(base, layout, pieces, OFFSET)
     return LmScorer(lambda: writer, "f")
 
 

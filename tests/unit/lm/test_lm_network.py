@@ -13,17 +13,20 @@ import torch.nn.functional as F
 from refusals import refused
 from stand_ins.lm_models import adapted, adapter, change, make
 
-from smt.lm.adapter import load_adapter, save_adapter, tensors
+from smt.lm.adapter import load_adapter, save_adapter
 from smt.lm.base import load_base
 from smt.lm.files import load_network
 from smt.lm.network import mask_of
+from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.lm.translator import CausalLmConfig, build
 from smt.models import int8
 from smt.models.int8 import TOP, multiplied, quantised
 from smt.models.writing import translated
+from smt.training.config import CorpusConfig
 from sqa.core.errors import DataError
 
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
+RANK_4 = LmTrainConfig(rank=4, scale=2.0)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -54,7 +57,7 @@ def test_logits_equal_those_of_transformers(folder):
 def saved(folder, target):
     base = adapted(folder)
     pieces = torch.arange(0, base.tokens.size, 2)
-    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), "tiny", 2.0, {}), pieces
+    return save_adapter(target, base, pieces, LmConfig("a", "tiny", CorpusConfig("es-en"), train=RANK_4), 0), pieces
 
 
 @torch.inference_mode()

@@ -52,7 +52,7 @@ def parts(folder, runs, texts=TEXTS * 4, **settings):
     pairs = Pairs.of(texts, base.tokens, layout, 50)
     pieces = frequent(pairs, base.tokens, layout, 100)
     config = LmTrainConfig(**(SETTINGS | settings))
-    return base, layout, pairs, LmTraining(base.network, pairs, layout, pieces, config, runs, base.tokens)
+    return base, layout, pairs, LmTraining(base, pairs, layout, pieces, config, runs)
 
 
 def never() -> float:
@@ -68,7 +68,7 @@ def test_training_sees_what_decoding_shows(folder, tmp_path, k, ahead):
     states, _ = base.network(
         batch.pieces, batch.positions, batch.mask(torch.full((4,), k), torch.float32, torch.full((4,), ahead))
     )
-    writer = LmWriter.of(base.network, base.tokens, layout, trainer.choice, ahead=ahead)
+    writer = LmWriter.of(base, layout, trainer.choice, ahead=ahead)
     for row, (source, target) in enumerate(TEXTS):
         stepper = writer.begin([source.split()], Schedule(k))
         chosen, words = base.tokens.words(target.split())
@@ -180,7 +180,8 @@ def test_another_config_is_not_gone_on_with(tmp_path):
 def test_it_can_begin_with_an_adapter(folder, tmp_path):
     base, _, _, trainer = parts(folder, tmp_path)
     trainer.step(0)
-    path = save_adapter(tmp_path / "a", tensors(base.network), trainer.choice, base, ("es", "en"), "tiny", 2.0, {})
+    config = LmConfig("a", "tiny", CorpusConfig("es-en"), train=trainer.config)
+    path = save_adapter(tmp_path / "a", base, trainer.choice, config, 16)
     other, *_, fresh = parts(folder, tmp_path / "again")
     begin_with(fresh, str(path), other)
     for name, value in tensors(other.network).items():

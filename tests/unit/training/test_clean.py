@@ -1,4 +1,4 @@
-"""Cleaning parallel text: each step drops what it is for and nothing else, and every dropped pair is counted."""
+"""Cleaning parallel text: each step drops what it is for and nothing else, and counts it; aligning its words."""
 
 from __future__ import annotations
 
@@ -8,20 +8,12 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from smt.training.clean import (
-    STEPS,
-    CleanConfig,
-    Duplicates,
-    Overlap,
-    Report,
-    aligned_enough,
-    clean,
-    coverage,
-    refused_by,
-)
+from smt.training.clean import STEPS, CleanConfig, Overlap, Report, aligned_enough, clean, coverage, refused_by
+from smt.training.corpus import _merge, align, lexicon, pack
 from smt.training.language import MIN_LETTERS, Languages, codes, without_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
+from tests.smt_models import vocabulary
 
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
 BAD = {
@@ -61,19 +53,18 @@ def test_clean_counts_what_each_step_dropped():
 
 
 def test_overlap_is_seen_on_the_target_side_and_within_a_longer_line():
-    assert not list(clean([GOOD], ["the queen FOUNDED a city by the river"], CleanConfig()))
+    assert not list(clean([GOOD], ["the queen FOUNDED a city by the river"], CleanConfig(), Report()))
     held_out = ["They say that the queen founded a city by the river long ago."]
-    assert list(clean([GOOD], held_out, CleanConfig())) == [GOOD]
-    assert not list(clean([GOOD], held_out, CleanConfig(overlap_words=6)))
+    assert list(clean([GOOD], held_out, CleanConfig(), Report())) == [GOOD]
+    assert not list(clean([GOOD], held_out, CleanConfig(overlap_words=6), Report()))
     assert not Overlap(held_out, 13)("the queen founded a city by the river")
     assert Overlap(held_out, 13)(f"well, {held_out[0]}") and not Overlap(held_out, 14)(f"well, {held_out[0]}")
 
 
 def test_duplicates_look_at_letters_and_digits_of_both_sides_and_cleaning_is_streamed():
-    seen = Duplicates()
-    assert not seen("Uno, dos.", "One, two.")
-    assert seen("uno dos", "ONE TWO!") and not seen("uno dos", "one two three")
-    assert next(clean(repeat(GOOD), [], CleanConfig())) == GOOD
+    pairs = [("Uno, dos.", "One, two.", "a"), ("uno dos", "ONE TWO!", "a"), ("uno dos", "one two three", "a")]
+    assert list(clean(pairs, [], CleanConfig(), Report())) == [pairs[0], pairs[2]]
+    assert next(clean(repeat(GOOD), [], CleanConfig(), Report())) == GOOD
 
 
 def test_language_tells_swapped_untranslated_and_foreign_sides():
@@ -92,19 +83,23 @@ def test_the_step_of_languages():
     assert len(codes("Xqz wvk jj")) < MIN_LETTERS and languages.fit("Xqz wvk jj", "Xqz wvk jj")  # too short to say
     assert without_names("La reina Xochitl fundó Tlaxcala") == "reina fundó"
     refused(DataError, "learn a language", Languages, [("a", "b")])
-    refused(ConfigError, r"clean\.language", next, clean([GOOD], [], CleanConfig(language=True)))
+    refused(ConfigError, r"clean\.language", next, clean([GOOD], [], CleanConfig(language=True), Report()))
     report, english = Report(), "The second side was never translated into the other language at all, it seems."
     untranslated = (english, english + " Or", "a")
     kept = clean([GOOD, untranslated], [], CleanConfig(language=True), report, Languages(mini()))
     assert list(kept) == [GOOD] and report.dropped["a", "language"] == 1
 
 
+def drawn(words: dict[str, str], n: int, length: int) -> list[tuple[str, str, str]]:
+    """Sentence pairs of so many words, each with its translation."""
+    rng = np.random.default_rng(0)
+    chosen = [rng.choice(sorted(words), length) for _ in range(n)]
+    return [(" ".join(x), " ".join(words[word] for word in x), "-") for x in chosen]
+
+
 def test_alignment_drops_pairs_that_do_not_translate_each_other():
     pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
-    words = {f"{i}palabra": f"{i}word" for i in "abcdefghijklmnop"}
-    rng = np.random.default_rng(0)
-    chosen = [rng.choice(sorted(words), 6) for _ in range(400)]
-    pairs = [(" ".join(x), " ".join(words[w] for w in x), "-") for x in chosen]
+    pairs = drawn({f"{i}palabra": f"{i}word" for i in "abcdefghijklmnop"}, 400, 6)
     wrong = [(pairs[i][0], pairs[i + 1][1], "-") for i in range(0, 20, 2)]
     shares = coverage([pair[:2] for pair in pairs + wrong])
     assert all(0 <= share <= 1 for share in shares)
@@ -112,7 +107,7 @@ def test_alignment_drops_pairs_that_do_not_translate_each_other():
     report = Report()
     kept = list(aligned_enough(pairs + wrong, 0.6, report))
     assert len(kept) + report.dropped["-", "alignment"] == 410 and report.dropped["-", "alignment"] >= 8
-    assert list(aligned_enough(pairs, 0.0)) == pairs
+    assert list(aligned_enough(pairs, 0.0, report)) == pairs
 
 
 @pytest.mark.parametrize(
@@ -133,3 +128,18 @@ def test_alignment_drops_pairs_that_do_not_translate_each_other():
 def test_limits_are_inclusive(source, target, limits, step):
     assert refused_by(source, target, CleanConfig(**limits)) == step
     refused(ConfigError, "min_words: must be <= max_words 2", CleanConfig, min_words=3, max_words=2)
+
+
+def test_links_of_one_direction_are_added_at_unaligned_words():
+    assert _merge("0-0 1-1 1-2 2-2", "0-0 1-1 3-1 2-0") == [(0, 0), (1, 1), (1, 2), (2, 0), (3, 1)]
+
+
+def test_aligner_and_lexicon_find_translations():
+    pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
+    words = {"reina": "queen", "ciudad": "city", "guerra": "war", "libro": "book", "rey": "king", "mar": "sea"}
+    pairs = drawn(words, 300, 4)
+    links = align(pack(pairs, vocabulary(), None))
+    ids, probabilities = lexicon(pack(pairs, vocabulary(), links), vocabulary().size, 4)
+    source, target = vocabulary().word("reina")[0], vocabulary().word("queen")[0]
+    assert target in ids[source][probabilities[source] > 0.2]
+    assert np.all(probabilities.sum(1) <= 1.0)

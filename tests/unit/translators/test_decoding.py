@@ -19,11 +19,9 @@ from smt.models.bundle import load_model
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.int8 import Precision
 from smt.models.next_piece import Past, piece_limit
-from smt.models.prefix_translator import PrefixConfig, system
-from smt.models.prefix_translator import build as build_prefix
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS, PAD
-from smt.models.waitk_translator import WaitKConfig, build
+from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k
 from smt.training.corpus import pack
 from smt.training.train import Batches
@@ -249,16 +247,18 @@ def test_a_sentence_has_two_target_pieces_for_each_source_piece_and_ten_more():
     assert piece_limit(torch.tensor([0, 3])).tolist() == [10, 16]
 
 
-def test_a_beam_over_prefixes(folder):
-    texts = [*map(" ".join, SHORT), ""]
+def test_a_beam_over_prefixes_and_the_policy_that_reads_everything(folder):
+    texts, q = [*map(" ".join, SHORT), ""], question(sentences=[" ".join(SHORT[0])])
     wide = system(folder, "digest", 3).words(texts)
     plain = searched(load_model(folder)[0], SHORT, Schedule(FULL), Beam(3))
     assert wide[:-1] == [tuple(token for token, *_ in written) for written in plain] and wide[-1] == ()
     assert wide != system(folder, "digest").words(texts)
-    q = question(sentences=texts[:1])
-    assert build_prefix(PrefixConfig(str(folder), beam=3)).translate_batch([q]) == build(
-        WaitKConfig(str(folder), beam=3)
-    ).translate_batch([q])
+    for beam in (1, 3):
+        whole = build(WaitKConfig(str(folder), beam=beam)).translate_batch([q])
+        assert build_prefix(PrefixConfig(str(folder), beam=beam)).translate_batch([q]) == whole
+    systems = [build_prefix(PrefixConfig(str(folder), policy)).system for policy in ("wait-k", "retranslate")]
+    assert systems[0] is systems[1]
+    system.cache_clear()
 
 
 @pytest.mark.parametrize(

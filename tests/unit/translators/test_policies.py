@@ -13,9 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
-from smt.models.prefix_translator import PrefixConfig, build, system
-from smt.models.waitk_translator import WaitKConfig
-from smt.models.waitk_translator import build as build_waitk
 from smt.policies.chosen import parse_policy
 from smt.policies.hold import Hold
 from smt.policies.local_agreement import LocalAgreement
@@ -27,7 +24,6 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions, hypotheses, prefixes
 from sqa.core.types import Emission, Write
-from sqa.data.datasets import load_questions
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import CountedSource, stream
 
@@ -126,9 +122,12 @@ SENTENCES = st.lists(
 
 
 @given(SENTENCES, st.sampled_from(POLICIES))
-def test_streaming_equals_batched_and_both_keep_the_rules(sentences, policy):
-    q = question(sentences=sentences)
-    [batched] = PolicyTranslator(Fickle(), policy).translate_batch([q])
+def test_streaming_equals_batched_which_asks_once_for_every_distinct_prefix(sentences, policy):
+    q, fickle = question(sentences=sentences), Fickle()
+    batched, _ = PolicyTranslator(fickle, policy).translate_batch([q, q])
+    [asked] = fickle.calls
+    wanted = {" ".join(s[:n]) for s in q.sentences for n in range(min(policy.start, len(s)), len(s) + 1)}
+    assert len(asked) == len(set(asked)) and set(asked) == wanted
     assert stream(PolicyTranslator(Fickle(), policy), q) == batched
     check_emissions(q, batched)
     if policy in APPENDING:
@@ -137,16 +136,6 @@ def test_streaming_equals_batched_and_both_keep_the_rules(sentences, policy):
     else:
         complete = Fickle().words([" ".join(sentence) for sentence in q.sentences])
         assert hypotheses(q, batched) == [" ".join(words) for words in complete]
-
-
-@given(SENTENCES, st.sampled_from(POLICIES))
-def test_a_batch_asks_once_for_every_distinct_prefix_that_is_looked_at(sentences, policy):
-    fickle = Fickle()
-    q = question(sentences=sentences)
-    PolicyTranslator(fickle, policy).translate_batch([q, q])
-    [asked] = fickle.calls
-    wanted = {" ".join(s[:n]) for s in q.sentences for n in range(min(policy.start, len(s)), len(s) + 1)}
-    assert len(asked) == len(set(asked)) and set(asked) == wanted
 
 
 def test_streaming_reads_no_further_than_it_writes():
@@ -226,23 +215,6 @@ def test_a_nested_policy_is_the_short_spelling():
 )
 def test_wrong_keys_of_a_nested_policy_are_named(more, message):
     refused(ConfigError, message, configured, **more)
-
-
-# ------------------------------------------------------------------------------------------- a model of our own
-
-
-def test_the_policy_that_reads_everything_is_full_input_translation(folder):
-    questions = load_questions("mini-es", limit=2)
-    translator = build(PrefixConfig(str(folder)))
-    assert translator.translate_batch(questions) == build_waitk(WaitKConfig(str(folder))).translate_batch(questions)
-    assert build(PrefixConfig(str(folder), "retranslate")).system is translator.system
-    system.cache_clear()
-
-
-# ----------------------------------------------------------------------------------------------- a run that revises
-
-
-# Writes the text backwards, so that every word revises all words before it.
 
 
 def test_the_policies_and_a_command_under_them_need_no_torch():
