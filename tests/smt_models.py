@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
 from smt.models.transformer import ModelConfig, Transformer
 from smt.models.vocab import Vocabulary
 from sqa.data.datasets import load_questions
+from sqa.run.pipeline import CountedSource
 
 
 @functools.cache
@@ -31,3 +33,11 @@ def random_model(encoder: str = "causal", lexicon_width: int = 4, seed: int = 1)
             model.lexicon_ids.copy_(torch.randint(4, 600, model.lexicon_ids.shape))
             model.lexicon_probabilities.copy_(torch.rand(model.lexicon_probabilities.shape) / lexicon_width)
     return model
+
+
+def streamed(
+    stream: Callable[[Iterator[str]], Iterator[str]], sentences: Sequence[Sequence[str]]
+) -> list[list[tuple[str, int, bool]]]:
+    """(word, g, whether the source had ended) of each sentence, translated while it comes word by word."""
+    sources = [CountedSource(sentence) for sentence in sentences]
+    return [[(token, source.read, source.ended) for token in stream(source)] for source in sources]

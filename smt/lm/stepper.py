@@ -142,7 +142,8 @@ class LmStepper:
             self.state.read_on(due, written, self.schedule)
             return
         length, whole = len(self.pieces), self.writer.ahead or len(due) > 1
-        for pieces in self.state.pull(self.source, self.writer.source_pieces, due, written, self.schedule):
+        needed = self.schedule.pieces_before(written)
+        for pieces in self.state.pull(self.source, self.writer.source_pieces, due, needed):
             self.pieces += pieces
             if not whole:
                 self.encode(torch.tensor([pieces]))

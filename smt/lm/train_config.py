@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from smt.policies.waitk import parse_k
 from smt.training.config import CorpusConfig
 from sqa.core.errors import BelowOne, Count, Positive, Share, Whole, checked
-from sqa.run.config import folder_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +57,6 @@ class LmConfig:
     glosses: str | None = None  # packed phrase-based model that glosses rare source words: statistical/glosses.py
     development: str = "flores-dev"  # part whose first sentences measure BLEU while training
     train: LmTrainConfig = field(default_factory=LmTrainConfig)
-
-    def problems(self) -> list[str]:
-        """Beside the bounds."""
-        return folder_name(self.name)
 
     @property
     def direction(self) -> tuple[str, str]:

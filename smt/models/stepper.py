@@ -93,17 +93,12 @@ class State:
             self.read = torch.maximum(self.read, self.needs.gather(1, last[:, None])[:, 0])
 
     def pull(
-        self,
-        source: Iterator[str],
-        pieces_of: Callable[[str | None], Sequence[int]],
-        due: Tensor,
-        written: Tensor,
-        schedule: Schedule,
+        self, source: Iterator[str], pieces_of: Callable[[str | None], Sequence[int]], due: Tensor, needed: Tensor
     ) -> Iterator[Sequence[int]]:
-        """`read_on` from a source that still comes, for all rows: yields the pieces of each word and of the end."""
+        """`due` (B,) more words of a source that still comes, and as many as have `needed` (B,) pieces, for all rows:
+        yields the pieces of each word and of the end."""
         remaining, ended = int(due[0]), bool(self.ended[0])
-        needed = int(schedule.pieces_before(written[0])) if schedule.unit == "piece" else 0
-        while not ended and (remaining > 0 or self.needs.shape[1] < needed):
+        while not ended and (remaining > 0 or self.needs.shape[1] < int(needed[0])):
             word = next(source, None)
             ended, remaining, pieces = word is None, remaining - 1, pieces_of(word)
             self.read = self.read + 1

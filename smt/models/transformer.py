@@ -83,6 +83,14 @@ class KeyValue(NamedTuple):
     value: Tensor
 
 
+class Cache(NamedTuple):
+    """The target written so far, in one decoder layer."""
+
+    past: KeyValue  # (B, H, Tmax, D/H)
+    at: Tensor  # (B,) position that is written next
+    filled: Tensor  # (B, 1, 1, Tmax) mask to add: which positions are filled, the next one with them
+
+
 class Memory(NamedTuple):
     """The source as the decoder reads it."""
 
@@ -135,13 +143,8 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, memory: KeyValue, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """Attend from x (B, T, D) to memory; mask (B, 1, T, S) is True where attention is allowed (or is added)."""
-        attended = F.scaled_dot_product_attention(
-            self._split(self.query(x)),
-            *memory,
-            attn_mask=mask,
-            is_causal=causal,
-            dropout_p=self.dropout if self.training else 0.0,
-        )  # (B, H, T, D/H)
+        query, dropout = self._split(self.query(x)), self.dropout if self.training else 0.0
+        attended = F.scaled_dot_product_attention(query, *memory, mask, dropout, causal)  # (B, H, T, D/H)
         return self.output(attended.transpose(1, 2).flatten(2))
 
 
@@ -184,29 +187,20 @@ class Layer(nn.Module):
         x = x if self.pre_norm else self.norm_attention(x)
         return self.added(x, self.norm_feed_forward, self.feed_forward), memory
 
-    def forward(
-        self,
-        x: Tensor,
-        cross: KeyValue,
-        visible: Tensor,
-        past: KeyValue | None = None,
-        at: Tensor | None = None,
-        past_mask: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, cross: KeyValue, visible: Tensor, cache: Cache | None = None) -> Tensor:
         """Of a decoder: x (B, T, D) -> the same shape.
 
-        Training: the whole target at once, causal.  Decoding: T = 1, the step's key and value are written into
-        `past` (B, H, Tmax, D/H) at position `at` (B,), and past_mask (B, 1, 1, Tmax) says which positions are filled.
+        Training: the whole target at once, causal.  Decoding: T = 1, and the step's key and value go into the cache.
         """
 
         def attend(x: Tensor) -> Tensor:
             memory = self.attention.project(x)
-            if past is None or at is None:
+            if cache is None:
                 return self.attention(x, memory, causal=True)
             rows = torch.arange(x.shape[0], device=x.device)
-            past.key[rows, :, at] = memory.key[:, :, 0]
-            past.value[rows, :, at] = memory.value[:, :, 0]
-            return self.attention(x, past, past_mask)
+            cache.past.key[rows, :, cache.at] = memory.key[:, :, 0]
+            cache.past.value[rows, :, cache.at] = memory.value[:, :, 0]
+            return self.attention(x, cache.past, cache.filled)
 
         x = self.added(x, self.norm_attention, attend)
         x = self.added(x, self.norm_cross, lambda x: self.cross(x, cross, visible))
@@ -280,11 +274,8 @@ class Transformer(nn.Module):
 
     def remember(self, states: Tensor, pieces: Tensor) -> Memory:
         """Encoder states (B, S, D) as the decoder reads them."""
-        return Memory(
-            [layer.cross.project(states) for layer in self.decoder],  # type: ignore[operator]
-            self.align_key(states) if self.config.lexicon_width else None,
-            pieces,
-        )
+        cross = [layer.cross.project(states) for layer in self.decoder]  # type: ignore[operator]
+        return Memory(cross, self.align_key(states) if self.config.lexicon_width else None, pieces)
 
     def lexicon_matrix(self, pieces: Tensor) -> Tensor:
         """p(target piece | source piece) + LEXICON_FLOOR of each source position: (B, S) -> (B, S, V)."""
@@ -320,8 +311,8 @@ class Transformer(nn.Module):
         """
         x = self.embed(pieces.unsqueeze(1), at)
         seen, written = additive(visible), additive(cached)  # computed once for all layers
-        for layer, cross, cache in zip(self.decoder, memory.cross, past, strict=True):
-            x = layer(x, cross, seen, cache, at, written)
+        for layer, cross, kept in zip(self.decoder, memory.cross, past, strict=True):
+            x = layer(x, cross, seen, Cache(kept, at, written))
         x = self.decoder_norm(x)
         return x, self.alignment(x, memory, visible[:, None]) if self.config.lexicon_width else None
 

@@ -73,22 +73,20 @@ class TransformerWriter:
         return self.vocabulary.decode_word(pieces)
 
     def logits(self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None) -> Tensor:
-        """Scores of each piece (B, V), the lexicon included: states x (B, D), log alignment (B, S)."""
-        lexical = None if alignment is None or lexicon is None else self.lexical(alignment.exp(), lexicon)
-        return self.model.logits(x, lexical)
+        """Scores of each piece (B, V): states x (B, D), log alignment (B, S) to the first pieces, of whose entries the
+        mixture is added (Transformer.lexicon_matrix, sparse)."""
+        if alignment is None or lexicon is None:
+            return self.model.logits(x, None)
+        seen, width, b = alignment.shape[1], lexicon.probabilities.shape[2], len(alignment)
+        weight = (lexicon.probabilities[:, :seen] * alignment.exp()[:, :, None]).flatten(1)
+        floor = torch.full((b, self.model.config.vocabulary), LEXICON_FLOOR)
+        return self.model.logits(x, floor.scatter_add_(1, lexicon.ids[:, : seen * width].expand(b, -1), weight))
 
     def lexicon(self, source: Tensor) -> Lexicon | None:
         """The entries of source pieces (A, S)."""
         if not self.model.config.lexicon_width:
             return None
         return Lexicon(self.model.lexicon_ids[source].long().flatten(1), self.model.lexicon_probabilities[source])
-
-    def lexical(self, attention: Tensor, lexicon: Lexicon) -> Tensor:
-        """Floored lexicon mixture (B, V) of attention to the first pieces: Transformer.lexicon_matrix, sparse."""
-        seen, width, b = attention.shape[1], lexicon.probabilities.shape[2], len(attention)
-        weight = (lexicon.probabilities[:, :seen] * attention[:, :, None]).flatten(1)
-        out = torch.full((b, self.model.config.vocabulary), LEXICON_FLOOR)
-        return out.scatter_add_(1, lexicon.ids[:, : seen * width].expand(b, -1), weight)
 
 
 class TransformerStepper:
@@ -129,7 +127,7 @@ class TransformerStepper:
             if whole:
                 self._encode_again((self.state.read > previous) & ((previous > 0) | ~self.state.ended))
             return
-        words = self.state.pull(self.source, self.writer.pieces, due, written, self.schedule)
+        words = self.state.pull(self.source, self.writer.pieces, due, self.schedule.pieces_before(written))
         if not (pieces := [piece for word in words for piece in word]):
             return
         new = torch.tensor([pieces])

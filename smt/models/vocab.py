@@ -72,9 +72,7 @@ class Vocabulary:
             raise DataError(f"{path}: not a readable SentencePiece model ({error})") from error
 
     @classmethod
-    def train(
-        cls, lines: Iterable[str], size: int, seed_sentences: int = 400_000, kind: Literal["unigram", "bpe"] = "unigram"
-    ) -> Vocabulary:
+    def train(cls, lines: Iterable[str], size: int, kind: Literal["unigram", "bpe"] = "unigram") -> Vocabulary:
         """Learn `size` pieces (byte fallback) from `lines` of both languages.
 
         More of them than the lines have, or fewer than their letters: ConfigError; no line: DataError.
@@ -90,7 +88,7 @@ class Vocabulary:
                 model_type=kind,
                 character_coverage=0.9997,
                 byte_fallback=True,
-                input_sentence_size=seed_sentences,
+                input_sentence_size=400_000,
                 shuffle_input_sentence=True,
                 num_threads=2,
                 pad_id=PAD,

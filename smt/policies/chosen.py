@@ -43,12 +43,9 @@ def remembered(load: Callable[[Any], FullInput], config: Any) -> Remembered:
 
 
 def policy_of(config: Any) -> Policy:
-    """The policy of a translator's config.  ConfigError for a key that is missing, invalid or unused."""
-    return parse_policy(config.policy, config.k, config.n)
-
-
-def parse_policy(policy: PolicyConfig, k: int | str = "full", n: int | None = None) -> Policy:
-    """The policy of the values of a config's keys; see `policy_of`."""
+    """The policy of a translator's config: of its `policy`, `k` and `n`.  ConfigError for an invalid or unused key."""
+    policy: PolicyConfig = config.policy
+    k, n = config.k, config.n
     if isinstance(policy, OwnPart):
         if k != "full" or n is not None:
             raise ConfigError(f"policy: {short(policy.name)} takes its own keys, inside `policy`, not k or n")

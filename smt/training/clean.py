@@ -89,21 +89,17 @@ def refused_by(source: str, target: str, config: CleanConfig) -> str | None:
 
 
 def clean(
-    pairs: Iterable[Pair],
-    held_out: Iterable[str],
-    config: CleanConfig,
-    report: Report,
-    languages: Languages | None = None,
+    pairs: Iterable[Pair], held_out: Iterable[str], config: CleanConfig, report: Report, judge: Languages | None = None
 ) -> Iterator[Pair]:
     """Normalised pairs that pass every step but the alignment, in their order.
 
-    `languages` judges the language of both sides; ConfigError if `config.language` asks for that and it is missing.
+    `judge` knows the language of both sides; ConfigError if `config.language` asks for it and it is missing.
     """
     steps: dict[str, Callable[[str, str], bool]] = {}  # those after PAIR_TESTS; true = the pair is dropped
     if config.language:
-        if languages is None:
+        if judge is None:
             raise ConfigError("clean.language: needs text of both languages to compare with")
-        steps["language"] = lambda source, target: not languages.fit(source, target)
+        steps["language"] = lambda source, target: not judge.fit(source, target)
     overlaps = Overlap(held_out, config.overlap_words)
     steps |= {"overlap": lambda source, target: overlaps(source) or overlaps(target), "duplicate": Duplicates()}
     for source, target, corpus in pairs:

@@ -38,6 +38,8 @@ from sqa.run.config import folder_name, load
 from sqa.training.checkpoints import Checkpoints, Moments
 from sqa.training.trainer import Trainer, denormals_flushed
 
+Entropy = Callable[..., Tensor]  # `summed_entropy`, or compiled
+
 
 def summed_entropy(
     model: Transformer, states: Tensor, lexical: Tensor | None, target: Tensor, smoothing: float
@@ -48,11 +50,7 @@ def summed_entropy(
 
 
 def losses(
-    model: Transformer,
-    batch: Batch,
-    schedule: Schedule,
-    smoothing: float,
-    entropy_of: Callable[..., Tensor] = summed_entropy,
+    model: Transformer, batch: Batch, schedule: Schedule, smoothing: float, entropy_of: Entropy = summed_entropy
 ) -> tuple[Tensor, Tensor | None, int]:
     """Summed label-smoothed cross-entropy, mean guided-alignment loss (None without links), target pieces."""
     seen = schedule.visible(batch.source_word, batch.target_word)  # (B, T, S)

@@ -30,28 +30,31 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
 
 
+def written(writer):
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def write_gguf(path, folder, family):
     """A model's folder as llama.cpp's converter writes it: float32, norms of Gemma plus one, Llama's pairs by turns."""
     network = load_network(folder, torch.float32)
     shape, gemma = network.shape, family == "gemma3"
     _, pieces = tokenizer()
     writer = gguf.GGUFWriter(path, family)
-    writer.add_context_length(512)
-    writer.add_embedding_length(shape.width)
-    writer.add_block_count(shape.layers)
-    writer.add_feed_forward_length(shape.inner)
-    writer.add_head_count(shape.heads)
-    writer.add_head_count_kv(shape.key_heads)
-    writer.add_key_length(shape.head_size)
-    writer.add_layer_norm_rms_eps(shape.norm_epsilon)
-    writer.add_rope_freq_base(shape.rope_bases[-1] if not gemma else 1_000_000.0)
-    writer.add_sliding_window(512)
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list(pieces)
-    writer.add_token_scores([float(len(p)) for p in pieces])
-    writer.add_token_types([3, 3, 3, 2, *[6] * 256, *[1] * (len(pieces) - 260)])
-    writer.add_bos_token_id(2)
-    writer.add_eos_token_id(1)
+    values = {"context_length": 512, "embedding_length": shape.width, "block_count": shape.layers}
+    values |= {"feed_forward_length": shape.inner, "head_count": shape.heads, "head_count_kv": shape.key_heads}
+    values |= {"key_length": shape.head_size, "layer_norm_rms_eps": shape.norm_epsilon, "sliding_window": 512}
+    values |= {"rope_freq_base": shape.rope_bases[-1] if not gemma else 1_000_000.0, "tokenizer_model": "llama"}
+    values |= {"token_list": pieces, "token_scores": [float(len(p)) for p in pieces]}
+    values |= {
+        "token_types": [3, 3, 3, 2, *[6] * 256, *[1] * (len(pieces) - 260)],
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+    }
+    for name, value in values.items():
+        getattr(writer, f"add_{name}")(value)
 
     def add(name, value):
         writer.add_tensor(name, value.detach().float().numpy().copy())
@@ -77,10 +80,7 @@ def write_gguf(path, folder, family):
             parts |= {"post_attention_norm": layer.norm_attended.weight, "post_ffw_norm": layer.norm_fed.weight}
         for name, value in parts.items():
             add(f"blk.{i}.{name}.weight", value)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    written(writer)
     return path
 
 
@@ -105,10 +105,7 @@ def test_another_architecture_or_file_is_refused(tmp_path):
     path = tmp_path / "m.gguf"
     writer = gguf.GGUFWriter(path, "mamba")
     writer.add_tokenizer_model("gpt2")
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    written(writer)
     refused(DataError, "architecture 'mamba' with a tokenizer of kind 'gpt2'", base_folder, str(path))
     path.write_bytes(b"PK\x03\x04 a zip")
     refused(DataError, "not a GGUF file", base_folder, str(path))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from refusals import refused
+from smt_models import streamed
 from stand_ins.lm_models import adapter, make
 
 from smt.lm import translator, word_scores
@@ -21,7 +22,6 @@ from smt.models.decode import decode_batch, decode_stream, start_reading
 from smt.models.next_piece import piece_limit
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
-from sqa.run.pipeline import CountedSource
 
 SENTENCES = [
     "el perro".split(),
@@ -41,17 +41,10 @@ def writer(request, tmp_path_factory):
     return LmWriter.of(base, layout, torch.arange(4, base.tokens.size))
 
 
-def assert_streamed(sentences, batched, stream):
-    """Each of the batched sentences is streamed to the same words, each at the same g."""
-    for sentence, written in zip(sentences, batched, strict=True):
-        source = CountedSource(sentence)
-        assert [(word, source.read) for word in stream(source)] == [(word.token, word.g) for word in written]
-
-
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 def test_streaming_writes_what_batched_writes_with_the_same_g(writer, schedule):
     batched = decode_batch(writer, SENTENCES, schedule)
-    assert_streamed(SENTENCES, batched, lambda source: decode_stream(writer, source, schedule))
+    assert streamed(lambda source: decode_stream(writer, source, schedule), SENTENCES) == batched
     assert any(len(written) > 2 for written in batched)
     for sentence, written in zip(SENTENCES, batched, strict=True):
         for j, word in enumerate(written, 1):
@@ -92,7 +85,7 @@ def test_a_source_read_in_both_directions(built):
     plain, bidirectional = built(), built(bidirectional=True)
     together = decode_batch(bidirectional.writer, SENTENCES, Schedule(FULL))
     assert together != decode_batch(plain.writer, SENTENCES, Schedule(FULL))
-    assert_streamed(SENTENCES, together, bidirectional.translate)
+    assert streamed(bidirectional.translate, SENTENCES) == together
     assert all(word.g == len(s) for s, written in zip(SENTENCES, together, strict=True) for word in written)
     assert [decode_batch(bidirectional.writer, [s], Schedule(FULL))[0] for s in SENTENCES] == together
 
@@ -162,7 +155,7 @@ def test_an_untrained_model_reads_its_prompt_as_one_text(writer):
 @pytest.mark.parametrize("k", [1, FULL])
 def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
     batched = search_batch(writer, SENTENCES, Schedule(k), Beam(3))
-    assert_streamed(SENTENCES, batched, lambda source: search_stream(writer, source, Schedule(k), Beam(3)))
+    assert streamed(lambda source: search_stream(writer, source, Schedule(k), Beam(3)), SENTENCES) == batched
 
 
 @pytest.mark.parametrize(

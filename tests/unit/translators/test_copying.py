@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import refused
+from smt_models import streamed
 
 from smt.models.bundle import load_model, model_folder
 from smt.models.copying import MOST, Begun, Copier, Names, reading, spellings
@@ -16,7 +17,6 @@ from smt.models.waitk_translator import WaitKConfig, build
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import load_questions
-from sqa.run.pipeline import CountedSource
 
 TEXTS = ["", "Mus", "s", "só", "Lima", "ed", ",", "sóf", "7", ""]
 STARTS = np.array([False, True, False, False, True, False, False, False, False, True])
@@ -77,13 +77,10 @@ def test_what_counts_as_a_name():
 def test_streaming_equals_batched(k):
     model, vocabulary, _ = load_model(model_folder("es-en"))
     plain, copying = (TransformerWriter(model, vocabulary, bonus) for bonus in (0.0, 5.0))
-    sentences = [list(s) for q in load_questions("mini-es", limit=1) for s in q.sentences]
+    sentences = [list(s) for s in load_questions("mini-es", limit=1)[0].sentences[:2]]
     batched = decode_batch(copying, sentences, Schedule(k))
     assert batched != decode_batch(plain, sentences, Schedule(k))
-    for sentence, written in zip(sentences, batched, strict=True):
-        source = CountedSource(sentence)
-        words = decode_stream(copying, source, Schedule(k))
-        assert [(token, source.read, source.ended) for token in words] == [tuple(word) for word in written]
+    assert streamed(lambda source: decode_stream(copying, source, Schedule(k)), sentences) == batched
 
 
 def test_a_name_that_is_lost_without_it_arrives():

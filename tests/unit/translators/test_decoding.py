@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
-from smt_models import random_model, vocabulary
+from smt_models import random_model, streamed, vocabulary
 
 from smt.models.beam import Beam, search_batch, search_stream
 from smt.models.bundle import load_model
@@ -27,7 +27,6 @@ from smt.training.corpus import pack
 from smt.training.train import Batches
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import load_questions
-from sqa.run.pipeline import CountedSource
 from tests.doubles import question
 
 SENTENCES = [list(s) for s in load_questions("mini-es", limit=1)[0].sentences[:3]]
@@ -42,17 +41,14 @@ def writer(model):
 
 def searched(model, texts, schedule, beam=None):
     """(word, g, whether the source had ended) of each text, all at once; greedy without a beam."""
-    options = () if beam is None else (beam,)
-    batched = (search_batch if beam else decode_batch)(writer(model), texts, schedule, *options)
-    return [[tuple(word) for word in written] for written in batched]
+    return search_batch(writer(model), texts, schedule, beam) if beam else decode_batch(writer(model), texts, schedule)
 
 
-def streamed(model, sentence, schedule, beam=None):
-    """The same of a text that comes word by word."""
-    source = CountedSource(sentence)
-    options = () if beam is None else (beam,)
-    words = (search_stream if beam else decode_stream)(writer(model), source, schedule, *options)
-    return [(token, source.read, source.ended) for token in words]
+def stream(model, schedule, beam=None):
+    """The same search of a source that comes word by word."""
+    if beam:
+        return lambda source: search_stream(writer(model), source, schedule, beam)
+    return lambda source: decode_stream(writer(model), source, schedule)
 
 
 @torch.no_grad()
@@ -60,8 +56,8 @@ def streamed(model, sentence, schedule, beam=None):
 def test_streaming_equals_batched_in_every_precision(precision):
     plain, fast = random_model(), random_model()
     fast.accelerate(precision)
-    together = searched(fast, SENTENCES, Schedule(3))
-    assert all(together) and [streamed(fast, sentence, Schedule(3)) for sentence in SENTENCES] == together
+    together = searched(fast, SHORT, Schedule(3))
+    assert all(together) and streamed(stream(fast, Schedule(3)), SHORT) == together
     pieces = torch.arange(4, 20)[None]
     states = [model(pieces, pieces, torch.ones(1, 16, 16, dtype=torch.bool))[0][0] for model in (plain, fast)]
     a, b = (model.logits(x, None) for model, x in zip((plain, fast), states, strict=True))
@@ -187,7 +183,7 @@ def test_one_hypothesis_and_one_word_ahead_is_greedy(texts, k, rate, lexicon):
 @settings(max_examples=20)
 def test_streaming_equals_batched(texts, schedule, beam, kind):
     model, texts = model_of(*kind), [*texts, []]
-    assert [streamed(model, text, schedule, beam) for text in texts] == searched(model, texts, schedule, beam)
+    assert streamed(stream(model, schedule, beam), texts) == searched(model, texts, schedule, beam)
 
 
 def test_mask_shows_k_plus_j_minus_1_words():

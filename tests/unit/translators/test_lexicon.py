@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from refusals import refused
+from smt_models import streamed
 from stand_ins.lm_models import adapter, change, make
 
 from smt.lm.translator import CausalLmConfig, build
@@ -115,8 +116,7 @@ def model(tmp_path_factory):
 def streamed_as_batched(writer, schedule):
     """What a writer makes of SENTENCES, either way."""
     together = decode_batch(writer, SENTENCES, schedule)
-    for sentence, written in zip(SENTENCES, together, strict=True):
-        assert list(decode_stream(writer, iter(sentence), schedule)) == [word.token for word in written]
+    assert streamed(lambda source: decode_stream(writer, source, schedule), SENTENCES) == together
     return together
 
 
@@ -176,7 +176,11 @@ def test_in_training_glosses_are_left_out_and_wrong_as_often_as_said():
 
 
 @pytest.mark.parametrize(("trained", "lexicon"), [(True, "pbmt-es-en"), (False, "pbmt-es-en"), (True, None)])
-def test_only_a_model_trained_with_glosses_reads_them_and_only_with_a_lexicon(model, tmp_path, trained, lexicon):
+def test_only_a_model_trained_with_glosses_reads_them_and_only_with_a_lexicon(
+    model, tmp_path, monkeypatch, trained, lexicon
+):
+    monkeypatch.setattr("smt.lm.translator.load_glosses", lambda *_: GLOSSES)
+    monkeypatch.setattr("smt.statistical.lexicon.load_table", lambda *_: TABLE)
     folder = shutil.copytree(model, tmp_path / "adapter")
     change(folder, glosses=trained)
     translator = build(CausalLmConfig(str(folder), precision="float32", lexicon=lexicon))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 from doubles import question
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
-from smt.policies.chosen import parse_policy
+from smt.policies.chosen import policy_of
 from smt.policies.hold import Hold
 from smt.policies.local_agreement import LocalAgreement
 from smt.policies.prefixes import PolicyTranslator, Remembered, written
@@ -163,6 +164,10 @@ def test_a_system_with_too_few_answers_is_refused(monkeypatch):
     )
 
 
+def asked(policy, k="full", n=None):
+    return SimpleNamespace(policy=policy, k=k, n=n)
+
+
 @pytest.mark.parametrize(
     ("keys", "policy"),
     [
@@ -175,7 +180,7 @@ def test_a_system_with_too_few_answers_is_refused(monkeypatch):
     ],
 )
 def test_keys_of_a_config(keys, policy):
-    assert parse_policy(*keys) == policy
+    assert policy_of(asked(*keys)) == policy
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_keys_of_a_config(keys, policy):
     ],
 )
 def test_wrong_keys_are_named(keys, message):
-    refused(ConfigError, message, parse_policy, *keys)
+    refused(ConfigError, message, policy_of, asked(*keys))
 
 
 def configured(**keys):
