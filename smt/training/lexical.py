@@ -112,8 +112,8 @@ class _Writer:
             for stem, ending in _stems(token.lower()):
                 if stem in self.lexicon:
                     polish = self.pick(self.lexicon[stem])
-                    is_phrase = " " in polish
-                    return polish.split() if is_phrase else [self.inflect(polish, case, ending == "s", ending)], 1, True
+                    words = polish.split() if " " in polish else [self.inflect(polish, case, ending == "s", ending)]
+                    return words, 1, True
         if token[0].isupper():
             return [self.decline(token, case)], 1, True
         return [token], 1, any(c.isdigit() for c in token)

@@ -61,7 +61,8 @@ def run_steps(
 def _cut(log: Path, step: int) -> None:
     """Drop what was logged after `step`: it will be done again."""
     lines = log.read_text().splitlines(keepends=True)[1:] if log.exists() else []
-    write_text(log, HEADER + "".join(x for x in lines if x.endswith("\n") and int(x.split("\t")[0]) <= step))
+    kept = [line for line in lines if line.endswith("\n") and int(line.split("\t")[0]) <= step]
+    write_text(log, "".join([HEADER, *kept]))
 
 
 def corpus_bleu(writer: Writer, pairs: Sequence[tuple[str, str]], schedule: Schedule) -> float:
