@@ -206,6 +206,7 @@ def test_training_mask_equals_what_streaming_sees():
     model, k = random_model(), 2
     pair = (" ".join(SENTENCES[1]), "This is the second sentence of a test .", "-")
     batch = Batches(pack([pair], vocabulary(), None), vocabulary().starts_word, 1000, 0).make(np.array([0]))
+    assert (int(batch.source_word.max()), int(batch.target_word.max())) == (len(SENTENCES[1]), 9)  # the end is a word
     seen = Schedule(k).visible(batch.source_word, batch.target_word)
     with torch.inference_mode():
         states, alignment, _ = model(batch.source, batch.target_input, seen)
