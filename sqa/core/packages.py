@@ -34,17 +34,7 @@ INSTALLED_BY = {
 
 # Kind -> names that the project's other distribution, sqa-services, registers.
 OF_SERVICES = {
-    "command": (
-        "bench",
-        "board",
-        "client",
-        "play",
-        "scorer",
-        "serve",
-        "simuleval-dir",
-        "simulstream-score",
-        "validate",
-    ),
+    "command": tuple("bench board client play scorer serve simuleval-dir simulstream-score validate".split()),
     "translator": ("simuleval", "simuleval_service"),
     "guesser": ("person",),
     "buzzer": ("person",),

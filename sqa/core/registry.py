@@ -3,17 +3,26 @@
 An entry is "module:attribute", the attribute a function `build(config: XConfig) -> component` whose one parameter is
 annotated with a frozen dataclass: that class says which config keys exist.  Your own component needs no entry: give
 "your.module:build" or "your_file.py:build" as its name, or a class; a dataclass has its own fields as config keys.
-Other packages add entries: sqa/core/own/plugins.py.
+
+Plugins add entries.  A plugin is one entry point of the group `sqa`; importing the module that it names registers what
+it brings:
+
+    [project.entry-points.sqa]
+    mine = "my_package.parts"          # calls GUESSERS.register("mine", "my_package.guesser:build") and the like
+
+Plugins are imported once: when a name is requested that no registry has, or when all names are listed.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,25 +88,12 @@ class Registry:
 
     def resolve(self, name: str) -> Callable[..., Any]:
         """Import and return the build function of a name.  Missing or not callable: ConfigError without its value."""
-        target = self.target(name)
-        if own.is_own(target):
-            from sqa.core.own.code import called, shared
-
-            return called(*self._executed(name, shared))
-        with self._refusing(name, target):
-            home = import_module(own.split(target)[0])
-        return self._function(name, home)
+        code, build = self._loaded(name)
+        return build if code is None else code.running()(build)
 
     def config_class(self, name: str) -> type:
         """The dataclass of the config keys of a name: the annotation of its build function, or itself."""
-        target = self.target(name)
-        code: Code | None = None
-        if own.is_own(target):
-            from sqa.core.own.code import at_home, shared
-
-            code, build = self._executed(name, shared)
-        else:
-            build = self.resolve(name)
+        code, build = self._loaded(name)
         try:
             parameters = list(inspect.signature(build).parameters)
             hint = typing.get_type_hints(build).get(parameters[0]) if len(parameters) == 1 else None
@@ -108,19 +104,19 @@ class Registry:
         cls: Any = hint if isinstance(hint, type) and is_dataclass(hint) else build
         if not (isinstance(cls, type) and is_dataclass(cls)):
             expected = "must be a dataclass, or take one parameter annotated with one, or none"
-            raise ConfigError(f"{self.kind} {name!r}: {target} {expected}")
-        return cls if code is None else at_home(cls, code)
+            raise ConfigError(f"{self.kind} {name!r}: {self.target(name)} {expected}")
+        if code is not None:
+            own.HOMES[cls] = code
+        return cls
 
     def build(self, name: str, config: object) -> Any:
         """The component of a name, made from an instance of its config class."""
-        target = self.target(name)
         arguments = () if isinstance(config, NoKeys) else (config,)
-        if not own.is_own(target):
-            return self.resolve(name)(*arguments)
-        from sqa.core.own.code import Code
+        code, build = self._loaded(name, anew=True)
+        if code is None:
+            return build(*arguments)
         from sqa.core.own.parts import component
 
-        code, build = self._executed(name, Code.at)
         with own.watching() as inner, code.running():
             moved = [code.moved(argument) for argument in arguments]
             is_config = isinstance(build, type) and bool(moved) and isinstance(moved[0], build)  # a part may be its own
@@ -131,13 +127,17 @@ class Registry:
         code.built(inner)
         return component(self.kind, code, part, config)
 
-    def _executed(self, name: str, execute: Callable[[str], Code]) -> tuple[Code, Callable[..., Any]]:
-        """The code of a part of your own, and the function that its target names."""
+    def _loaded(self, name: str, anew: bool = False) -> tuple[Code | None, Callable[..., Any]]:
+        """The function that a name's target names and, of a part of your own, its code, executed `anew` if asked."""
         target = self.target(name)
         with self._refusing(name, target):
-            code = execute(target)
+            if not own.is_own(target):
+                return None, self._function(name, target, import_module(own.split(target)[0]))
+            from sqa.core.own.code import Code, shared
+
+            code = Code.at(target) if anew else shared(target)
             with code.running():
-                return code, self._function(name, code.root)
+                return code, self._function(name, target, code.root)
 
     @contextmanager
     def _refusing(self, name: str, target: str) -> Iterator[None]:
@@ -162,9 +162,8 @@ class Registry:
         except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
 
-    def _function(self, name: str, home: object) -> Callable[..., Any]:
-        """The attribute of a name's target in its module."""
-        target = self.target(name)
+    def _function(self, name: str, target: str, home: object) -> Callable[..., Any]:
+        """The attribute of a target in its module."""
         module, attribute = own.split(target)
         if not hasattr(home, attribute):
             module_name = getattr(home, "__name__", "")
@@ -177,11 +176,17 @@ class Registry:
         return build
 
 
+@cache
 def load_plugins() -> None:
-    """Let other packages register their parts (sqa/core/own/plugins.py)."""
-    from sqa.core.own import plugins
+    """Import every plugin that is installed; one that cannot be imported is left out, with a line on stderr."""
+    from importlib.metadata import entry_points  # takes longer to import than all the rest of this room
 
-    plugins.load()
+    for point in sorted(entry_points(group="sqa")):
+        try:
+            point.load()
+        except Exception as error:  # other people's code may raise anything
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            print(f"sqa: the plugin {point.name} ({point.value}) is left out: {reason}", file=sys.stderr)
 
 
 def did_you_mean(name: str, names: typing.Iterable[str]) -> str:
@@ -205,77 +210,62 @@ def misspelt(keys: typing.Iterable[str], names: typing.Iterable[str]) -> str:
     return ""
 
 
-TRANSLATORS = Registry(
+def _registry(kind: str, parts: dict[str, str | tuple[str, str]]) -> Registry:
+    """A part's "module:attribute", and after it the one in store keys, if another."""
+    places = {name: part if isinstance(part, tuple) else (part, part) for name, part in parts.items()}
+    return Registry(kind, {name: now for name, (now, _) in places.items()}, {n: old for n, (_, old) in places.items()})
+
+
+TRANSLATORS = _registry(
     "translator",
     {
-        "waitk": "smt.models.waitk_translator:build",
-        "prefix": "smt.models.waitk_translator:build_prefix",
+        "waitk": ("smt.models.waitk_translator:build", "smt.neural:build"),
+        "prefix": ("smt.models.waitk_translator:build_prefix", "smt.prefix:build"),
         "causal-lm": "smt.lm.translator:build",
-        "command": "smt.engines.command:build",
-        "pretrained": "smt.engines.pretrained:build",
-        "ctranslate2": "smt.engines.ctranslate:build",
-        "pbmt": "smt.statistical.translator:build",
-        "moses": "smt.engines.moses:build",
-        "recorded": "smt.engines.recorded:build",
-        "fixed": "smt.engines.fixed:build",
-    },
-    keyed={
-        "waitk": "smt.neural:build",
-        "prefix": "smt.prefix:build",
-        "command": "smt.command:build",
-        "pretrained": "smt.pretrained:build",
-        "ctranslate2": "smt.ctranslate:build",
-        "pbmt": "smt.statistical:build",
-        "moses": "smt.moses:build",
-        "recorded": "smt.recorded:build",
-        "fixed": "smt.fixed:build",
+        "command": ("smt.engines.command:build", "smt.command:build"),
+        "pretrained": ("smt.engines.pretrained:build", "smt.pretrained:build"),
+        "ctranslate2": ("smt.engines.ctranslate:build", "smt.ctranslate:build"),
+        "pbmt": ("smt.statistical.translator:build", "smt.statistical:build"),
+        "moses": ("smt.engines.moses:build", "smt.moses:build"),
+        "recorded": ("smt.engines.recorded:build", "smt.recorded:build"),
+        "fixed": ("smt.engines.fixed:build", "smt.fixed:build"),
     },
 )
-GUESSERS = Registry(
+GUESSERS = _registry(
     "guesser",
     {
-        "bert": "guessers.bert.guesser:build",
-        "bm25": "guessers.retrieval.bm25:build",
-        "tfidf": "guessers.retrieval.tfidf:build",
-        "gru": "guessers.gru.guesser:build",
+        "bert": ("guessers.bert.guesser:build", "guessers.bert:build"),
+        "bm25": ("guessers.retrieval.bm25:build", "guessers.bm25:build"),
+        "tfidf": ("guessers.retrieval.tfidf:build", "guessers.tfidf:build"),
+        "gru": ("guessers.gru.guesser:build", "guessers.gru:build"),
         "fusion": "guessers.fusion.guesser:build",
         "rerank": "guessers.rerank.guesser:build",
-        "elasticsearch": "guessers.elastic.guesser:build",
+        "elasticsearch": ("guessers.elastic.guesser:build", "guessers.elastic:build"),
         "listener": "guessers.open_qa.listener:build",
-        "llm": "guessers.llm.guesser:build",
+        "llm": ("guessers.llm.guesser:build", "guessers.llm:build"),
         "e5": "guessers.e5.guesser:build",
         "qanta_service": "guessers.qanta_service:build",
     },
-    keyed={
-        "bert": "guessers.bert:build",
-        "bm25": "guessers.bm25:build",
-        "tfidf": "guessers.tfidf:build",
-        "gru": "guessers.gru:build",
-        "elasticsearch": "guessers.elastic:build",
-        "llm": "guessers.llm:build",
-    },
 )
-BUZZERS = Registry(
+BUZZERS = _registry(
     "buzzer",
     {
         "threshold": "buzzers.threshold:build",
-        "logistic": "buzzers.learnt:logistic",
-        "mlp": "buzzers.learnt:mlp",
+        "logistic": ("buzzers.learnt:logistic", "buzzers.logistic:build"),
+        "mlp": ("buzzers.learnt:mlp", "buzzers.mlp:build"),
         "recurrent": "buzzers.recurrent:build",
         "oracle": "buzzers.oracle:build",
         "qanta_service": "buzzers.qanta_service:build",
     },
-    keyed={"logistic": "buzzers.logistic:build", "mlp": "buzzers.mlp:build"},
 )
-POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
+POLICIES = _registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
     "policy",
     {
-        "wait-k": "smt.policies.waitk:WaitK",
+        "wait-k": ("smt.policies.waitk:WaitK", "smt.policies.prefix_waitk:WaitK"),
         "local-agreement": "smt.policies.local_agreement:LocalAgreement",
         "hold": "smt.policies.hold:Hold",
         "retranslate": "smt.policies.retranslate:Retranslate",
     },
-    keyed={"wait-k": "smt.policies.prefix_waitk:WaitK"},
 )
 QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
     "quality metric",

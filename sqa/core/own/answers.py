@@ -9,6 +9,7 @@ A check takes the call, the value that came back, and the call's arguments; it r
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -16,6 +17,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from msgspec import ValidationError, convert
 
 from sqa.core.errors import DataError, TraceError
@@ -54,13 +56,7 @@ def shown(value: object) -> str:
 
 def is_text(value: object) -> bool:
     """A str that can be encoded."""
-    if not isinstance(value, str):
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
 def is_word(value: object) -> bool:
@@ -70,10 +66,8 @@ def is_word(value: object) -> bool:
 
 def number(value: object) -> float | None:
     """A finite number as a float, None for anything else; a bool is no number."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return None
     try:
-        converted = float(value)
+        converted = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     except (OverflowError, ValueError, TypeError):
         return None
     return converted if math.isfinite(converted) else None
@@ -86,16 +80,14 @@ def is_count(value: object, least: int = 0) -> bool:
 
 def is_flag(value: object) -> bool:
     """A bool, of Python or of numpy."""
-    return isinstance(value, bool) or (type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy")
+    return isinstance(value, (bool, np.bool_))
 
 
 def is_list(value: object) -> bool:
     """A list, a tuple, an array or the like: ordered, of a known length, no text."""
-    if isinstance(value, (str, bytes, bytearray, Mapping, AbstractSet)) or isinstance(value, type):
-        return False
-    if isinstance(value, Sequence):
-        return True
-    return type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 0
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
 
 
 def _is_line(value: object) -> bool:
@@ -124,14 +116,21 @@ start = _check("a whole number of words, 1 or more", lambda value: is_count(valu
 finite = _check("a finite number, or raise NotComputable where there is none", lambda v: number(v) is not None, number)
 
 
-def _rows(call: Call, value: Any, expected: str, n: int) -> list[Any]:
-    """A list of `n` values."""
+def _rows(call: Call, value: Any, expected: str, n: int | None = None, item: str = "") -> list[Any]:
+    """A list, of `n` values if that is said; `item` names it where it is a part of the whole."""
     if not is_list(value):
-        raise call.wrong(expected, value)
+        raise call.wrong(expected, value, item)
     rows = list(value)
-    if len(rows) != n:
+    if n is not None and len(rows) != n:
         raise DataError(f"{call.where} {call.does} {expected}, got {len(rows)} of them")
     return rows
+
+
+def _number(call: Call, value: Any, expected: str, item: str) -> float:
+    """A finite number that is a part of the whole."""
+    if (converted := number(value)) is None:
+        raise call.wrong(expected, value, item)
+    return converted
 
 
 def _items(call: Call, value: Any, expected: str) -> Iterator[Any]:
@@ -152,9 +151,8 @@ def guesses(call: Call, value: Any, texts: Sequence[str], n: int) -> list[list[G
     expected = f"a list of guesses (page, score) for each of the {len(texts)} texts"
     checked = []
     for at, row in enumerate(_rows(call, value, expected, len(texts)), 1):
-        if not is_list(row):
-            raise call.wrong(expected, row, f"the one of text {at}")
-        checked.append([_guess(call, expected, guess, f"guess {i} of text {at}") for i, guess in enumerate(row, 1)])
+        listed = _rows(call, row, expected, item=f"the one of text {at}")
+        checked.append([_guess(call, expected, guess, f"guess {i} of text {at}") for i, guess in enumerate(listed, 1)])
         if wrong := wrong_guesses(checked[-1], n):
             raise DataError(f"{call.where}: text {at}: {wrong}")
     return checked
@@ -166,10 +164,7 @@ def _guess(call: Call, expected: str, value: Any, item: str) -> Guess:
     page, score = value
     if not is_text(page):
         raise call.wrong(f"{expected}, a page being text", page, f"the page of {item}")
-    converted = number(score)
-    if converted is None:
-        raise call.wrong(f"{expected}, a score being a finite number", score, f"the score of {item}")
-    return Guess(page, converted)
+    return Guess(page, _number(call, score, f"{expected}, a score being a finite number", f"the score of {item}"))
 
 
 def pages(call: Call, value: Any) -> Any:
@@ -193,9 +188,8 @@ def buzzes(call: Call, value: Any, history: Sequence[Any], page: str = "") -> li
     for at, buzz in enumerate(_rows(call, value, expected, len(history)), 1):
         if not isinstance(buzz, Buzz):
             raise call.wrong(expected, buzz, f"that of step {at}")
-        score = number(buzz.score)
-        if score is None:
-            raise call.wrong(f"{expected}, a score being a finite number", buzz.score, f"the score of step {at}")
+        wanted = f"{expected}, a score being a finite number"
+        score = _number(call, buzz.score, wanted, f"the score of step {at}")
         if not is_flag(buzz.buzz):
             raise call.wrong(f"{expected}, buzz being True or False", buzz.buzz, f"that of step {at}")
         checked.append(Buzz(score, bool(buzz.buzz)))
@@ -229,9 +223,7 @@ def emissions(call: Call, value: Any, questions: Sequence[Question]) -> list[lis
     expected = f"a list of Emission for each of the {len(questions)} questions"
     checked = []
     for question, row in zip(questions, _rows(call, value, expected, len(questions)), strict=True):
-        if not is_list(row):
-            raise call.wrong(expected, row, f"that of {question.id}")
-        for step, emission in enumerate(row):
+        for step, emission in enumerate(_rows(call, row, expected, item=f"that of {question.id}")):
             if not isinstance(emission, Emission):
                 raise call.wrong(expected, emission, f"step {step} of {question.id}")
             counts = (emission.sentence, emission.g, emission.erase)
@@ -248,9 +240,7 @@ def emissions(call: Call, value: Any, questions: Sequence[Question]) -> list[lis
 
 def words_shown(call: Call, value: Any, *_: object) -> tuple[str, ...]:
     """What the reader sees, of a policy."""
-    if not is_list(value):
-        raise call.wrong("a tuple of words", value)
-    for at, token in enumerate(value, 1):
+    for at, token in enumerate(_rows(call, value, "a tuple of words"), 1):
         if not is_word(token):
             raise call.wrong("a tuple of words, each a str without blanks", token, f"word {at}")
     return tuple(value)
@@ -280,12 +270,9 @@ def question(call: Call, value: Any, given: Question) -> Question:
 def statistics(call: Call, value: Any, *_: object) -> tuple[float, ...]:
     """Numbers that can be added up."""
     expected = "a list of finite numbers, or raise NotComputable where there are none"
-    if not is_list(value) or not len(value):
+    if not (rows := _rows(call, value, expected)):
         raise call.wrong(expected, value)
-    for at, each in enumerate(value, 1):
-        if number(each) is None:
-            raise call.wrong(expected, each, f"number {at}")
-    return tuple(float(each) for each in value)
+    return tuple(_number(call, each, expected, f"number {at}") for at, each in enumerate(rows, 1))
 
 
 def measured(call: Call, value: Any, segments: Sequence[Any]) -> list[tuple[float, ...]]:
@@ -296,8 +283,6 @@ def measured(call: Call, value: Any, segments: Sequence[Any]) -> list[tuple[floa
 
 def scores(call: Call, value: Any, stats: Any) -> Any:
     """A score for each row of sums (B, d): (B,) float64, nan where there is none."""
-    import numpy as np
-
     expected = f"a number for each of the {len(stats)} rows"
     try:
         array = np.array(_rows(call, value, expected, len(stats)), dtype=np.float64)

@@ -20,7 +20,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import partial, wraps
+from functools import partial
 from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, SourceFileLoader
 from operator import attrgetter
 from pathlib import Path
@@ -28,7 +28,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from sqa.core.errors import ConfigError
-from sqa.core.own import HOMES, PACKAGES, WATCHED, in_file, short, split
+from sqa.core.own import PACKAGES, WATCHED, in_file, short, split
 from sqa.core.own.worlds import World, content, outside_modules, outside_path, own_file, own_folders, whole
 
 NAMESPACE = "namespace"  # instead of a sha256: a package without a file
@@ -328,12 +328,6 @@ def shared(target: str) -> Code:
     return _SHARED[target]
 
 
-def at_home(cls: type, code: Code) -> type:
-    """A config's class, registered with its code, which `around` then enters whenever a config is read."""
-    HOMES[cls] = code
-    return cls
-
-
 def _packed(target: str, value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """For pickle: another process does not have the module, but it has the target."""
     cls = type(value)
@@ -349,10 +343,4 @@ def _unpacked(target: str, module: str, qualname: str, arguments: Mapping[str, A
 
 def called(code: Code, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that runs within its code."""
-
-    @wraps(function)
-    def within(*arguments: Any, **options: Any) -> Any:
-        with code.running():
-            return function(*arguments, **options)
-
-    return within
+    return code.running()(function)

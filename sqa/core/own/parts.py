@@ -70,9 +70,8 @@ class OwnComponent:
     def own_fingerprint(self) -> str | None:
         """What its fingerprint() returns, "" without one."""
         texts = self.registered == "quality metric"  # None: its scores are not kept
-        text: str | None = (
-            self.call("fingerprint", answers.text_or_none if texts else answers.text) if self.says else ""
-        )
+        check = answers.text_or_none if texts else answers.text
+        text: str | None = self.call("fingerprint", check) if self.says else ""
         return text
 
     def fingerprint(self) -> str | None:
@@ -109,18 +108,14 @@ def component(kind: str, code: Code, part: Any, config: object) -> Any:
         return part
     if kind == "quality metric" and (lacking := [name for name in (*METRIC, *METHODS[kind]) if not has(part, name)]):
         raise ConfigError(f"{short(code.target)} made a {type(part).__name__}, which has no {', '.join(lacking)}")
-    members: dict[str, Any] = {"registered": kind}
-    for name, check in METHODS[kind].items():
-        if has(part, name):
-            members[name] = _method(name, check)
-    for name, check in ATTRIBUTES.get(kind, {}).items():
-        if has(part, name):
-            members[name] = _attribute(name, check)
+    members: dict[str, Any] = {name: _method(name, check) for name, check in METHODS[kind].items() if has(part, name)}
+    members |= {name: _attribute(name, check) for name, check in ATTRIBUTES[kind].items() if has(part, name)}
     if kind == "translator" and has(part, "translate"):
         members["translate"] = _translate
-    if kind == "quality metric" and "signature" in members:
+    if kind == "quality metric":
         members["signature"] = _signature
-    made = type(f"Own{kind.title().replace(' ', '')}", (OwnComponent,), members)(code, part, config)
+    name = f"Own{kind.title().replace(' ', '')}"
+    made = type(name, (OwnComponent,), {"registered": kind, **members})(code, part, config)
     if not made.says:
         print(
             f"sqa: {kind} {short(code.target)!r} has no fingerprint(); its results are stored "
