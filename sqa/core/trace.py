@@ -156,26 +156,25 @@ class Prefixes:
         """The target text visible at each step, n strings; after a retraction the retracted words are gone."""
         if self.append_only:
             return tuple(accumulate(self.words, lambda text, word: f"{text} {word}"))
-        return tuple(" ".join(seen) for seen in _visible(self.emissions))
+        texts, seen = [], list[str]()
+        for e in self.emissions:
+            _apply(e, seen)
+            texts.append(" ".join(seen))
+        return tuple(texts)
 
 
 def prefixes(question: Question, emissions: Sequence[Emission]) -> Prefixes:
     """The steps of `emissions` (valid for `question`: see `sqa.core.trace.check_emissions`)."""
     finished = (0, *accumulate(len(sentence) for sentence in question.sentences))  # words before sentence i
     source_words = np.array([finished[e.sentence] + e.g for e in emissions], dtype=np.int64)
-    chars_at = _chars_at(question.words)
+    chars_at = np.cumsum([1, *(len(word) + 1 for word in question.words)]) - 2  # len(" ".join(words[:i])) at i > 0
+    chars_at[0] = 0
     source_chars = chars_at[source_words]
     fraction = source_chars / chars_at[-1] if len(emissions) else np.zeros(0)
     for array in (source_words, source_chars, fraction):
         array.flags.writeable = False
-    return Prefixes(
-        words=tuple(e.token for e in emissions),
-        append_only=all(e.erase == 0 for e in emissions),
-        source_words=source_words,
-        source_chars=source_chars,
-        fraction=fraction,
-        emissions=tuple(emissions),
-    )
+    words, append_only = tuple(e.token for e in emissions), all(e.erase == 0 for e in emissions)
+    return Prefixes(words, append_only, source_words, source_chars, fraction, tuple(emissions))
 
 
 def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
@@ -204,24 +203,6 @@ def _apply(emission: Emission, words: list[str]) -> None:
         words.append(emission.token)
 
 
-def _chars_at(words: Sequence[str]) -> Ints:
-    """chars_at[i] = len(" ".join(words[:i])), shape (len(words) + 1,)."""
-    lengths = np.array([len(word) for word in words], dtype=np.int64)
-    chars_at = np.zeros(len(words) + 1, dtype=np.int64)
-    chars_at[1:] = np.cumsum(lengths) + np.arange(len(words))
-    return chars_at
-
-
-def _visible(emissions: Sequence[Emission]) -> list[list[str]]:
-    """All target words visible at each step, retractions applied."""
-    steps: list[list[str]] = []
-    seen: list[str] = []
-    for e in emissions:
-        _apply(e, seen)
-        steps.append(list(seen))
-    return steps
-
-
 # ------------------------------------------------------------------------------------------------------- checks
 
 
@@ -239,24 +220,23 @@ def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
         raise TraceError(many, question.id)
     at, g, ended, written = 0, 0, False, 0
     for step, e in enumerate(emissions):
-        problem = None
         if not at <= e.sentence < len(question.sentences):
-            problem = f"sentence must be in {at}..{len(question.sentences) - 1}, got {e.sentence}"
-        else:
-            if e.sentence > at:
-                at, g, ended, written = e.sentence, 0, False, 0
-            size = len(question.sentences[at])
-            if not g <= e.g <= size:
-                problem = f"g must be in {g}..{size} (words read of sentence {at}, never decreasing), got {e.g}"
-            elif e.ended and e.g < size:
-                problem = f"sentence {at} has ended but only {e.g} of its {size} words were read"
-            elif ended and not e.ended:
-                problem = f"sentence {at} had ended before this step"
-            elif not (e.token.split() == [e.token] or (e.token == "" and e.erase)):
-                problem = f"a token must be one word without blanks, got {e.token!r}"
-            elif not 0 <= e.erase <= min(written, GREATEST_SMALL):
-                most = min(written, GREATEST_SMALL)
-                problem = f"erase must be in 0..{most} (words of sentence {at} so far), got {e.erase}"
+            wrong = f"sentence must be in {at}..{len(question.sentences) - 1}, got {e.sentence}"
+            raise TraceError(wrong, question.id, step)
+        if e.sentence > at:
+            at, g, ended, written = e.sentence, 0, False, 0
+        size, most = len(question.sentences[at]), min(written, GREATEST_SMALL)
+        problem = ""
+        if not g <= e.g <= size:
+            problem = f"g must be in {g}..{size} (words read of sentence {at}, never decreasing), got {e.g}"
+        elif e.ended and e.g < size:
+            problem = f"sentence {at} has ended but only {e.g} of its {size} words were read"
+        elif ended and not e.ended:
+            problem = f"sentence {at} had ended before this step"
+        elif not (e.token.split() == [e.token] or (e.token == "" and e.erase)):
+            problem = f"a token must be one word without blanks, got {e.token!r}"
+        elif not 0 <= e.erase <= most:
+            problem = f"erase must be in 0..{most} (words of sentence {at} so far), got {e.erase}"
         if problem:
             raise TraceError(problem, question.id, step)
         g, ended, written = e.g, e.ended, written - e.erase + bool(e.token)

@@ -76,15 +76,8 @@ class Stage:
 
     def inputs(self) -> dict[str, Any]:
         """Everything the key is made from, as JSON values."""
-        return {
-            "stage": self.name,
-            "implementation": self.implementation,
-            "fingerprint": self.fingerprint,
-            "upstream": list(self.upstream),
-            "dataset": self.dataset,
-            "block_size": self.block_size,
-            "schema_version": SCHEMA_VERSION,
-        }
+        values = {**asdict(self), "upstream": list(self.upstream), "schema_version": SCHEMA_VERSION}
+        return {"stage": values.pop("name"), **values}
 
 
 class Backend(Protocol):
@@ -264,39 +257,26 @@ class Traces(Sequence[QuestionTrace]):
     def block(self, index: int) -> list[QuestionTrace]:
         """The traces of one block of questions, all stages joined and checked."""
         questions = self._blocks[index]
-
-        def rows(name: str, schema: Schema, rows_of: Callable[[Table], dict[str, Any]]) -> dict[str, Any]:
-            if name not in self._stages:
-                return dict.fromkeys(question.id for question in questions)
-            return _read(self._store, self._stages[name], index, questions, schema, rows_of)
-
-        emissions = rows("translate", tr.EMISSIONS, tr.emissions_rows)
-        guesses = rows("guess", tr.GUESSES, tr.guesses_rows)
-        buzzes = rows("buzz", tr.BUZZES, tr.buzzes_rows)
-        return [QuestionTrace(q, emissions[q.id], guesses[q.id], buzzes[q.id]) for q in questions]
+        stages = [self._stages.get(name) for name in ROWS]
+        emissions, guesses, buzzes = (
+            {} if stage is None else read_rows(self._store, stage, index, questions) for stage in stages
+        )
+        return [QuestionTrace(q, emissions[q.id], guesses.get(q.id), buzzes.get(q.id)) for q in questions]
 
 
-def read_emissions(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
-    """question id -> emissions, for every question of the block."""
-    return _read(store, stage, index, block, tr.EMISSIONS, tr.emissions_rows)
+# stage -> its columns, and what makes rows of them by question id; in the order of a trace
+ROWS: Mapping[str, tuple[Schema, Callable[[Table], dict[str, Any]]]] = {
+    "translate": (tr.EMISSIONS, tr.emissions_rows),
+    "guess": (tr.GUESSES, tr.guesses_rows),
+    "buzz": (tr.BUZZES, tr.buzzes_rows),
+}
 
 
-def read_guesses(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Guesses]:
-    """question id -> guesses at every step, for every question of the block."""
-    return _read(store, stage, index, block, tr.GUESSES, tr.guesses_rows)
-
-
-def _read(
-    store: Store,
-    stage: Stage,
-    index: int,
-    block: Sequence[Question],
-    schema: Schema,
-    rows_of: Callable[[Table], dict[str, Any]],
-) -> dict[str, Any]:
+def read_rows(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, Any]:
+    """question id -> emissions, or the guesses or the buzz of every step, for every question of the block."""
+    schema, rows_of = ROWS[stage.name]
     rows = rows_of(store.read(stage, index, schema))
-    unrelated = rows.keys() - {q.id for q in block}
-    if unrelated:
+    if unrelated := rows.keys() - {q.id for q in block}:
         problem = f"has rows of {min(unrelated)!r}, not a question of this block"
         raise DataError(f"{store.block(stage, index)}: {problem}; delete it and run again")
     return {q.id: rows.get(q.id, ()) for q in block}

@@ -53,7 +53,7 @@ from sqa.core.types import (
     Translator,
     Write,
 )
-from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
+from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
 from sqa.run.config import ComponentConfig, RunConfig
 from sqa.run.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts
 
@@ -286,9 +286,9 @@ class Work:
         if name == "translate":
             return translate(self.built[name], block, tick)
         if name == "guess":
-            emissions = read_emissions(self.store, self.stages["translate"], index, block)
+            emissions = read_rows(self.store, self.stages["translate"], index, block)
             return guess(self.built[name], block, emissions, tick)
-        return buzz(self.built[name], block, read_guesses(self.store, self.stages["guess"], index, block), tick)
+        return buzz(self.built[name], block, read_rows(self.store, self.stages["guess"], index, block), tick)
 
 
 # ------------------------------------------------------------------------------------------------------- stages

@@ -26,7 +26,7 @@ from sqa.core.trace import BUZZES, EMISSIONS, Score, emissions_rows, emissions_t
 from sqa.core.types import Asked, Buzz, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
-from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_emissions, read_table
+from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_rows, read_table
 from sqa.run.config import to_mapping
 
 Q = question()
@@ -85,7 +85,7 @@ def test_a_damaged_byte_or_a_cut_never_gives_other_rows(store: Store) -> None:
 
 
 def test_other_blocks_rows_and_columns_are_refused(store: Store) -> None:
-    refused(DataError, r"has rows of 'q'.*; delete it", read_emissions, store, STAGE, 1, [replace(Q, id="other")])
+    refused(DataError, r"has rows of 'q'.*; delete it", read_rows, store, STAGE, 1, [replace(Q, id="other")])
     refused(DataError, "has the columns .* expected", store.read, STAGE, 1, BUZZES)
     store.block(STAGE, 1).rename(store.block(STAGE, 0))
     refused(DataError, r"holds block 1, expected 0; delete it", store.read, STAGE, 0, EMISSIONS)

@@ -101,6 +101,37 @@ def test_a_question_without_output_has_no_steps():
     assert len(trace.fraction) == len(trace.rank) == len(trace.source_words) == 0
 
 
+WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
+
+
+@st.composite
+def revised(draw):
+    """A question and what a translator that takes words back may write."""
+    sentences = draw(st.lists(st.lists(WORD, min_size=1, max_size=5), min_size=1, max_size=4))
+    emissions = []
+    for i, sentence in enumerate(sentences):
+        written, g, ended = 0, 0, False
+        for token in draw(st.lists(WORD, max_size=6)):
+            g = draw(st.integers(g, len(sentence)))
+            ended = ended or (g == len(sentence) and draw(st.booleans()))
+            erase = draw(st.integers(0, written))
+            token = "" if erase and draw(st.booleans()) else token
+            emissions.append(Emission(i, token, g, ended, erase))
+            written += bool(token) - erase
+    return question(sentences=[" ".join(sentence) for sentence in sentences]), tuple(emissions)
+
+
+@given(revised())
+def test_positions_last_text_and_table_under_revision(case):
+    q, emissions = case
+    check_emissions(q, emissions)
+    steps = prefixes(q, emissions)
+    for chars, words in zip(steps.source_chars, steps.source_words, strict=True):
+        assert chars == len(" ".join(q.words[:words]))
+    assert not emissions or steps.texts[-1] == " ".join(filter(None, hypotheses(q, emissions)))
+    assert tr.emissions_rows(tr.emissions_table({q.id: emissions})) == ({q.id: emissions} if emissions else {})
+
+
 # ------------------------------------------------------------------------------------------------------- tables
 
 
