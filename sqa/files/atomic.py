@@ -26,21 +26,16 @@ def atomic(path: Path) -> Iterator[Path]:
 
     Each writer has its own file, so the last one to finish wins.  The next writer removes the file of a killed one.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    partial, handle = _begin(path)
-    try:
-        yield partial
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:  # a full disk: errors of an open file lack its name
-        if error.errno is not None and error.filename is None:
-            error.filename = str(path)
-        raise
-    finally:
-        partial.unlink(missing_ok=True)  # after an error
-        os.close(handle)
+    with _partial(path) as partial:
+        try:
+            yield partial
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except OSError as error:  # a full disk: errors of an open file lack its name
+            if error.errno is not None and error.filename is None:
+                error.filename = str(path)
+            raise
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -61,31 +56,33 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
     A `path` that exists by then and is not empty is kept: ConfigError.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    partial, handle = _begin(path, folder=True)
-    try:
+    with _partial(path, folder=True) as partial:
         yield partial
         try:
             partial.rename(path)
         except OSError as error:  # not empty, or a file
             raise ConfigError(f"{path}: exists already; name a new folder") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)  # after an error
-        os.close(handle)
 
 
-def _begin(path: Path, folder: bool = False) -> tuple[Path, int]:
-    """A new partial file or folder, locked while it is being written."""
+@contextmanager
+def _partial(path: Path, folder: bool = False) -> Iterator[Path]:
+    """A new partial file or folder, locked while it is being written, and removed unless it was renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
     while True:
         partial = path.with_name(f".{path.name}.{uuid4().hex[:12]}.partial")
         if folder:
             partial.mkdir()
-        flags = os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
-        handle = os.open(partial, flags, 0o666)
+        handle = os.open(partial, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         fcntl.flock(handle, fcntl.LOCK_EX)
         if partial.exists():  # else another process removed it before it was locked
-            return partial, handle
+            break
+        os.close(handle)
+    try:
+        yield partial
+    finally:
+        with suppress(OSError):  # it is still there after an error only
+            _remove(partial)
         os.close(handle)
 
 

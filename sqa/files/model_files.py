@@ -66,9 +66,8 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
     check_weights(folder, ((name, array) for name, array in tensors.items() if array.dtype.kind == "f"))
     is_of = (config.get("kind"), config.get("version")) if isinstance(config, dict) else (None, None)
     if is_of != (kind, version):
-        raise DataError(
-            f"{folder}: expected a model of kind {kind!r}, version {version}, got {is_of[0]!r}, {is_of[1]!r}"
-        )
+        got = f"{is_of[0]!r}, {is_of[1]!r}"
+        raise DataError(f"{folder}: expected a model of kind {kind!r}, version {version}, got {got}")
     return tensors, config
 
 

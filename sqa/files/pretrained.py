@@ -15,7 +15,7 @@ from sqa.files.model_files import check_weights
 from sqa.files.records import parse_json
 
 Device = Literal["auto", "cpu", "cuda"]  # auto = a GPU if there is one
-
+_LOCAL = {"local_files_only": True, "trust_remote_code": False}
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
 
 
@@ -50,14 +50,13 @@ def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "fl
     model = load_weights(folder, architecture, kind, dtype)
     loader: Any = import_module("transformers").AutoTokenizer
     try:
-        tokenizer = loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        tokenizer = loader.from_pretrained(folder, **_LOCAL)
     except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError) as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
     pieces = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > pieces:
-        raise DataError(
-            f"{folder}: its tokenizer has {len(tokenizer)} pieces, the model {pieces}; the two are not of one model"
-        )
+        sizes = f"its tokenizer has {len(tokenizer)} pieces, the model {pieces}"
+        raise DataError(f"{folder}: {sizes}; the two are not of one model")
     return tokenizer, model
 
 
@@ -77,12 +76,7 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     logging.set_verbosity_error()  # it would list every weight that is missing or left over; one line does
     try:
         model, loading = getattr(transformers, architecture).from_pretrained(
-            folder,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            dtype=getattr(torch, dtype),
-            output_loading_info=True,
+            folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **_LOCAL
         )
     except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error

@@ -88,10 +88,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_float)
-_EXACT = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_float, parse_int=_integer
-)
+_HOOKS: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _refuse_constant, "parse_float": _float}
+_DECODER, _EXACT = json.JSONDecoder(**_HOOKS), json.JSONDecoder(**_HOOKS, parse_int=_integer)
 
 
 def _check_depth(value: Any) -> None:

@@ -82,9 +82,8 @@ class Objects(Backend):
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise DataError(
-                f"{self.protocol}://{path.as_posix()}: {error}; see to the storage and run again"
-            ) from error
+            where = f"{self.protocol}://{path.as_posix()}"
+            raise DataError(f"{where}: {error}; see to the storage and run again") from error
 
     def names(self, folder: Path) -> set[str]:
         with self._system(folder) as (system, prefix):

@@ -17,12 +17,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3
-from requests.auth import AuthBase, HTTPBasicAuth
+from requests.auth import HTTPBasicAuth
 from requests.utils import get_auth_from_url
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
@@ -81,48 +82,34 @@ class Reply:
         return self.content.decode("utf-8", "replace")
 
 
-class _Bearer(AuthBase):
-    """A token, else the credentials of the address; set last, so that ~/.netrc does not replace them."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._token:
-            request.headers["Authorization"] = f"Bearer {self._token}"
-        elif any(named := get_auth_from_url(request.url or "")):
-            HTTPBasicAuth(*named)(request)
-        return request
-
-
+@dataclass(frozen=True, slots=True)
 class Http:
     """Requests within limits; each thread has its own connections."""
 
-    def __init__(
-        self,
-        timeout: float,
-        max_reply: int = MAX_REPLY,
-        token: str = "",
-        proxies: bool = False,
-        quiet: float = 0.0,
-        netrc: bool = False,
-    ) -> None:
-        """`timeout`: seconds for one whole answer, of `stream` to connect; `quiet`: without a byte, of `stream`.
-
-        `proxies`: use those of the environment; `netrc`: with these, and without a token, the passwords of ~/.netrc.
-        """
-        self._timeout, self._max_reply, self._quiet = timeout, max_reply, quiet or timeout
-        self._token, self._proxies, self._netrc = token, proxies, netrc
-        self._local = threading.local()
+    timeout: float  # seconds for one whole answer, of `stream` to connect
+    max_reply: int = MAX_REPLY  # bytes
+    token: str = field(default="", repr=False)
+    proxies: bool = False  # use those of the environment
+    quiet: float = 0.0  # seconds without a byte, of `stream`; 0: the timeout
+    netrc: bool = False  # with these, and without a token, the passwords of ~/.netrc
+    _local: threading.local = field(default_factory=threading.local)
 
     @property
     def _session(self) -> requests.Session:
         if not hasattr(self._local, "session"):
             session = self._local.session = requests.Session()
-            session.trust_env = self._proxies  # else no proxy, no ~/.netrc
-            if self._token or not self._netrc:
-                session.auth = _Bearer(self._token)
+            session.trust_env = self.proxies  # else no proxy, no ~/.netrc
+            if self.token or not self.netrc:
+                session.auth = self._authorised
         return self._local.session
+
+    def _authorised(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """With the token, else the credentials of the address; set last, so that ~/.netrc does not replace them."""
+        if self.token:
+            request.headers["Authorization"] = f"Bearer {self.token}"
+        elif any(named := get_auth_from_url(request.url or "")):
+            HTTPBasicAuth(*named)(request)
+        return request
 
     def ask(
         self,
@@ -133,29 +120,21 @@ class Http:
         params: Mapping[str, Any] | None = None,
     ) -> Reply:
         """The answer of any status.  Late, incomplete or too large: Failed."""
-        end = time.monotonic() + self._timeout
+        end = time.monotonic() + self.timeout
         sent = {"Accept-Encoding": "identity", **(headers or {})}
+        request = partial(self._session.request, timeout=self.timeout, stream=True, allow_redirects=False)
         try:
-            with self._session.request(
-                method,
-                url,
-                params=params,
-                data=data,
-                headers=sent,
-                timeout=self._timeout,
-                stream=True,
-                allow_redirects=False,
-            ) as reply:
+            with request(method, url, params=params, data=data, headers=sent) as reply:
                 content = bytearray()
                 while part := reply.raw.read1(1 << 16, decode_content=False):
                     content += part
-                    if len(content) > self._max_reply:
-                        raise Failed(f"a reply of more than {self._max_reply} bytes, refused", kind="large")
+                    if len(content) > self.max_reply:
+                        raise Failed(f"a reply of more than {self.max_reply} bytes, refused", kind="large")
                     if time.monotonic() > end:
                         raise requests.Timeout
                 return Reply(reply.status_code, bytes(content), reply.url, reply.headers)
         except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-            raise Failed(f"no whole reply in {self._timeout:g} seconds", kind="late") from error
+            raise Failed(f"no whole reply in {self.timeout:g} seconds", kind="late") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             broken = not isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema)
             reason = " ".join(str(error).split())[-SHOWN:]
@@ -164,7 +143,7 @@ class Http:
     @contextmanager
     def stream(self, url: str, headers: Mapping[str, str], redirects: int = 0) -> Iterator[requests.Response]:
         """The answer to a GET, its body unread; at most `redirects` are followed.  A refused redirect: Failed."""
-        times = (self._timeout, self._quiet)
+        times = (self.timeout, self.quiet or self.timeout)
         for left in range(redirects, -1, -1):
             reply = self._session.get(url, headers=dict(headers), stream=True, timeout=times, allow_redirects=False)
             with reply:

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import atomic
+from sqa.files.atomic import atomic, atomic_folder
 from sqa.files.records import parse_json
 
 TENSORS = ("model", "optimizer")  # parts stored as tensors; all others are plain values in state.json
@@ -51,16 +51,14 @@ class Checkpoints:
                 torch.save(record, partial)
             return self.path
         target = self.path / f"checkpoint-{step:07d}"
-        draft = target.with_suffix(".part")
-        draft.mkdir(parents=True, exist_ok=True)
-        for name in TENSORS:
-            tensors = {key: value.contiguous() for key, value in content[name].items()}
-            save_file(tensors, draft / f"{name}.safetensors")
-        plain = {key: value for key, value in content.items() if key not in TENSORS}
-        (draft / "state.json").write_text(json.dumps({"step": step, **plain}) + "\n", encoding="utf-8")
-        if target.exists():
-            _remove(target)
-        draft.replace(target)
+        with atomic_folder(target) as draft:
+            for name in TENSORS:
+                tensors = {key: value.contiguous() for key, value in content[name].items()}
+                save_file(tensors, draft / f"{name}.safetensors")
+            plain = {key: value for key, value in content.items() if key not in TENSORS}
+            (draft / "state.json").write_text(json.dumps({"step": step, **plain}) + "\n", encoding="utf-8")
+            if target.exists():
+                _remove(target)
         for old in self.complete()[: -self.keep]:
             _remove(old)
         return target
@@ -74,7 +72,11 @@ class Checkpoints:
         if not complete:
             return None
         try:
-            content = _read_file(self.path) if self.in_file else _read_folder(complete[-1])
+            if self.in_file:
+                content: dict[str, Any] = torch.load(self.path, weights_only=True)
+            else:
+                content = parse_json((complete[-1] / "state.json").read_bytes())
+                content |= {name: load_file(complete[-1] / f"{name}.safetensors") for name in TENSORS}
         except (RuntimeError, EOFError, OSError, ValueError, SafetensorError, pickle.UnpicklingError) as error:
             raise DataError(f"{complete[-1]}: the checkpoint is damaged; remove it to start again") from error
         if self.in_file:
@@ -106,19 +108,8 @@ class Checkpoints:
             raise DataError(f"{self.path}: the checkpoint is of an earlier version; remove it to start again")
         if content["identity"] != repr(self.identity):
             keys = ", ".join(key for key in now if before.get(key) != now[key])
-            raise ConfigError(
-                f"work: {self.path} belongs to another config ({keys} differ); remove it or name another folder"
-            )
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = torch.load(path, weights_only=True)
-    return content
-
-
-def _read_folder(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = parse_json((path / "state.json").read_bytes())
-    return content | {name: load_file(path / f"{name}.safetensors") for name in TENSORS}
+            other = f"belongs to another config ({keys} differ)"
+            raise ConfigError(f"work: {self.path} {other}; remove it or name another folder")
 
 
 def _remove(path: Path) -> None:
@@ -143,6 +134,5 @@ class Moments:
     def load_state_dict(self, kept: Mapping[str, Tensor]) -> None:
         """Restore the optimiser's state from a `state_dict`."""
         for name, parameter in self.parameters.items():
-            self.optimiser.state[parameter] = {
-                key: kept[f"{name}.{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")
-            }
+            tensors = {key: kept[f"{name}.{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+            self.optimiser.state[parameter] = {key: value.to(parameter.device) for key, value in tensors.items()}
