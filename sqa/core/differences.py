@@ -28,9 +28,6 @@ _SWAP = 2  # stream of random numbers that shares a seed with those of sqa/core/
 class Curve(Protocol):
     """What a band needs."""
 
-    @property
-    def name(self) -> str: ...
-
     def score_many(self, stats: Floats) -> Floats:
         """Sums of statistics (B, d) -> values (B, k); nan where undefined."""
 
@@ -79,19 +76,16 @@ def compare_many(
     points = [(m.score(x.sum(axis=0)), m.score(y.sum(axis=0))) for x, y, m in zip(a, b, metrics, strict=True)]
     scorers = [metric.score_many for metric in (*metrics, *metrics)]
     resampled = score_sums([*a, *b], scorers, bootstrap_weights(n, n_resamples, seed))
-    # swapping on the questions where w = 1 leaves a + w (b - a) and b - w (b - a)
-    change = [y - x for x, y in zip(a, b, strict=True)]
-    sums = [(x.sum(axis=0), y.sum(axis=0)) for x, y in zip(a, b, strict=True)]
-    swapped_a = [_after(metric, base, +1) for metric, (base, _) in zip(metrics, sums, strict=True)]
-    swapped_b = [_after(metric, base, -1) for metric, (_, base) in zip(metrics, sums, strict=True)]
-    swapped = score_sums([*change, *change], [*swapped_a, *swapped_b], _swap_weights(n, n_resamples, seed))
+    gaps = [_gap(m, x.sum(axis=0), y.sum(axis=0)) for x, y, m in zip(a, b, metrics, strict=True)]
+    changes = [y - x for x, y in zip(a, b, strict=True)]
+    swapped = score_sums(changes, gaps, _swap_weights(n, n_resamples, seed))
     comparisons, m = [], len(metrics)
     for i, (value_a, value_b) in enumerate(points):
         diff = value_a - value_b
         boot = resampled[i] - resampled[m + i]  # (B,)
         [low], [high] = _percentiles(boot[:, None])
         p_bootstrap = _p_value(boot - diff, diff)
-        p_swap = _p_value(swapped[i] - swapped[m + i], diff)
+        p_swap = _p_value(swapped[i], diff)
         comparisons.append(Comparison(value_a, value_b, diff, float(low), float(high), p_bootstrap, p_swap, n))
     return comparisons
 
@@ -108,9 +102,9 @@ def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
         yield rng.integers(0, 2, size=(rows, n)).astype(np.float64)
 
 
-def _after(metric: Resampled, base: Floats, sign: int) -> Callable[[Floats], Floats]:
-    """Scores of base + sign * change, for changes (b, d)."""
-    return lambda change: metric.score_many(base + sign * change)
+def _gap(metric: Resampled, a: Floats, b: Floats) -> Callable[[Floats], Floats]:
+    """The differences of two systems with sums a and b (d,), some questions' statistics exchanged, by w @ (b - a)."""
+    return lambda change: metric.score_many(a + change) - metric.score_many(b - change)
 
 
 def _percentiles(samples: Floats) -> tuple[Floats, Floats]:
