@@ -14,12 +14,10 @@ Modeling Toolbox is an `smt` too), `import sqa` raises an ImportError that names
 """
 
 import sys as _sys
-from collections.abc import Sequence as _Sequence
 from importlib import import_module as _import_module
 from importlib.machinery import ModuleSpec as _ModuleSpec
 from importlib.util import spec_from_file_location as _spec_from_file_location
 from pathlib import Path as _Path
-from types import ModuleType as _ModuleType
 
 __version__ = "0.2.0"
 _LAZY = {"run": "sqa.run", **dict.fromkeys(("Experiment", "Results", "Run", "Table", "compare", "load"), "sqa.api")}
@@ -31,9 +29,7 @@ _HOME = _PACKAGE / "bundled" if (_PACKAGE / "bundled").is_dir() else _PACKAGE.pa
 class _Rooms:
     """A finder of the four packages."""
 
-    def find_spec(
-        self, name: str, path: _Sequence[str] | None = None, target: _ModuleType | None = None
-    ) -> _ModuleSpec | None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> _ModuleSpec | None:
         """The spec of one of the four where it is installed; None for anything else, which other finders know."""
         start = _HOME / name / "__init__.py"
         if name not in _ROOMS or not start.is_file():
@@ -45,10 +41,8 @@ def _open_rooms() -> None:
     for name in _ROOMS:
         folders = [_Path(folder).resolve() for folder in getattr(_sys.modules.get(name), "__path__", ())]
         if folders and (_HOME / name).resolve() not in folders:
-            raise ImportError(
-                f"another package called {name!r} ({folders[0]}) is imported in this process, and sqa has one of that "
-                "name; use them in two processes"
-            )
+            other = f"another package called {name!r} ({folders[0]}) is imported in this process"
+            raise ImportError(f"{other}, and sqa has one of that name; use them in two processes")
     _sys.meta_path.insert(0, _Rooms())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,9 +120,9 @@ class Results(Sequence[Result]):
         values: list[tuple[str | float | None, ...]] = [(*KEYS, *(f"{name}{end}" for name in names for end in ends))]
         for result in self.results:
             keys = (result.translator, result.guesser, result.k)
-            rows = [result.run.rows.get(name) for name in names]
-            text.append((*keys, *map(partial(_cell, intervals=intervals), rows, digits)))
-            values.append((*keys, *(value for row in rows for value in _values(row, intervals))))
+            rows = [_ends(result.run.rows.get(name))[: len(ends)] for name in names]
+            text.append((*keys, *map(_cell, rows, digits)))
+            values.append((*keys, *chain.from_iterable(rows)))
         return Table(tuple(text), tuple(values))
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
@@ -209,12 +209,11 @@ def _bundled_buzzer(guesser: Mapping[str, Any]) -> dict[str, str]:
     return {"name": "mlp", "model": name}
 
 
-def _cell(row: saving.ReportRow | None, digits: int, intervals: bool) -> str:
-    value, low, high = ("n/a" if end is None else f"{end:.{digits}f}" for end in _values(row, True))
-    return f"{value} [{low}, {high}]" if intervals and "n/a" not in (low, high) else value
+def _ends(row: saving.ReportRow | None) -> tuple[float | None, ...]:
+    """The value of a metric, and the ends of its interval."""
+    return (None, None, None) if row is None else (row.value, row.low, row.high)
 
 
-def _values(row: saving.ReportRow | None, intervals: bool) -> tuple[float | None, ...]:
-    """The value of a metric, and the ends of its interval if wanted."""
-    values = (None, None, None) if row is None else (row.value, row.low, row.high)
-    return values if intervals else values[:1]
+def _cell(ends: Sequence[float | None], digits: int) -> str:
+    value, *interval = ("n/a" if end is None else f"{end:.{digits}f}" for end in ends)
+    return f"{value} [{', '.join(interval)}]" if interval and "n/a" not in interval else value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqa.core.compute import set_for
 from sqa.core.errors import NotComputable
-from sqa.core.packages import lacking
+from sqa.core.packages import need
 from sqa.core.paths import config_file
 from sqa.files.store import Store
 from sqa.report.data import read_rows
@@ -166,8 +166,7 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> pandas.DataFrame:
 
 def frames() -> Any:
     """The package pandas, which tables as data frames need.  Missing: ConfigError."""
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise lacking(error, "a data frame") from error
+    need("pandas", "a data frame")
+    import pandas
+
     return pandas

@@ -27,9 +27,8 @@ T = TypeVar("T")
 LONGEST = 1200  # characters of a line of a message
 MOST = 40  # lines
 _HEAD, _TAIL = 800, 300  # characters kept of a longer line
-_UNSEEN = {
-    c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *range(128, 160), 0x2028, 0x2029)
-}  # not \t\n
+# not \t\n
+_UNSEEN = {c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *range(128, 160), 0x2028, 0x2029)}
 
 
 def on_a_screen(text: str) -> str:

@@ -296,15 +296,11 @@ class Metric(Protocol):
         """A sum of statistics (d,) -> the score; NotComputable where undefined."""
 
 
-@runtime_checkable
-class ScoresMany(Protocol):
-    """Optional fast path of a metric: sums of statistics (B, d) -> scores (B,), nan where undefined."""
-
-    def score_many(self, stats: Floats) -> Floats: ...
-
-
-class BuiltMetric(Metric, ScoresMany, Protocol):
+class BuiltMetric(Metric, Protocol):
     """A metric as `sqa.metrics.build` returns it; your own metrics have a plain `score_many` if they define none."""
+
+    def score_many(self, stats: Floats) -> Floats:
+        """The fast path: sums of statistics (B, d) -> scores (B,), nan where undefined."""
 
 
 @runtime_checkable

@@ -69,18 +69,16 @@ def every() -> tuple[Language, ...]:
     return tuple(map(language_of, sorted({*codes(), *REST})))
 
 
-REST = {
-    language.code: language
-    for language in (
-        Language("de", "German", "german", capital_nouns=True),
-        Language("fi", "Finnish", "finnish"),
-        Language("fr", stemmer="french"),
-        Language("it", stemmer="italian"),
-        Language("lb", capital_nouns=True),
-        Language("pt", stemmer="portuguese"),
-        Language("ru", "Russian", "russian"),
-    )
-}
+_WITHOUT_FILES = (
+    Language("de", "German", "german", capital_nouns=True),
+    Language("fi", "Finnish", "finnish"),
+    Language("fr", stemmer="french"),
+    Language("it", stemmer="italian"),
+    Language("lb", capital_nouns=True),
+    Language("pt", stemmer="portuguese"),
+    Language("ru", "Russian", "russian"),
+)
+REST = {language.code: language for language in _WITHOUT_FILES}
 
 
 # ----------------------------------------------------------------------------------------- how files write their tables
