@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from sqa.core.paths import ROOT
-
-NONE = "import importlib.metadata as m; m.entry_points = lambda **_: []; "  # as without any plugin
 
 
 def plugin(folder: Path, name: str, source: str) -> None:
@@ -29,8 +26,8 @@ def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def command(words: str, folder: Path, before: str = "") -> subprocess.CompletedProcess[str]:
-    return python(f"{before}import sys; sys.argv = {['sqa', *words.split()]}; from sqa.cli import main; main()", folder)
+def command(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return python(f"import sys; sys.argv = {['sqa', *words.split()]}; from sqa.cli import main; main()", folder)
 
 
 def test_a_broken_plugin_is_left_out_with_one_line(tmp_path: Path) -> None:
@@ -59,21 +56,22 @@ def test_a_plugin_is_loaded_for_a_name_that_is_not_known(tmp_path: Path) -> None
     assert (first, second) == ("guessers.retrieval.bm25:build False False", "a:b old:b a:b old:b")
 
 
-@pytest.mark.parametrize(
-    ("words", "part"),
-    [
-        ("bench", "command 'bench'"),
-        ("run own.yaml translator=simuleval", "translator 'simuleval'"),
-        ("run own.yaml quality=[{external:[cat]}]", "quality metric 'external'"),
-    ],
-)
-def test_what_services_would_bring_says_how_to_install_them(tmp_path: Path, words: str, part: str) -> None:
+def test_without_any_plugin_the_core_works_and_what_services_would_bring_says_how_to_install_them(tmp_path: Path):
     (tmp_path / "own.yaml").write_text("dataset: mini-es\ntranslator: fixed\nmetrics: [bleu]\n", encoding="utf-8")
-    done = command(words, tmp_path, NONE)
-    assert done.returncode == 2
-    assert f"the {part} is not installed: pip install 'sqa[services]'" in done.stderr.splitlines()[-1]
-
-
-def test_the_core_works_without_any_plugin(tmp_path: Path) -> None:
-    shown = command("--help", tmp_path, NONE)
-    assert shown.returncode == 0 and "\n  run " in shown.stdout and "board" not in shown.stdout and not shown.stderr
+    parts = {
+        "bench": "command 'bench'",
+        "run own.yaml translator=simuleval": "translator 'simuleval'",
+        "run own.yaml quality=[{external:[cat]}]": "quality metric 'external'",
+    }
+    code = (
+        f"import importlib.metadata as m; m.entry_points = lambda **_: []\n"  # as without any plugin
+        f"import sys; from sqa.cli import main\nfor words in {['--help', *parts]}:\n"
+        "    sys.argv = ['sqa', *words.split()]\n"
+        "    try: main()\n    except SystemExit as end: print(f'exit {end.code}', file=sys.stderr)"
+    )
+    shown = python(code, tmp_path)
+    assert "\n  run " in shown.stdout and "board" not in shown.stdout
+    helped, *refused = re.findall(r"(.*?)exit (\d)\n", shown.stderr, re.DOTALL)
+    assert helped == ("", "0")
+    for (said, exit_code), part in zip(refused, parts.values(), strict=True):
+        assert f"the {part} is not installed: pip install 'sqa[services]'" in said.splitlines()[-1] and exit_code == "2"
