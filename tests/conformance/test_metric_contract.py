@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Asked, Buzz, Emission, Guess, Kind, Question
-from sqa.metrics import ALL, DEFAULT, build, parse, problems
-from sqa.metrics.measure import NEEDS
+from sqa.metrics import ALL, DEFAULT, FAMILIES, build, parse, problems
+from sqa.metrics.measure import NEEDS, Measure
 
 
 def test_names_signatures_and_how_metrics_are_shown():
     metrics = build(ALL)
     assert len({metric.signature() for metric in metrics}) == len(ALL)
     for name, metric, again in zip(ALL, metrics, build(ALL), strict=True):
-        signature = metric.signature()
-        assert metric.name == name and signature == again.signature() and isinstance(metric.higher_is_better, bool)
-        assert signature.startswith(f"{parse(name).base}|") and re.search(r"\|v(ersion)?:[\d.]+$", signature)
+        signature, measure = metric.signature(), parse(name)
+        assert str(measure) == metric.name == name and metric.described == measure and signature == again.signature()
+        assert (metric.label, metric.unit, metric.kind) == (measure.label, measure.unit, measure.family.kind)
+        assert metric.higher_is_better is measure.higher_is_better
+        assert (measure.range is not None) == (measure.unit in ("0-1", "0-100"))
+        assert signature.startswith(f"{measure.base}|") and re.search(r"\|v(ersion)?:[\d.]+$", signature)
         assert metric.kind in get_args(Kind) and metric.label and 0 <= metric.digits <= 6
         assert metric.unit in ("0-1", "0-100", "words", "seconds", "per word", "per 100 words")
     assert set(DEFAULT) <= set(ALL) and [metric.name for metric in build()] == list(DEFAULT)
@@ -65,3 +72,64 @@ def test_a_metric_refuses_a_trace_without_what_it_needs_and_no_other(name, need)
 def test_lags_are_words(name):
     [metric] = build([name])
     assert (metric.unit, metric.digits, metric.kind) == ("words", 2, "lag")
+
+
+# ------------------------------------------------------------------------------------------- names as values
+
+NUMBERS = st.integers(1, 9999).map(str)
+
+
+@st.composite
+def names(draw: st.DrawFn) -> str:
+    """A base, for each of its parameters nothing or one of its texts, and perhaps other names of answers."""
+    family = draw(st.sampled_from([*FAMILIES.values()]))
+    parts = [family.base]
+    for parameter in family.parameters:
+        texts = st.sampled_from(["", *parameter.choices])
+        if parameter.pattern.endswith("json"):
+            texts |= st.text("ab@:/. ", min_size=1).map(lambda path: f"{path}.json")
+        elif parameter.pattern:
+            texts |= NUMBERS
+        parts += filter(None, [draw(texts)])
+    return "@".join([*parts, *(["aliases"] * (family.kind == "answers" and draw(st.booleans())))])
+
+
+@given(names())
+def test_a_name_is_parsed_and_printed(name):
+    usual = {"accuracy@1", "accuracy@1@aliases", "mrr@50", "mrr@50@aliases"}  # which nothing is written for
+    if name in usual:
+        assert problems([name])
+    else:
+        assert str(parse(name)) == name and parse(str(parse(name))) == parse(name)
+
+
+@pytest.mark.parametrize("name", ["ew@{}@answer-at-end@aliases", "accuracy@5", "mrr@7@aliases", "al@char@question"])
+def test_any_parameters_are_built(tmp_path: Path, name):
+    curve = tmp_path / "a@b.json"
+    curve.write_text(
+        json.dumps({"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": [1, 0, 0, 0]})
+    )
+    name = name.format(curve)
+    [metric] = build([name])
+    assert metric.name == name and metric.described == parse(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    (
+        " @ ew@ atd@ ew@@aliases ew@qanta2018 ew@answer-at-end@xqb-interface ew@aliases@aliases bleu@aliases "
+        "accuracy@0 accuracy@01 accuracy@1 mrr@50 mrr@none.json laal@iwslt-2020-final facts-lag@timed"
+    ).split(" "),
+)
+def test_what_is_written_otherwise_is_no_name(name):
+    assert problems([name])[0].startswith(f"metrics[0]: no metric {name!r}; nearest is ")
+    with pytest.raises(ConfigError):
+        parse(name)
+
+
+def test_a_value_says_what_its_number_means():
+    seconds = parse("facts-lag@seconds")
+    assert (seconds.base, seconds.parameters) == ("facts-lag", {"side": "seconds"})
+    assert (seconds.unit, seconds.label) == ("seconds", "Lag of facts, s")
+    assert not parse("names@invented").higher_is_better and parse("names").range == (0.0, 1.0)
+    assert parse("ew@aliases") == Measure(FAMILIES["ew"], aliases=True)
