@@ -42,7 +42,7 @@ def test_a_share_of_the_processors_counts(tmp_path: Path) -> None:
 
 def test_a_run_sets_them_before_numpy_is_loaded(tmp_path: Path) -> None:
     code = (
-        "import os, sys; sys.argv = ['sqa', 'run', 'mini_es_wait6_bm25', 'k=0']\n"
+        f"import os, sys; sys.argv = ['sqa', 'run', '{ROOT}/docs/example/mine.yaml', 'limit=0']\n"
         "from sqa.cli import main\n"
         "assert 'numpy' not in sys.modules\n"
         "try: main()\n"

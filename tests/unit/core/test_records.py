@@ -34,7 +34,9 @@ OWN = {  # module -> why it may call the package's own reader
 
 def _reads_json(path: Path) -> bool:
     """Whether a module calls json.load or json.loads on anything but what json.dumps just gave."""
-    calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    if "json.load" not in (text := path.read_text(encoding="utf-8")):
+        return False
+    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
     reading = [node for node in calls if ast.unparse(node.func) in ("json.load", "json.loads")]
     return any(not ast.unparse(node.args[0]).startswith("json.dumps(") for node in reading)
 
