@@ -61,7 +61,7 @@ class Experiment:
             raise ConfigError("an experiment needs at least one translator and one guesser")
         set_for(name for _, config in configs for name in part_names(config))
         swept = run_all([((), config) for _, config in configs], Path(self.runs), progress)
-        return Results(tuple(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, swept, strict=True)))
+        return Results(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, swept, strict=True))
 
     def _combinations(self) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
         """(labels of translator, guesser and k) and the config's plain values."""
@@ -90,17 +90,8 @@ class Result:
     run: Run
 
 
-@dataclass(frozen=True, repr=False)
-class Results(Sequence[Result]):
+class Results(tuple[Result, ...]):
     """All combinations, in the order translator, k, guesser; printed, a table of a few metrics."""
-
-    results: tuple[Result, ...]
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.results[index]
 
     def __repr__(self) -> str:
         return repr(self._shown())
@@ -118,7 +109,7 @@ class Results(Sequence[Result]):
         ends = ENDS if intervals else ENDS[:1]
         text: list[tuple[str, ...]] = [(*KEYS, *names)]
         values: list[tuple[str | float | None, ...]] = [(*KEYS, *(f"{name}{end}" for name in names for end in ends))]
-        for result in self.results:
+        for result in self:
             keys = (result.translator, result.guesser, result.k)
             rows = [_ends(result.run.rows.get(name))[: len(ends)] for name in names]
             text.append((*keys, *map(_cell, rows, digits)))
@@ -129,7 +120,7 @@ class Results(Sequence[Result]):
         """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""
         lines: dict[str, dict[str, Point]] = {}
         label = getattr(self._metric(metric), "label", metric)
-        for result in self.results:
+        for result in self:
             row = result.run.rows.get(metric)
             if row is not None and row.value is not None:
                 lines.setdefault(f"{result.translator}, {result.guesser}", {})[result.k] = row
@@ -145,13 +136,13 @@ class Results(Sequence[Result]):
 
     def _names(self) -> tuple[str, ...]:
         """The metrics and counts of the runs' reports."""
-        return tuple(dict.fromkeys(name for result in self.results for name in result.run.rows))
+        return tuple(dict.fromkeys(name for result in self for name in result.run.rows))
 
     def _metric(self, name: str) -> Any:
         """A metric of the runs by name; None for a count, and for one without a value.  Unknown: ConfigError."""
         if name not in self._names():
             raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, self._names())}")
-        folder = next((result.run.read for result in self.results if name in result.run.read.signatures), None)
+        folder = next((result.run.read for result in self if name in result.run.read.signatures), None)
         return None if folder is None else paired.metrics_of([name], folder)[0]
 
 
