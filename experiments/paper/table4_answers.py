@@ -75,7 +75,7 @@ class Library:
 
     def search(self, text: str) -> list[Passage]:
         """The best passages for a text."""
-        return [hit.passage for hit in self.index.search(text, self.depth)]
+        return self.index.search(text, self.depth)
 
 
 @dataclass(frozen=True, slots=True)

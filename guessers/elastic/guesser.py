@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,6 @@ class ElasticGuesser:
     def __init__(self, client: Elasticsearch, titles: Sequence[str], config: ElasticConfig, identity: str) -> None:
         """`identity` names server version, texts and settings in the fingerprint."""
         self._client, self._titles, self._config, self._identity = client, titles, config, identity
-        self._instead = elastic_index.embedded(config.model, config.k1, config.b)
 
     @property
     def pages(self) -> frozenset[str]:
@@ -66,7 +66,7 @@ class ElasticGuesser:
         indices = [index for index, text in enumerate(texts) if n > 0 and text.strip()]
         for start in range(0, len(indices), self._config.batch):
             chunk = indices[start : start + self._config.batch]
-            with elastic_index.explained(self._client, self._config.index, self._instead):
+            with _explained(self._client, self._config):
                 for index, answer in self._search(texts, chunk, min(n, MOST)):
                     guesses[index] = [Guess(hit["_id"], float(hit["_score"])) for hit in answer["hits"]["hits"]]
         return guesses
@@ -92,8 +92,7 @@ class ElasticGuesser:
                 if answer.get("status", 200) in elastic_index.BUSY:
                     left.append(index)
                 elif "error" in answer:
-                    reason = elastic_index.reason(answer)
-                    raise DataError(f"index {self._config.index!r}: a search failed ({reason})")
+                    raise DataError(f"index {self._config.index!r}: a search failed ({elastic_index.reason(answer)})")
                 else:
                     yield index, answer
             if not left:
@@ -104,21 +103,19 @@ class ElasticGuesser:
 
 
 def _query(text: str, n: int) -> dict[str, Any]:
-    return {
-        "query": {"match": {"text": {"query": text}}},
-        "size": n,
-        "sort": [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}],
-        "track_scores": True,
-        "track_total_hits": False,
-        "_source": False,
-    }
+    order = [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}]
+    answer = {"sort": order, "track_scores": True, "track_total_hits": False, "_source": False}
+    return {"query": {"match": {"text": {"query": text}}}, "size": n, **answer}
+
+
+def _explained(client: Elasticsearch, config: ElasticConfig) -> AbstractContextManager[None]:
+    return elastic_index.explained(client, config.index, elastic_index.embedded(config.model, config.k1, config.b))
 
 
 def build(config: ElasticConfig) -> ElasticGuesser:
     """The guesser of a config, after server and index have been checked. ConfigError, DataError: see the module."""
     client = elastic_index.connect(config.url, config.timeout, config.retries)
-    instead = elastic_index.embedded(config.model, config.k1, config.b)
-    with elastic_index.explained(client, config.index, instead):
+    with _explained(client, config):
         number = elastic_index.check_server(client)
         folder = resolve_model(config.model)
         index = Index.load(folder)

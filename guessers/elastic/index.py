@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 VERSION = 1  # of the index' layout; raise it when an index must be made again
 URL = "http://127.0.0.1:9200"  # where docker-compose.yml puts the server
 BUSY = (429, 502, 503, 504)  # answers after which asking again helps
-CHUNK = 200  # documents sent at once
+CHUNK, RETRIES = 200, 5  # documents sent at once; tries of a chunk after the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,7 @@ class Identity:
 
     def meta(self) -> dict[str, Any]:
         """What the index says of itself while it is being filled."""
-        numbers = {"k1": self.k1, "b": self.b}
-        return {"sqa": VERSION, "model": self.model, "analyzer": self.analyzer, **numbers}
+        return {"sqa": VERSION, **asdict(self)}
 
     def properties(self) -> dict[str, Any]:
         """The mapping of its two fields."""
@@ -64,10 +63,8 @@ class Identity:
 
 def embedded(model: str, k1: float, b: float) -> str:
     """How to do without a server, for error messages."""
-    return (
-        "without a server use its embedded twin: guesser: "
-        f"{{name: bm25, model: {model}, similarity: elasticsearch, k1: {k1}, b: {b}}}"
-    )
+    twin = f"{{name: bm25, model: {model}, similarity: elasticsearch, k1: {k1}, b: {b}}}"
+    return f"without a server use its embedded twin: guesser: {twin}"
 
 
 def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
@@ -127,9 +124,8 @@ def _explanation(error: Exception, server: str, index: str) -> str:
 
 def where(client: Elasticsearch) -> str:
     """The server's address, without user and password."""
-    return ", ".join(
-        f"{node.config.scheme}://{node.config.host}:{node.config.port}" for node in client.transport.node_pool.all()
-    )
+    nodes = (node.config for node in client.transport.node_pool.all())
+    return ", ".join(f"{node.scheme}://{node.host}:{node.port}" for node in nodes)
 
 
 def command(index: str) -> str:
@@ -155,25 +151,23 @@ def check_server(client: Elasticsearch) -> str:
 def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
     """DataError naming what differs, if the index was made from something else, or its fields are others."""
     mappings = _mappings(client, index)
-    meta = mappings.get("_meta", {})
-    again = f"make it again with `{command(index)}`"
+    meta, fields = mappings.get("_meta", {}), mappings.get("properties", {})
     if "sqa" not in meta:
         raise DataError(f"index {index!r} was not made by this program; name another index")
-    differing = [
-        f"{key} {meta.get(key)!r}, not {value!r}" for key, value in expected.meta().items() if meta.get(key) != value
-    ]
-    if differing:
-        raise DataError(f"index {index!r} was made with {'; '.join(differing)}; {again}")
-    if "pages" not in meta:
-        raise DataError(f"index {index!r} was never finished; {again}")
-    conflict = [
-        name for name, field in expected.properties().items() if mappings.get("properties", {}).get(name) != field
-    ]
-    if conflict:
-        raise DataError(f"index {index!r}: the mapping of {', '.join(conflict)} was changed; {again}")
-    count = client.count(index=index)["count"]
-    if count != meta["pages"]:
-        raise DataError(f"index {index!r} has {count} pages of {meta['pages']}; {again}")
+    wanted = expected.meta().items()
+    other = [f"{key} {meta.get(key)!r}, not {value!r}" for key, value in wanted if meta.get(key) != value]
+    changed = [name for name, field in expected.properties().items() if fields.get(name) != field]
+    if other:
+        problem = f" was made with {'; '.join(other)}"
+    elif "pages" not in meta:
+        problem = " was never finished"
+    elif changed:
+        problem = f": the mapping of {', '.join(changed)} was changed"
+    elif (count := client.count(index=index)["count"]) != meta["pages"]:
+        problem = f" has {count} pages of {meta['pages']}"
+    else:
+        return
+    raise DataError(f"index {index!r}{problem}; make it again with `{command(index)}`")
 
 
 def _mappings(client: Elasticsearch, index: str) -> dict[str, Any]:
@@ -189,7 +183,7 @@ def documents_of(profiles: Iterable[Profile]) -> dict[str, str]:
     return {page: " ".join(texts[page]) for page in sorted(texts)}
 
 
-def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mapping[str, str], retries: int) -> None:
+def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mapping[str, str]) -> None:
     """Make the index anew, send all documents, and check that all arrived. DataError if one is refused."""
     from elasticsearch import NotFoundError
     from elasticsearch.helpers import streaming_bulk
@@ -201,16 +195,8 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
     fields = {"dynamic": "strict", "properties": identity.properties()}
     client.indices.create(index=index, settings=identity.settings(), mappings={"_meta": identity.meta(), **fields})
     actions = ({"_index": index, "_id": page, "page": page, "text": text} for page, text in documents.items())
-    sent = streaming_bulk(
-        client,
-        actions,
-        chunk_size=CHUNK,
-        max_retries=retries,
-        retry_on_status=BUSY,
-        initial_backoff=0.2,
-        max_backoff=10.0,
-        raise_on_error=False,
-    )
+    again = {"max_retries": RETRIES, "retry_on_status": BUSY, "initial_backoff": 0.2, "max_backoff": 10.0}
+    sent = streaming_bulk(client, actions, chunk_size=CHUNK, raise_on_error=False, **again)
     for good, answer in tqdm(sent, f"pages into index {index}", total=len(documents), mininterval=1):
         if not good:
             result = next(iter(answer.values()))
@@ -235,9 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     from guessers.lessons import lessons
 
-    parser = argparse.ArgumentParser(
-        prog="python -m guessers.elastic.index", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser("python -m guessers.elastic.index", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("config", type=Path, help="training config of the embedded twin")
     parser.add_argument("--index", default="sqa-pages", help="name of the index (default: %(default)s)")
     parser.add_argument("--url", default="", help=f"the server (default: $ELASTICSEARCH_URL, else {URL})")
@@ -247,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     config = configs.load(options.config, Bm25Training)
     if config.analyzer == "stems" or config.pair_min_count is not None:
         raise ConfigError(f"{options.config}: a server's twin has analyzer: standard or english, pair_min_count: null")
-    client = connect(options.url, timeout=60.0, retries=5)
+    client = connect(options.url, 60.0, RETRIES)
     instead = embedded(str(config.output), options.k1, options.b)
     with explained(client, options.index, instead):
         number = check_server(client)
@@ -256,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
     documents = documents_of(texts)
     with explained(client, options.index, instead):
-        fill(client, options.index, identity, documents, retries=5)
+        fill(client, options.index, identity, documents)
     print(f"{len(documents)} pages in index {options.index} of Elasticsearch {number} at {where(client)}")
 
 

