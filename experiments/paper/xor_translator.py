@@ -10,24 +10,20 @@ download, and is, far below a model trained on millions of sentences.
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from smt.models.vocab import normalise
-from smt.statistical import tokens
 from smt.statistical.config import LanguageConfig, PhraseConfig, TuningConfig
 from smt.statistical.model import Decoding, read_model, write_model
-from smt.statistical.phrase_table import write_tokens
 from smt.statistical.train import make_alignment, make_language, make_phrases, write_corpus
-from smt.statistical.tune import tune_language, tune_weights
+from smt.statistical.tune import tune_language, tune_weights, write_development
 from smt.training.prepare import names
 from sqa.core.errors import SqaError
 from sqa.core.packages import need
 from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
-from sqa.files.atomic import write_text
 from sqa.files.store import digest
 
 Pair = tuple[str, str]  # question, its English
@@ -78,9 +74,7 @@ def train(config: XorTraining, questions: list[Pair], key: str, folder: Path) ->
     development, pairs = pairs[:HELD_BACK], pairs[HELD_BACK:]
     entries = [(normalise(x), normalise(y)) for x, y, _ in names(language)]
     forms = write_corpus(folder, pairs, entries, [y for _, y in pairs])
-    for side, name in enumerate(("dev.source", "dev.target")):
-        write_tokens(folder / name, (tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in development))
-    write_text(folder / "dev.json", json.dumps(development, ensure_ascii=False))
+    write_development(folder, development, forms)
     make_language(config, folder)
     make_alignment(config, folder)
     make_phrases(config, folder)

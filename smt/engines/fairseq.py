@@ -14,9 +14,7 @@ fairseq's k counts pieces: target piece j sees k + j - 1 source pieces, the end 
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,10 +28,13 @@ from smt.models.transformer import ModelConfig, Transformer, sinusoid_halves
 from smt.models.vocab_bpe import SPECIAL, Bpe, BpeVocabulary, Cutting
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.languages import certain
+from sqa.files.atomic import file_digest
 
 ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of our first four
 FIRST_POSITION = 2  # fairseq's padding index + 1
 OVERWRITE = "#fairseq:overwrite"  # flag of a dictionary line that may repeat a symbol
+
+SIDES = ("encoder", "decoder")
 
 _KNOWN = re.compile(r"(waitk_)?transformer(?!_lm|_ulm|_from_pretrained|_pointer)")
 _CAUSAL = ("transformer_monotonic", "transformer_unidirectional", "waitk_transformer")
@@ -42,18 +43,13 @@ _UNUSED = re.compile(
     r"|decoder\.layers\.\d+\.encoder_attn\.([kq]_proj_soft\.(weight|bias)|energy_bias)"  # unused by wait-k
 )
 _UNSUPPORTED = (  # arguments that change the computation without adding weights
-    "no_scale_embedding",
-    "no_token_positional_embeddings",
-    "no_cross_attention",
-    "cross_self_attention",
-    "merge_src_tgt_embed",
-    "adaptive_input",
-    "char_inputs",
+    *("no_scale_embedding", "no_token_positional_embeddings", "no_cross_attention", "cross_self_attention"),
+    *("merge_src_tgt_embed", "adaptive_input", "char_inputs"),
 )
-_NORMS = {"norm_attention": "self_attn_layer_norm", "norm_feed_forward": "final_layer_norm"}
-_OLD_NORMS = {
-    "encoder": ("norm_attention", "norm_feed_forward"),
-    "decoder": ("norm_attention", "norm_cross", "norm_feed_forward"),
+_NORMS = {  # by side, in the order in which attn2d numbers them: our name, fairseq's
+    "encoder": {"norm_attention": "self_attn_layer_norm", "norm_feed_forward": "final_layer_norm"},
+    "decoder": {"norm_attention": "self_attn_layer_norm", "norm_cross": "encoder_attn_layer_norm"}
+    | {"norm_feed_forward": "final_layer_norm"},
 }
 
 
@@ -93,14 +89,8 @@ def convert(
     model = build_model(loaded, joint=source == target)
     vocabulary = BpeVocabulary(source, target, cutting)
     k = trained_k(loaded)
-    metadata: dict[str, Any] = {
-        "converted_from": "fairseq",
-        "checkpoint_sha256": hashlib.sha256(checkpoint.read_bytes()).hexdigest(),
-        "architecture": loaded.architecture,
-        "updates": loaded.updates,
-        "k": k,
-        "k_unit": "piece",
-    }
+    metadata: dict[str, Any] = {"converted_from": "fairseq", "checkpoint_sha256": file_digest(checkpoint)}
+    metadata |= {"architecture": loaded.architecture, "updates": loaded.updates, "k": k, "k_unit": "piece"}
     pair = [certain(path.suffixes[0][1:]) if path.suffixes else None for path in (source_dict, target_dict)]
     if all(pair):  # dict.es.txt and dict.en.txt, as fairseq-preprocess names them
         metadata["pair"] = "-".join(map(str, pair))
@@ -132,9 +122,8 @@ def _check_size(loaded: Checkpoint, side: str, symbols: tuple[str, ...], path: P
     if table is None:
         raise DataError(f"{loaded.path}: not a text-to-text Transformer: it has no {side}.embed_tokens.weight")
     if len(table) != len(symbols):
-        raise DataError(
-            f"{path}: {len(symbols)} symbols, the special ones included, but the checkpoint's {side} has {len(table)}"
-        )
+        problem = f"{len(symbols)} symbols, the special ones included, but the checkpoint's {side} has {len(table)}"
+        raise DataError(f"{path}: {problem}")
 
 
 def trained_k(loaded: Checkpoint) -> int | str:
@@ -165,7 +154,7 @@ def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
     if config.positions == "learned":
         weights["source_positions"] = state.positions("encoder", config)
         weights["target_positions"] = state.positions("decoder", config)
-    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+    for side, layers in zip(SIDES, (config.encoder_layers, config.decoder_layers), strict=True):
         for i in range(layers):
             weights |= state.layer(side, i)
         if f"{side}.layer_norm.weight" in loaded.weights:
@@ -189,9 +178,8 @@ def _check_architecture(loaded: Checkpoint) -> None:
         raise DataError(f"{loaded.path}: architecture {name}; supported are transformer* and waitk_transformer*")
     if name.startswith("transformer_monotonic") and arguments.get("simul_type") != "waitk":
         raise DataError(f"{loaded.path}: {name} with simul_type {arguments.get('simul_type')}; only waitk is supported")
-    for option in _UNSUPPORTED:
-        if arguments.get(option):
-            raise DataError(f"{loaded.path}: {name} with {option} = {arguments[option]}, which is not supported")
+    for option in filter(arguments.get, _UNSUPPORTED):
+        raise DataError(f"{loaded.path}: {name} with {option} = {arguments[option]}, which is not supported")
     heads = [arguments.get(f"{part}_attention_heads") for part in ("encoder", "decoder", "encoder_decoder")]
     if not isinstance(heads[0], int) or set(heads[1:]) - {heads[0], None}:
         raise DataError(f"{loaded.path}: attention heads {heads}, but all layers must have the same number")
@@ -206,12 +194,9 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
     tied = arguments.get("share_decoder_input_output_embed") or arguments.get("share_all_embeddings")
     if output is None and not tied:
         raise DataError(f"{loaded.path}: it has no output layer, decoder.output_projection.weight")
-    layers = {
-        side: len({name.split(".")[2] for name in weights if name.startswith(f"{side}.layers.")})
-        for side in ("encoder", "decoder")
-    }
+    layers = [len({name.split(".")[2] for name in weights if name.startswith(f"{side}.layers.")}) for side in SIDES]
     inner = weights.get("encoder.layers.0.fc1.weight")
-    learned = [weights[f"{s}.embed_positions.weight"] for s in layers if f"{s}.embed_positions.weight" in weights]
+    learned = [weights[f"{s}.embed_positions.weight"] for s in SIDES if f"{s}.embed_positions.weight" in weights]
     one_table = joint and torch.equal(source, target)
     causal = loaded.architecture.startswith(_CAUSAL)
     return ModelConfig(
@@ -219,8 +204,8 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
         width=target.shape[1],
         heads=int(arguments["encoder_attention_heads"]),
         feed_forward=0 if inner is None else len(inner),
-        encoder_layers=layers["encoder"],
-        decoder_layers=layers["decoder"],
+        encoder_layers=layers[0],
+        decoder_layers=layers[1],
         dropout=0.0,
         encoder="causal" if causal else "bidirectional",
         lexicon_width=0,
@@ -281,9 +266,8 @@ class _Weights:
             joined = self.take(f"{source}.in_proj_{part}")
             rows = [self.need(f"{source}.{x}_proj.{part}") for x in "qkv"] if joined is None else joined.chunk(3)
             if len({row.shape for row in rows}) != 1:
-                raise DataError(
-                    f"{self.loaded.path}: {source}: encoder and decoder of different widths are not supported"
-                )
+                problem = "encoder and decoder of different widths are not supported"
+                raise DataError(f"{self.loaded.path}: {source}: {problem}")
             out |= {f"{target}.query.{part}": rows[0], f"{target}.key_value.{part}": torch.cat([*rows[1:]])}
         return out
 
@@ -291,13 +275,10 @@ class _Weights:
         """One layer of the encoder or the decoder."""
         source, target = f"{side}.layers.{i}", f"{side}.{i}"
         out = self.attention(f"{source}.self_attn", f"{target}.attention")
-        norms: Mapping[str, str] = dict(_NORMS)
         if side == "decoder":
             out |= self.attention(f"{source}.encoder_attn", f"{target}.cross")
-            norms = {**_NORMS, "norm_cross": "encoder_attn_layer_norm"}
-        if f"{source}.layer_norms.0.weight" in self.unused:
-            norms = {name: f"layer_norms.{number}" for number, name in enumerate(_OLD_NORMS[side])}
-        for name, norm in norms.items():
-            out |= self.linear(f"{source}.{norm}", f"{target}.{name}")
+        numbered = f"{source}.layer_norms.0.weight" in self.unused
+        for number, (name, norm) in enumerate(_NORMS[side].items()):
+            out |= self.linear(f"{source}.layer_norms.{number}" if numbered else f"{source}.{norm}", f"{target}.{name}")
         out |= self.linear(f"{source}.fc1", f"{target}.feed_forward.0")
         return out | self.linear(f"{source}.fc2", f"{target}.feed_forward.3")

@@ -65,11 +65,10 @@ def read(path: Path) -> Checkpoint:
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
         raise DataError(f"{path}: not a fairseq checkpoint: it has no weights under 'model'")
-    arguments = content.get("args")
+    arguments = _plain(content.get("args"))
     if arguments is None:
-        arguments = _plain(content.get("cfg"))
-        arguments = arguments.get("model") if isinstance(arguments, dict) else None
-    arguments = _plain(arguments)
+        cfg = _plain(content.get("cfg"))
+        arguments = cfg.get("model") if isinstance(cfg, dict) else None
     if not isinstance(arguments, dict):
         raise DataError(f"{path}: not a fairseq checkpoint: it has neither 'args' nor 'cfg' with the model's arguments")
     history = content.get("optimizer_history")
@@ -120,11 +119,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Namespace):
         value = vars(value)
     if isinstance(value, _Record):
-        state = value.state
-        if isinstance(state, dict) and "_content" in state:
-            return _plain(state["_content"])
-        if isinstance(state, dict) and "_val" in state:
-            return _plain(state["_val"])
+        state = value.state if isinstance(value.state, dict) else {}
+        for key in ("_content", "_val"):
+            if key in state:
+                return _plain(state[key])
         return _plain(value.args[0]) if len(value.args) == 1 else None
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}

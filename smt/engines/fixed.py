@@ -57,36 +57,22 @@ class FixedTranslator:
         return [self._emissions(question) for question in questions]
 
     def _emissions(self, question: Question) -> list[Emission]:
+        targets: Sequence[str] = question.reference
         if self.config.text == "source":
-            targets: Sequence[str] = [" ".join(sentence) for sentence in question.sentences]
-        else:
-            targets = question.reference
+            targets = [" ".join(sentence) for sentence in question.sentences]
         if self._lines is not None:
             start = self._first[question.id]
             width = 1 if self.config.unit == "question" else len(question.sentences)
             targets = self._lines[start : start + width]
         if len(targets) == len(question.sentences):
-            return [
-                emission
-                for i, target in enumerate(targets)
-                for emission in self._pace(i, len(question.sentences[i]), target.split())
-            ]
-        return self._spread(question, " ".join(targets).split())
-
-    def _pace(self, sentence: int, source_length: int, words: Sequence[str]) -> list[Emission]:
-        full = self.config.reveal == "full"
-        return [
-            Emission(sentence, word, source_length if full else _read(j, source_length, len(words)), full)
-            for j, word in enumerate(words)
-        ]
-
-    def _spread(self, question: Question, words: Sequence[str]) -> list[Emission]:
-        """Sentence counts differ: lay the words evenly over the question's source words."""
-        total = len(question.words)
-        spread = by_sentence(question, ((w, _read(j, total, len(words)), False, 0) for j, w in enumerate(words)))
+            pairs = enumerate(zip(question.sentences, targets, strict=True))
+            paced = [word for i, (source, target) in pairs for word in _diagonal(i, len(source), target.split())]
+        else:  # lay the words evenly over the question's source words
+            spread = _diagonal(0, len(question.words), " ".join(targets).split())
+            paced = list(by_sentence(question, ((e.token, e.g, False, 0) for e in spread)))
         if self.config.reveal == "diagonal":
-            return list(spread)
-        return [Emission(e.sentence, e.token, len(question.sentences[e.sentence]), True) for e in spread]
+            return paced
+        return [Emission(e.sentence, e.token, len(question.sentences[e.sentence]), True) for e in paced]
 
     def fingerprint(self) -> str:
         """Hash of the text, its unit and `reveal`."""
@@ -94,9 +80,9 @@ class FixedTranslator:
         return hashlib.sha256(f"{VERSION} {self.config.reveal} {self.config.unit} {text}".encode()).hexdigest()
 
 
-def _read(j: int, source_length: int, target_length: int) -> int:
-    """Source words read, 1 to source_length, when target word j (from 0) of target_length appears on the diagonal."""
-    return -(-(j + 1) * source_length // target_length)
+def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
+    """Word j of |T|, from 1, after ceil(j |S| / |T|) of `size` source words."""
+    return [Emission(sentence, word, -(-j * size // len(words)), False) for j, word in enumerate(words, 1)]
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -106,7 +92,7 @@ def _read_lines(path: Path) -> list[str]:
         raise DataError(f"{path}: no such file; text is 'reference', 'source' or a file of translations") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from error
-    return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n")
+    return text.removesuffix("\n").split("\n")
 
 
 def build(config: FixedConfig) -> FixedTranslator:

@@ -50,12 +50,8 @@ def load_tokenizer(folder: Path) -> Any:
         with warnings.catch_warnings():
             # Marian's tokenizer recommends a package that it does not use for translating.
             warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
-            return AutoTokenizer.from_pretrained(
-                folder,
-                use_fast=(folder / "tokenizer.json").is_file(),
-                local_files_only=True,
-                trust_remote_code=False,
-            )
+            safe = {"local_files_only": True, "trust_remote_code": False}
+            return AutoTokenizer.from_pretrained(folder, use_fast=(folder / "tokenizer.json").is_file(), **safe)
     except (ValueError, OSError, KeyError, TypeError, RuntimeError, AssertionError, ImportError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise DataError(f"{folder}: its tokenizer cannot be loaded: {reason}") from error

@@ -26,21 +26,11 @@ def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = 
             raise NotComputable(f"{trace.question.id} retracts words; an instances.log cannot say so")
         references = list(question_texts([trace.question], "references", unit))
         for member, reference in zip(units_of(trace.question, unit), references, strict=True):
-            emissions = enumerate(trace.emissions)
-            steps = [step for step, e in emissions if member.sentence in (None, e.sentence)]
-            tokens = [trace.emissions[step].token for step in steps]
-            questionwide = member.sentence is None
-            delays = [int(trace.source_words[s]) if questionwide else trace.emissions[s].g for s in steps]
-            row = {
-                "index": len(rows),
-                "prediction": " ".join(tokens),
-                "delays": delays,
-                "elapsed": [0] * len(delays),
-                "prediction_length": len(tokens),
-                "reference": reference,
-                "source": " ".join(member.words),
-                "source_length": len(member.words),
-            }
+            written = [e for e in trace.emissions if member.sentence in (None, e.sentence)]
+            delays = trace.source_words.tolist() if member.sentence is None else [e.g for e in written]
+            row = {"index": len(rows), "prediction": " ".join(e.token for e in written), "delays": delays}
+            row |= {"elapsed": [0] * len(written), "prediction_length": len(written), "reference": reference}
+            row |= {"source": " ".join(member.words), "source_length": len(member.words)}
             rows.append(json.dumps(row) + "\n")
     write_text(folder / "config.yaml", "source_type: text\ntarget_type: text\n")
     write_text(folder / "instances.log", "".join(rows))

@@ -15,7 +15,7 @@ import re
 import xmlrpc.client
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
 
@@ -56,27 +56,21 @@ class MosesConfig:
         return url_problems(self.url)
 
 
-class Tokens(NamedTuple):
-    """Text as the server takes it, and its answers as text."""
-
-    split: Callable[[str], str]
-    join: Callable[[str], str]
+Tokens = tuple[Callable[[str], str], Callable[[str], str]]  # text as the server takes it, and its answers as text
 
 
-# Text without a tokenizer, but for the bar, which separates factors in Moses' input.
-PLAIN = Tokens(lambda text: text.replace("|", "&#124;"), lambda text: text.replace("&#124;", "|"))
-
-
-def moses_tokens(source_language: str, target_language: str) -> Tokens:
-    """Moses' tokenizer and detokenizer (sacremoses), with its escapes."""
+def tokens_of(config: MosesConfig) -> Tokens:
+    """Moses' tokenizer and detokenizer (sacremoses) with its escapes; of plain text only the bar is escaped."""
+    if config.tokenize == "none":  # the bar separates factors in Moses' input
+        return lambda text: text.replace("|", "&#124;"), lambda text: text.replace("&#124;", "|")
     try:
         from sacremoses import MosesDetokenizer, MosesTokenizer
     except ModuleNotFoundError as error:
         raise lacking(error, "tokenize: moses (not tokenize: none)") from error
-    tokenizer, detokenizer = MosesTokenizer(lang=source_language), MosesDetokenizer(lang=target_language)
-    return Tokens(
+    tokenizer, joiner = MosesTokenizer(lang=config.source_language), MosesDetokenizer(lang=config.target_language)
+    return (
         lambda text: tokenizer.tokenize(text, return_str=True, escape=True),
-        lambda text: detokenizer.detokenize(text.split(), return_str=True, unescape=True),
+        lambda text: joiner.detokenize(text.split(), return_str=True, unescape=True),
     )
 
 
@@ -88,7 +82,7 @@ class MosesServer:
         self._address = config.url if urlsplit(config.url).path.strip("/") else f"{config.url.rstrip('/')}/RPC2"
         plain = config.tokenize == "none"
         self.languages = None if plain else certain_pair(config.source_language, config.target_language)
-        self.tokens = PLAIN if plain else moses_tokens(config.source_language, config.target_language)
+        self._split, self._join = tokens_of(config)
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text, with a progress bar on a terminal; a blank text gives () without a request."""
@@ -100,30 +94,23 @@ class MosesServer:
             return ()
         if len(text) > MAX_TEXT:
             raise DataError(f"{self.config.url}: a text of {len(text)} characters; at most {MAX_TEXT} are sent")
-        return tuple(self.tokens.join(self._translation(self.tokens.split(text))).split())
+        return tuple(self._join(self._translation(self._split(text))).split())
 
     def _translation(self, text: str) -> str:
-        """The text that `translate` returns."""
-        request = xmlrpc.client.dumps(({"text": text},), "translate", encoding="utf-8").encode()
-        answer = parse(self._post(request), self.config.url)
-        if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
-            got = sorted(answer) if isinstance(answer, dict) else type(answer).__name__
-            raise RemoteProtocolError(
-                f"{self.config.url}: expected a struct with a string 'text', got {str(got)[:80]}; is it a mosesserver?"
-            )
-        return str(answer["text"])
-
-    def _post(self, body: bytes) -> bytes:
-        """The body of the response to a POST.  RemoteProtocolError where none arrives whole and in time."""
-        url = self.config.url
+        """The text that `translate` returns.  RemoteProtocolError where none arrives whole and in time."""
+        url, request = self.config.url, xmlrpc.client.dumps(({"text": text},), "translate", encoding="utf-8").encode()
         try:
-            reply = self._http.ask("POST", self._address, body, {"Content-Type": "text/xml"})
+            reply = self._http.ask("POST", self._address, request, {"Content-Type": "text/xml"})
         except Failed as error:
             hint = "; start mosesserver, or correct the url" if error.kind == "absent" else ""
             raise RemoteProtocolError(f"{url}: {error}{hint}") from error
         if reply.status != http.HTTPStatus.OK:
             raise RemoteProtocolError(f"{url}: HTTP status {reply.status}; is the path right (/RPC2)?")
-        return reply.content
+        answer = parse(reply.content, url)
+        if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
+            got = str(sorted(answer) if isinstance(answer, dict) else type(answer).__name__)[:80]
+            raise RemoteProtocolError(f"{url}: expected a struct with a string 'text', got {got}; is it a mosesserver?")
+        return str(answer["text"])
 
     def fingerprint(self) -> str:
         """Hash of the address, the tokens and the name given to the system (its model is not visible from here)."""

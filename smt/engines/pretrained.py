@@ -13,6 +13,7 @@ import copy
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,31 +72,22 @@ class Pretrained:
     def _generation(self) -> Any:
         """The model's own settings of search (forbidden pieces, length penalty), without sampling."""
         generation = copy.deepcopy(self.model.generation_config)
+        longest = self.config.max_new_tokens + 1  # with the start token
+        unset = dict.fromkeys(("max_new_tokens", "temperature", "top_k", "top_p"))
         generation.update(
-            num_beams=self.config.beams,
-            do_sample=False,
-            num_return_sequences=1,
-            max_length=self.config.max_new_tokens + 1,  # with the start token
-            max_new_tokens=None,
-            temperature=None,
-            top_k=None,
-            top_p=None,
+            num_beams=self.config.beams, do_sample=False, num_return_sequences=1, max_length=longest, **unset
         )
         if self.config.beams == 1:
             generation.update(early_stopping=False, length_penalty=1.0)
-        token = self.codec.target_token
-        if token is not None:
-            piece = self.codec.tokenizer.convert_tokens_to_ids(token)
+        if (token := self.codec.target_token) is not None:
             key = "decoder_start_token_id" if self.codec.starts_decoder else "forced_bos_token_id"
-            generation.update(**{key: piece})
+            generation.update(**{key: self.codec.tokenizer.convert_tokens_to_ids(token)})
         return generation
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""
-        return in_batches(texts, self._encode, self._words, self.config.batch_tokens)
-
-    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return self.codec.encode(texts, self.limit)
+        encode = partial(self.codec.encode, limit=self.limit)
+        return in_batches(texts, encode, self._words, self.config.batch_tokens)
 
     def _words(self, rows: list[list[int]]) -> list[tuple[str, ...]]:
         return [self.codec.decode(pieces) for pieces in self.generate(rows)]
@@ -104,8 +96,7 @@ class Pretrained:
         """Target pieces of rows of source pieces, without the start token."""
         import torch
 
-        width = max(map(len, rows))
-        pad = self.codec.tokenizer.pad_token_id
+        width, pad = max(map(len, rows)), self.codec.tokenizer.pad_token_id
         pieces = torch.tensor([row + [pad] * (width - len(row)) for row in rows], device=self.device)  # (B, S)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=self.device)
         with torch.inference_mode():

@@ -15,7 +15,12 @@ SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON obje
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     A final "</s>" and its delay are dropped in both: it is not a word.
 
-A table: `smt.engines.recorded_table`.
+A table: tab-separated, a header, then one line a token; the header says how units are named:
+    index     token  delay               index = 0-based number of the unit in the data set
+    question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
+    question  token  delay               the question's id (unit: question)
+    Delays 0..|x|+1, |x|+1 = written after the end of the source.  A unit without words is one line with empty token and
+    delay, so that a truncated file is noticed; for the same reason its last line must end.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
@@ -24,9 +29,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -36,13 +42,19 @@ from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.records import converted, lines, numbered_lines, parse_json
+from sqa.files.records import chunks, converted, lines, numbered_lines, parse_json
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
+Token = tuple[int, Key, str, int]
 OF_SPEECH = frozenset(("docid", "emission_cu", "emission_time", "id", "model_loading_time"))  # keys of other programs
+HEADERS: dict[tuple[str, ...], tuple[str, ...]] = {  # of a table, and the units that it can name
+    ("index", "token", "delay"): ("sentence", "question"),
+    ("question", "sentence", "token", "delay"): ("sentence",),
+    ("question", "token", "delay"): ("question",),
+}
 Words = Annotated[int, Meta(ge=0)]  # a number of source words
 Milliseconds = Annotated[float, Meta(ge=0)]
 
@@ -111,9 +123,8 @@ class RecordedTranslator:
         lines = len(self._records)
         if lines == sum(len(units_of(question, other)) for question in questions) != len(units):
             problem = f"{lines} lines for {len(units)} {self.unit}s; the data set has {lines} {other}s"
-            raise DataError(
-                f"{self.path}: {problem}: if each has a line here, say `unit: {other}`, or is the file cut off?"
-            )
+            hint = f"if each has a line here, say `unit: {other}`, or is the file cut off?"
+            raise DataError(f"{self.path}: {problem}: {hint}")
         for index, record in enumerate(self._records):
             where = f"{self.path}:{record.lines[0]}"
             if index == len(units):
@@ -132,13 +143,11 @@ class RecordedTranslator:
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions; `check` must have seen the whole data set first."""
-        return [list(self._emissions(question)) for question in questions]
-
-    def _emissions(self, question: Question) -> Iterator[Emission]:
-        if question.id not in self._of:
-            raise DataError(f"{self.path}: not yet compared with the data set of question {question.id}")
-        for unit, record in zip(units_of(question, self.unit), self._of[question.id], strict=True):
-            yield from _of_unit(unit, record)
+        for question in questions:
+            if question.id not in self._of:
+                raise DataError(f"{self.path}: not yet compared with the data set of question {question.id}")
+        pairs = ([*zip(units_of(q, self.unit), self._of[q.id], strict=True)] for q in questions)
+        return [[word for unit, record in units for word in _of_unit(unit, record)] for units in pairs]
 
     def fingerprint(self) -> str:
         """Hash of the words, their delays and their unit."""
@@ -213,26 +222,61 @@ def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
 
 def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
     """The words of one unit with g in words of their sentence."""
-    size = len(unit.words)
-    last_unended = size if record.counts_end else size - 1
-    if unit.sentence is not None:
-        for token, delay in zip(record.tokens, record.delays, strict=True):
-            yield Emission(unit.sentence, token, min(delay, size), delay > last_unended)
-        return
-    words = ((t, d, d > last_unended, 0) for t, d in zip(record.tokens, record.delays, strict=True))
-    yield from by_sentence(unit.question, words)
+    size, written = len(unit.words), zip(record.tokens, record.delays, strict=True)
+    words = ((token, delay, delay >= size + record.counts_end, 0) for token, delay in written)
+    if unit.sentence is None:
+        return by_sentence(unit.question, words)
+    return (Emission(unit.sentence, token, min(delay, size), ended) for token, delay, ended, _ in words)
 
 
 # ---------------------------------------------------------------------------------------------------- reading files
 
 
 def _table(path: Path, unit: Unit) -> Iterator[Record]:
-    """The units of a table."""
-    from smt.engines.recorded_table import units  # a log needs none of it
-
-    for key, tokens, delays, at in units(path, unit, _named):
-        _check_delays([(f"{path}:{line}: delay", delay) for line, delay in zip(at[1:], delays, strict=True)])
+    """The units of a table, in the order of the file."""
+    rows = enumerate((tuple(line.removesuffix("\r").split("\t")) for line in lines(path)), 1)
+    _, header = next(rows, (1, ()))
+    if unit not in HEADERS.get(header, ()):
+        headers = " or ".join(" ".join(columns) for columns, of in HEADERS.items() if unit in of)
+        got = " ".join(header)[:60]
+        raise DataError(f"{path}:1: expected the tab-separated header {headers} (unit: {unit}), got {got!r}")
+    last = b""
+    for chunk in chunks(path):
+        last = chunk[-1:] or last
+    if last != b"\n":
+        raise DataError(f"{path}: the last line has no line end; is the file cut off?")
+    for key, group in groupby(_tokens(path, rows, header), key=itemgetter(1)):
+        numbers, _, tokens, delays = zip(*group, strict=True)
+        if tokens == ("",):
+            tokens = delays = ()
+        elif "" in tokens:
+            problem = f"an empty token stands for nothing written, but {_named(key)} has words"
+            raise DataError(f"{path}:{numbers[tokens.index('')]}: {problem}")
+        at = (numbers[0], *numbers[: len(tokens)])
+        _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
         yield Record(key, tokens, delays, at, counts_end=True)
+
+
+def _tokens(path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str]) -> Iterator[Token]:
+    """Line, unit, token and delay of each row of a table; the token is "" in the one line of a unit without words."""
+    for number, row in rows:
+        where = f"{path}:{number}"
+        if len(row) != len(header):
+            raise DataError(f"{where}: expected {len(header)} tab-separated columns, got {len(row)}")
+        *named, token, delay = row
+        columns = zip(header, named, strict=False)
+        key = tuple(value if column == "question" else _count(where, column, value) for column, value in columns)
+        silent = token == delay == ""
+        if not silent and token.split() != [token]:
+            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
+        yield number, key, token, 0 if silent else _count(where, "delay", delay)
+
+
+def _count(where: str, name: str, text: str) -> int:
+    """A number of words, or of a unit: decimal digits only."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
+    return int(text)
 
 
 def _simuleval(path: Path) -> Iterator[Record]:

@@ -18,8 +18,8 @@ Every error is a DataError "FILE:LINE: what is wrong".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple
@@ -82,9 +82,8 @@ def _whole(states: Sequence[Shown]) -> list[Sequence[str]]:
     for i in range(len(states) - 2, -1, -1):
         current, following = states[i].words, states[i + 1]
         goes_on = following.words[len(current) - 1 : len(current)] != current[-1:]  # a slice: it may be shorter
-        grows = (
-            bool(current) and not following.revised and (goes_on or (grows and len(following.words) == len(current)))
-        )
+        grows = goes_on or (grows and len(following.words) == len(current))
+        grows = grows and bool(current) and not following.revised
         if grows:
             words[i] = current[:-1]
     return words
@@ -93,15 +92,12 @@ def _whole(states: Sequence[Shown]) -> list[Sequence[str]]:
 # ------------------------------------------------------------------------------------------------------- simulstream
 
 
-@dataclass(slots=True)
-class _Stream:
+class _Stream(NamedTuple):
     """A recording in simulstream's log while it is read."""
 
     name: str
     line: int
-    seconds: float = 0.0
-    tokens: list[str] = field(default_factory=list)
-    shown: list[tuple[float, int, list[str], bool]] = field(default_factory=list)  # tokens, not yet words
+    shown: list[Shown]  # of tokens, not yet words
 
 
 class Wav(Struct):
@@ -135,36 +131,35 @@ def _simulstream(rows: Rows) -> Iterator[Recording]:
             name = stem(begins.metadata.wav_name)
             if name in by_name:
                 raise DataError(f"{where}: the recording {name!r} appears twice (line {by_name[name].line})")
-            by_name[name] = by_id[begins.id] = _Stream(name, number)
+            by_name[name] = by_id[begins.id] = _Stream(name, number, [])
         elif "id" in row:
             output = converted(where, row, Output)
             if output.id not in by_id:
-                raise DataError(
-                    f'{where}: id {output.id!r:.40} has no line with "metadata" before; is the log cut off?'
-                )
-            _receive(where, number, output, by_id[output.id])
+                problem = f'id {output.id!r:.40} has no line with "metadata" before'
+                raise DataError(f"{where}: {problem}; is the log cut off?")
+            by_id[output.id].shown.append(_after(where, number, output, by_id[output.id].shown))
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
             raise DataError(f"{where}: expected simulstream's {keys}, got {_keys(row)}")
-    joined = _joiner(token for stream in by_name.values() for _, _, tokens, _ in stream.shown for token in tokens)
+    joined = _joiner(token for stream in by_name.values() for state in stream.shown for token in state.words)
     for stream in by_name.values():
         if not stream.shown:
             name = f"the recording {stream.name!r}"
             raise DataError(f"{where.rpartition(':')[0]}:{stream.line}: {name} has no other line; is the log cut off?")
-        states = [Shown(s, line, joined(tokens).split(), revised) for s, line, tokens, revised in stream.shown]
+        states = [state._replace(words=joined(state.words).split()) for state in stream.shown]
         yield Recording(stream.name, stream.line, words_of(states))
 
 
-def _receive(where: str, number: int, output: Output, stream: _Stream) -> None:
-    """A line of output."""
+def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> Shown:
+    """The tokens after a line of output."""
     seconds, gone = output.total_audio_processed, output.deleted_tokens
-    if seconds < stream.seconds:
-        raise DataError(f"{where}: total_audio_processed is {seconds:g} after {stream.seconds:g}; time never goes back")
-    kept = len(stream.tokens) - len(gone)
-    if kept < 0 or stream.tokens[kept:] != gone:
+    before = shown[-1] if shown else Shown(0.0, number, [])
+    if seconds < before.seconds:
+        raise DataError(f"{where}: total_audio_processed is {seconds:g} after {before.seconds:g}; time never goes back")
+    kept = len(before.words) - len(gone)
+    if kept < 0 or before.words[kept:] != gone:
         raise DataError(f"{where}: deleted_tokens {gone!r:.60} are not the last ones written")
-    stream.seconds, stream.tokens = seconds, [*stream.tokens[:kept], *output.generated_tokens]
-    stream.shown.append((seconds, number, stream.tokens, bool(gone)))
+    return Shown(seconds, number, [*before.words[:kept], *output.generated_tokens], bool(gone))
 
 
 _BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")  # of SentencePiece: letters that it has no piece for
@@ -300,13 +295,6 @@ def _timed(where: str, number: int, prediction: str, times: Sequence[float], key
 
 # ----------------------------------------------------------------------------------------------------------- reading
 
-READERS: Mapping[str, Callable[[Rows], Iterator[Recording]]] = {
-    "simulstream": _simulstream,
-    "SimulStreaming": _simulstreaming,
-    "OmniSTEval": _omnisteval,
-    "SimulEval": _simuleval,
-}
-
 
 def read(path: Path) -> list[Recording]:
     """The recordings of a log, or of a folder with one of SimulStreaming's for each: NAME.jsonl."""
@@ -316,24 +304,25 @@ def read(path: Path) -> list[Recording]:
             raise DataError(f"{path}: expected a file NAME.jsonl for each recording, found none")
         return [Recording(file.stem, 1, recording.wrote) for file in files for recording in read(file)]
     rows = ((f"{path}:{number}", number, row) for number, row in numbered_lines(path))
-    where, number, row = next(rows)
-    program = _program(row)
-    if program is None:
+    first = next(rows)
+    reader = _reader(first[2])
+    if reader is None:
         programs = "SimulEval's (prediction, delays), simulstream's (id, metadata), SimulStreaming's (emission_time)"
         others = "OmniSTEval's (docid, segid, emission_cu) or a table (index token delay)"
-        raise DataError(f"{where}: not a log of a supported program: expected {programs}, {others}, got {_keys(row)}")
-    return list(READERS[program](chain([(where, number, row)], rows)))
+        expected = f"not a log of a supported program: expected {programs}, {others}"
+        raise DataError(f"{first[0]}: {expected}, got {_keys(first[2])}")
+    return list(reader(chain([first], rows)))
 
 
-def _program(row: dict[str, Any]) -> str | None:
-    """The key of READERS for a log's first line; None for a line of another program."""
+def _reader(row: dict[str, Any]) -> Callable[[Rows], Iterator[Recording]] | None:
+    """What reads a log with this first line; None for a line of another program."""
     if "model_loading_time" in row or ("id" in row and ("metadata" in row or "total_audio_processed" in row)):
-        return "simulstream"
+        return _simulstream
     if "emission_time" in row:
-        return "SimulStreaming"
+        return _simulstreaming
     if "emission_cu" in row or ("docid" in row and "segid" in row):
-        return "OmniSTEval"
-    return "SimulEval" if "prediction" in row and isinstance(row.get("source"), list) else None
+        return _omnisteval
+    return _simuleval if "prediction" in row and isinstance(row.get("source"), list) else None
 
 
 def stem(file: str) -> str:

@@ -36,6 +36,7 @@ CONFIG, PHRASES, NGRAMS = "config.json", "phrases.tsv.zst", "language.tsv.zst"
 _LEVEL = 19  # of zstd
 _SPECIAL = ("NULL", "UNKNOWN_WORD", "<UNUSED_WORD>")  # words 0, 1, 2 of the aligner's vocabularies
 _DIRECTIONS = {"invswm": 0, "swm": 1}  # of word translations: the side that is given
+_ALIGNER = "model: fastAlign\nvariationalBayes: true\nalpha: 0.01\nemitTrainingAlignments: false\nfastAlignP0: 0.08\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,7 @@ def pack(model: Path, folder: Path, config: PackingConfig) -> None:
 def set_weights(folder: Path, weights: Sequence[float], rounds: Sequence[Mapping[str, Any]]) -> None:
     """Give a packed model other log-linear weights; `rounds`: how they were chosen."""
     config = parse_json((folder / CONFIG).read_bytes())
-    config["weights"] = list(weights)
-    config["about"]["tuning"] = list(rounds)
+    config["weights"], config["about"]["tuning"] = list(weights), list(rounds)
     write_text(folder / CONFIG, json.dumps(config, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -135,11 +135,9 @@ def _phrase_lines(phrases: Sequence[Phrase]) -> Iterator[str]:
 
 def _ngram_lines(path: Path, least: int) -> Iterator[str]:
     """n-gram, count; the histories' counts are those of shorter n-grams."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            gram, _, count = line.rsplit(" ", 2)
-            if " " not in gram or int(count) >= least:
-                yield f"{gram}\t{int(count)}"
+    for gram, _, count in (line.rsplit(" ", 2) for line in lines(path)):
+        if " " not in gram or int(count) >= least:
+            yield f"{gram}\t{count}"
 
 
 def write_zst(path: Path, rows: Iterator[str]) -> None:
@@ -226,24 +224,19 @@ def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: 
     numbers = [{word: i for i, word in enumerate((*_SPECIAL, *vocabulary))} for vocabulary in words]
     single = [((row.source, row.target), row.both) for row in phrases if " " not in row.source + row.target]
     for name, given in _DIRECTIONS.items():
-        prefix = f"{TABLE}_{name}"
         rows = [(pair[given], pair[1 - given], both) for pair, both in single]
         totals: Counter[str] = Counter()
         for word, _, both in rows:
             totals[word] += both
         table = [(numbers[given][a], numbers[1 - given][b], np.log(both), np.log(totals[a])) for a, b, both in rows]
-        np.array(sorted(table), dtype=LEXICON).tofile(folder / f"{prefix}.fa_lexnd")
+        np.array(sorted(table), dtype=LEXICON).tofile(folder / f"{TABLE}_{name}.fa_lexnd")
+        files = dict.fromkeys(("anji", "size_counts", "src", "trg", "srctrgc", "src_classes", "trg_classes"), "")
+        files |= dict.fromkeys(("src_class_names", "trg_class_names"), "NULL\t0")
+        files |= {"params": aligner[name], "yml": _ALIGNER}
         for ending, side in (("svcb", given), ("tvcb", 1 - given)):
-            vocabulary_lines = (f"{number} {word}\n" for word, number in numbers[side].items())
-            (folder / f"{prefix}.{ending}").write_text("".join(vocabulary_lines), encoding="utf-8")
-        (folder / f"{prefix}.params").write_text(aligner[name])
-        (folder / f"{prefix}.yml").write_text(
-            "model: fastAlign\nvariationalBayes: true\nalpha: 0.01\nemitTrainingAlignments: false\nfastAlignP0: 0.08\n"
-        )
-        for ending in ("anji", "size_counts", "src", "trg", "srctrgc", "src_classes", "trg_classes"):
-            (folder / f"{prefix}.{ending}").write_text("")
-        for ending in ("src_class_names", "trg_class_names"):
-            (folder / f"{prefix}.{ending}").write_text("NULL\t0")
+            files[ending] = "".join(f"{number} {word}\n" for word, number in numbers[side].items())
+        for ending, text in files.items():
+            (folder / f"{TABLE}_{name}.{ending}").write_text(text, encoding="utf-8")
 
 
 def _write_ngrams(path: Path, out: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +33,9 @@ def spans(links: np.ndarray, longest: int) -> Iterator[Span]:
                 low, high = min(low, rows[last][0]), max(high, rows[last][-1])
             if high - low >= longest:
                 break
-            if high < 0 or any(
-                column and (column[0] < first or column[-1] > last) for column in columns[low : high + 1]
-            ):
-                continue
-            yield from ((first, last, a, b) for a, b in _edges(columns, low, high, longest))
+            inside = columns[low : high + 1]
+            if high >= 0 and not any(column and (column[0] < first or column[-1] > last) for column in inside):
+                yield from ((first, last, a, b) for a, b in _edges(columns, low, high, longest))
 
 
 def _edges(columns: list[list[int]], low: int, high: int, longest: int) -> Iterator[tuple[int, int]]:
@@ -79,27 +77,17 @@ class PhraseCounts:
         Pairs seen once are kept only if their source has at most `once` tokens.  A source token that is part of
         longer phrases only gets the target token it was linked to most often, so that no seen word stays unknown.
         """
-        kept = []
-        for pair, n in self.joint.items():
-            target, _, source = pair.partition(" ||| ")
-            if n > 1 or source.count(" ") < once:
-                kept.append((source, -n, target))
-        kept.sort()
+        pairs = ((pair.split(" ||| "), n) for pair, n in self.joint.items())
+        kept = sorted((source, -n, target) for (target, source), n in pairs if n > 1 or source.count(" ") < once)
         sources = set()
         for source, group in groupby(kept, key=lambda row: row[0]):
             sources.add(source)
-            for _, n, target in list(group)[:best]:
+            for _, n, target in islice(group, best):
                 yield target, source, self.target[target], -n
-        for source, target in self._missing(sources):
-            yield target, source, self.target[target] + 1, 1
-
-    def _missing(self, sources: set[str]) -> list[tuple[str, str]]:
-        ranked = sorted(self.linked, key=lambda pair: (-self.linked[pair], pair))
-        missing: dict[str, str] = {}
-        for source, target in ranked:
+        for source, target in sorted(self.linked, key=lambda pair: (-self.linked[pair], pair)):
             if source not in sources:
-                missing.setdefault(source, target)
-        return list(missing.items())
+                sources.add(source)
+                yield target, source, self.target[target] + 1, 1
 
 
 def write_rows(rows: Iterable[tuple[str, str, int, int]], path: Path) -> None:

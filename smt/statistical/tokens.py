@@ -21,9 +21,8 @@ JOINER = "\uffed"
 # A run of letters and digits (figures keep their inner . , :), an apostrophe with what follows it, or one other sign.
 _PIECE = re.compile(r"\d+(?:[.,:]\d+)+|\w+|'\w+|[^\w\s]")
 # Signs that mean something in the files of the decoder ("|||", "<unk>", "({ })") travel as private letters.
-_SIGNS = "|<>{}"
-_HIDDEN = str.maketrans(dict(zip(_SIGNS, "\ue000\ue001\ue002\ue003\ue004", strict=True)))
-_SHOWN = str.maketrans(dict(zip("\ue000\ue001\ue002\ue003\ue004", _SIGNS, strict=True)))
+_SIGNS, _LETTERS = "|<>{}", "\ue000\ue001\ue002\ue003\ue004"
+_HIDDEN, _SHOWN = str.maketrans(_SIGNS, _LETTERS), str.maketrans(_LETTERS, _SIGNS)
 _WORD = re.compile(r"[^\W\d_]")
 
 
@@ -62,12 +61,12 @@ def count_forms(sentences: Iterable[Sequence[str]]) -> Counter[str]:
     for tokens in sentences:
         at_start = True
         for token in tokens:
-            if not _WORD.search(token):
-                at_start = at_start or token.strip(JOINER) in {".", "?", "!", ":", '"'}
-                continue
-            if not at_start:
-                counts[token] += 1
-            at_start = False
+            if has_letter(token):
+                if not at_start:
+                    counts[token] += 1
+                at_start = False
+            elif token.strip(JOINER) in {".", "?", "!", ":", '"'}:
+                at_start = True
     return counts
 
 
@@ -81,23 +80,14 @@ def usual_forms(counts: Mapping[str, int]) -> dict[str, str]:
 
 def truecase(tokens: Sequence[str], forms: Mapping[str, str]) -> list[str]:
     """The tokens with the first word in its usual form; an unknown word stays as it is."""
-    out = list(tokens)
-    for i, token in enumerate(out):
-        if _WORD.search(token):
-            out[i] = forms.get(token.lower(), token)
-            break
-    return out
+    first = next((i for i, token in enumerate(tokens) if has_letter(token)), None)
+    return [forms.get(token.lower(), token) if i == first else token for i, token in enumerate(tokens)]
 
 
 def capitalise(written: Sequence[str]) -> tuple[str, ...]:
     """The words with the first letter of the first one that has any in upper case."""
-    out = list(written)
-    for i, word in enumerate(out):
-        if letter := _WORD.search(word):
-            at = letter.start()
-            out[i] = word[:at] + word[at].upper() + word[at + 1 :]
-            break
-    return tuple(out)
+    text = " ".join(written)
+    return tuple(_WORD.sub(lambda letter: letter.group().upper(), text, count=1).split(" ")) if written else ()
 
 
 def begins_with_capital(text: str) -> bool:

@@ -19,7 +19,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -74,12 +74,8 @@ def choose(pairs: Sequence[Pair], sizes: dict[str, int], max_words: int) -> list
 def make_corpus(config: PbmtConfig, folder: Path) -> None:
     """train.source, train.target, language.txt and forms.json (the usual case of words, per side)."""
     part = config.corpus
-    whole = CorpusConfig(
-        part.pair,
-        back_translation=part.back_translation,
-        back_translation_every=part.back_translation_every,
-        clean=part.clean,
-    )
+    whole = CorpusConfig(part.pair, back_translation=part.back_translation, clean=part.clean)
+    whole = replace(whole, back_translation_every=part.back_translation_every)
     pairs = [pair for pair in cleaned(whole, folder, Report()) if pair[2] in part.pairs]
     missing = [corpus for corpus in part.pairs if corpus not in {pair[2] for pair in pairs}]
     if missing:
@@ -96,10 +92,8 @@ def write_corpus(
 ) -> list[dict[str, str]]:
     """train.source and train.target, names and the like (`entries`) last, language.txt; the usual case of words, per
     side."""
-    forms = [
-        tokens.usual_forms(tokens.count_forms(map(tokens.tokenise, lines)))
-        for lines in ([pair[0] for pair in pairs], english)
-    ]
+    sides = ([pair[0] for pair in pairs], english)
+    forms = [tokens.usual_forms(tokens.count_forms(map(tokens.tokenise, lines))) for lines in sides]
     for side, name in enumerate(("train.source", "train.target")):
         lines = [tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs]
         write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
@@ -186,8 +180,7 @@ STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], .
 def train(config: PbmtConfig, runs: Path, fresh: bool = False) -> Path:
     """Run the stages that are missing; returns the folder of the finished model."""
     need("thot", "phrase-based translation")
-    wrong = folder_name(config.name)
-    if wrong:
+    if wrong := folder_name(config.name):
         raise ConfigError(wrong)
     folder = runs / "smt" / config.name
     with claimed(folder):

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -94,17 +94,15 @@ def _climb(candidates: Candidates, weights: np.ndarray, index: list[int]) -> tup
     """Coordinate ascent with every step size in turn, until none helps."""
     value = candidates.bleu(weights)
     for step in STEPS:
-        moved = True
-        while moved:
-            moved = False
-            size = np.abs(weights[index]).mean() * step
-            for i in index:
-                for change in (size, -size):
-                    trial = weights.copy()
-                    trial[i] += change
-                    result = candidates.bleu(trial) if trial[index].any() else 0.0  # all zero would rank nothing
-                    if result > value + KEEP:
-                        weights, value, moved = trial, result, True
+        before: np.ndarray | None = None
+        while before is not weights:
+            before, size = weights, np.abs(weights[index]).mean() * step
+            for i, sign in product(index, (1, -1)):
+                trial = weights.copy()
+                trial[i] += sign * size
+                result = candidates.bleu(trial) if trial[index].any() else 0.0  # all zero would rank nothing
+                if result > value + KEEP:
+                    weights, value = trial, result
     return weights, value
 
 
@@ -115,15 +113,15 @@ def make_development(config: PbmtConfig, folder: Path) -> None:
     """dev.json (source and target as text), dev.source, dev.target: the sentences that are tuned on."""
     from sqa.data.texts import load_parallel
 
-    pairs = [
-        (row.source, row.target)
-        for part in config.tuning.development
-        for row in islice(load_parallel(config.corpus.pair, part), config.tuning.sentences)
-    ]
-    forms = json_document(folder / "forms.json")
+    parts = [load_parallel(config.corpus.pair, part) for part in config.tuning.development]
+    pairs = [(row.source, row.target) for part in parts for row in islice(part, config.tuning.sentences)]
+    write_development(folder, pairs, json_document(folder / "forms.json"))
+
+
+def write_development(folder: Path, pairs: Sequence[tuple[str, str]], forms: Sequence[Mapping[str, str]]) -> None:
+    """See `make_development`; `forms`: the usual case of words, per side."""
     for side, name in enumerate(("dev.source", "dev.target")):
-        lines = (tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs)
-        write_tokens(folder / name, lines)
+        write_tokens(folder / name, (tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs))
     write_text(folder / "dev.json", json.dumps(pairs, ensure_ascii=False))
 
 
@@ -185,11 +183,10 @@ def _small_model(config: PbmtConfig, folder: Path) -> Path:
     """A folder that translates the development sentences as the whole model does, and loads in a moment."""
     model, small = folder / "model", folder / "tuning"
     for path in (*model.glob(f"{TABLE}*"), *model.glob(f"{LANGUAGE}*")):
-        copy = small / path.name
-        if path.name == f"{TABLE}.ttable":
-            only_phrases_of(path, read_tokens(folder / "dev.source"), config.phrases.longest, copy)
-        else:
-            copy.symlink_to(path.resolve())
+        (small / path.name).symlink_to(path.resolve())
+    table = small / f"{TABLE}.ttable"
+    table.unlink()
+    only_phrases_of(model / table.name, read_tokens(folder / "dev.source"), config.phrases.longest, table)
     return small
 
 
@@ -197,25 +194,23 @@ def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[fl
     """The weights with the best BLEU, and of each round weights and BLEU."""
     source = read_tokens(folder / "dev.source")
     pairs = json_document(folder / "dev.json")
-    candidates: list[dict[tuple[str, ...], list[float]]] = [{} for _ in source]  # words -> components
-    measured: dict[tuple[int, tuple[str, ...]], list[float]] = {}
+    known: list[dict[tuple[str, ...], tuple[list[float], list[float]]]] = [{} for _ in source]  # words -> a candidate
     weights = list(START)
     rounds: list[dict[str, Any]] = []
     engine = Engine(small, weights, config.decoding)
     for number in range(config.tuning.rounds + 1):
         engine.model.weights = weights
         firsts = []
-        for i, n_best in enumerate(engine.candidates(source, config.tuning.candidates)):
-            for target, components in n_best:
-                words = finish(target, pairs[i][0])
-                candidates[i].setdefault(words, components)
-                if (i, words) not in measured:
-                    measured[i, words] = statistics(words, pairs[i][1])
-            firsts.append(measured[i, finish(n_best[0][0], pairs[i][0])])
+        for row, n_best, pair in zip(known, engine.candidates(source, config.tuning.candidates), pairs, strict=True):
+            finished = [(finish(target, pair[0]), components) for target, components in n_best]
+            for words, components in finished:
+                if words not in row:
+                    row[words] = components, statistics(words, pair[1])
+            firsts.append(row[finished[0][0]][1])
         value = 100 * bleu(np.sum(firsts, axis=0))
         rounds.append({"bleu": value, "weights": weights})
         print(f"sqa: tuning round {number}: development BLEU {value:.2f}", file=sys.stderr)
-        lists = [[(c, measured[i, words]) for words, c in row.items()] for i, row in enumerate(candidates)]
+        lists = [list(row.values()) for row in known]
         weights, _ = search(Candidates.of(lists), weights, range(WEIGHTS - 1), config.tuning.seed + number)
     engine.close()
     return max(rounds, key=lambda row: float(row["bleu"]))["weights"], rounds
