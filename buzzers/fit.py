@@ -165,10 +165,6 @@ def logits_of(
 ) -> list[np.ndarray]:
     """Per question (n,) float32."""
     network.eval()
-    logits = []
-    for start in range(0, len(histories), AT_ONCE):
-        group = histories[start : start + AT_ONCE]
-        logits += [
-            row[: len(o.right)] for row, o in zip(network(batch_of(group, scale).rows).numpy(), group, strict=True)
-        ]
-    return logits
+    groups = [histories[start : start + AT_ONCE] for start in range(0, len(histories), AT_ONCE)]
+    rows = (row for group in groups for row in network(batch_of(group, scale).rows).numpy())
+    return [row[: len(history.right)] for row, history in zip(rows, histories, strict=True)]

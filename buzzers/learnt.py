@@ -80,20 +80,12 @@ def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
         previous = best
     current, before = scores[1:], scores[:-1]
     columns = [
-        current[:, :3],
-        is_new[:, :3],
-        change[:, :3],
+        *(rows[:, :3] for rows in (current, is_new, change)),
         current[:, :2] - current[:, 1:3],
         current[:, :2] - before[:, :2],
         is_new[:, :5].sum(1, keepdims=True),
-        current.mean(1, keepdims=True),
-        before.mean(1, keepdims=True),
-        current[:, :6].mean(1, keepdims=True),
-        before[:, :5].mean(1, keepdims=True),
-        current.var(1, keepdims=True),
-        before.var(1, keepdims=True),
-        current[:, :5].var(1, keepdims=True),
-        before[:, :5].var(1, keepdims=True),
+        *(rows.mean(1, keepdims=True) for rows in (current, before, current[:, :6], before[:, :5])),
+        *(rows.var(1, keepdims=True) for rows in (current, before, current[:, :5], before[:, :5])),
     ]
     return np.concatenate(columns, axis=1).astype(np.float32)
 
@@ -115,8 +107,7 @@ def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
         t / 100,
         *parts[:, :3].T,
         -(parts * np.log(parts + 1e-9)).sum(1),
-        np.log(np.exp(below).sum(1)),
-        np.log(np.exp(below / 3).sum(1)),
+        *(np.log(np.exp(below / temperature).sum(1)) for temperature in (1, 3)),
         np.log(np.maximum(top, 0) + 1e-4),
         np.log(margin + 1e-3),
         margin / (top + _TINY),
@@ -218,9 +209,8 @@ class LearntConfig:
 
     model: str = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
     threshold: Share | None = None  # chance of being right at which to answer, 0..1; null = the model's own
-    end: End | None = field(
-        default=None, metadata={"written": "if any"}
-    )  # the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)
+    # the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)
+    end: End | None = field(default=None, metadata={"written": "if any"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +238,8 @@ class LearntBuzzer:
         """`tensors`: float32, mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and the
         network's own.  `digest` names them in the fingerprint.  ValueError for tensors of other names or shapes."""
         width = WIDTHS[card.features]
-        expected: dict[str, tuple[int, ...]] = {
-            "mean": (width,),
-            "deviation": (width,),
-            "calibration": (2, tensors["calibration"].shape[-1]),
-        } | network.shapes(width, tensors)
+        expected = network.shapes(width, tensors)
+        expected |= {"mean": (width,), "deviation": (width,), "calibration": (2, tensors["calibration"].shape[-1])}
         if {name: array.shape for name, array in tensors.items()} != expected:
             raise ValueError(f"a {network.kind} buzzer of {width} features has {expected}")
         self.network, self.tensors, self.card, self._digest = network, tensors, card, digest
@@ -276,19 +263,13 @@ class LearntBuzzer:
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
         """One buzz per step. Without a guess there is nothing to answer: chance 0."""
-        if not history:
-            return []
         rows = features(history) if self.card.features == "qanta" else all_features(history)
-        chances = self.chances(rows).tolist()
-        return [
-            Buzz(chance, chance >= self.threshold) if guesses else Buzz(0.0, False)
-            for chance, guesses in zip(chances, history, strict=True)
-        ]
+        steps = zip(self.chances(rows).tolist(), history, strict=True)
+        return [Buzz(chance, chance >= self.threshold) if guesses else Buzz(0.0, False) for chance, guesses in steps]
 
     def fingerprint(self) -> str:
         """sha256 of the model's files, the code version and the threshold."""
-        named = f"{self.network.kind} {VERSION} {self._digest} {self.threshold!r}"
-        return hashlib.sha256(named.encode()).hexdigest()
+        return hashlib.sha256(f"{self.network.kind} {VERSION} {self._digest} {self.threshold!r}".encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors and config.json."""

@@ -82,10 +82,10 @@ class Learning:
 
     def untrained(self, width: int) -> nn.Module:
         """The network to fit, for so many features."""
-        shape = self.network
+        shape, units = self.network, self.network.hidden or 0
         if shape.cell is None:
-            return StepNetwork(width, shape.hidden or 0)
-        return StateNetwork(width, shape.hidden or 0, shape.cell, shape.dropout or 0.0, bool(shape.skip))
+            return StepNetwork(width, units)
+        return StateNetwork(width, units, shape.cell, shape.dropout or 0.0, bool(shape.skip))
 
 
 NETWORKS = {network.kind: network for network in (LOGISTIC, MLP, RECURRENT)}
@@ -124,38 +124,34 @@ class Material(NamedTuple):
 
     learnt: list[GuessHistory]
     kept: list[GuessHistory]  # chooses the epoch, calibrates
-    tuning: list[
-        GuessHistory
-    ]  # chooses the chance at which to answer: those kept, or with translations all corrupted ones
+    tuning: list[GuessHistory]  # chooses the chance to answer at: those kept, or with translations all corrupted ones
     dev: dict[str, list[GuessHistory]]  # by name, to report: the fold `dev`, translations that were kept back
 
 
 def material(data: DataChoice) -> Material:
     """The tossups as the config wants them read."""
     guesser = guesser_of(data)
-    learnt: list[GuessHistory] = []
-    kept: list[GuessHistory] = []
-    all_corrupted: list[GuessHistory] = []
-    dev: dict[str, list[GuessHistory]] = {}
     whole = [tossup for tossup in fold_tossups("buzzer", None) if data.half in (None, half_of(tossup.id))]
     kept_back = {tossup.id for tossup in whole[::KEPT_BACK]}
-    corrupted: list[tuple[str, list[Tossup]]] = []
-    read = [("buzzer", whole[: data.limit]), ("dev", fold_tossups("dev", data.limit))]
-    read += [(f"buzzer {file.name}", translations([file], whole)) for file in data.translated]
+    texts = [("buzzer", whole[: data.limit]), ("dev", fold_tossups("dev", data.limit))]
+    texts += [(f"buzzer {file.name}", translations([file], whole)) for file in data.translated]
     if data.noise:
-        corrupted = [(f"{name} corrupted", corrupt(tossups, data.noise, data.noise_least)) for name, tossups in read]
-    for name, tossups in [*read, *corrupted]:
-        histories = histories_of(guesser, tossups, name, data.cache)
+        texts += [(f"{name} corrupted", corrupt(some, data.noise, data.noise_least)) for name, some in texts]
+    read = [(name, some, histories_of(guesser, some, name, data.cache)) for name, some in texts]
+    result = Material([], [], [], {name: histories for name, _, histories in read if name.startswith("dev")})
+    for name, tossups, histories in read:
         if name.startswith("dev"):
-            dev[name] = histories
             continue
-        held = [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id in kept_back]
-        learnt += [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id not in kept_back]
-        kept += held if name != "buzzer" or not data.translated else []
-        all_corrupted += histories if name.endswith(" corrupted") else []
+        pairs = list(zip(tossups, histories, strict=True))
+        result.learnt.extend(history for tossup, history in pairs if tossup.id not in kept_back)
+        held = [history for tossup, history in pairs if tossup.id in kept_back]
+        if name != "buzzer" or not data.translated:
+            result.kept.extend(held)
+        if name.endswith(" corrupted") and data.translated:
+            result.tuning.extend(histories)
         if ".jsonl" in name:
-            dev[f"kept back, {name}"] = held
-    return Material(learnt, kept, (all_corrupted if data.translated else []) or kept, dev)
+            result.dev[f"kept back, {name}"] = held
+    return result if result.tuning else result._replace(tuning=result.kept)
 
 
 def load_config(path: Path) -> ThresholdTraining | Learning:
@@ -173,12 +169,10 @@ def fold_tossups(fold: str, limit: int | None) -> list[Tossup]:
 
 def tune(histories: Sequence[GuessHistory]) -> tuple[ThresholdBuzzer, int]:
     """The threshold with the best expected wins over all signals, and its signal's column in `GuessHistory.signals`."""
-    best = (-1.0, 0.0, 0)
-    for column in range(len(SIGNALS)):
-        threshold, reached = wins.best_threshold(histories, [history.signals[:, column] for history in histories])
-        best = max(best, (reached, threshold, column), key=lambda entry: entry[0])
-    _, threshold, column = best
-    return ThresholdBuzzer(threshold, SIGNALS[column]), column
+    columns = range(len(SIGNALS))
+    best = [wins.best_threshold(histories, [history.signals[:, column] for history in histories]) for column in columns]
+    column = max(columns, key=lambda column: best[column][1])
+    return ThresholdBuzzer(best[column][0], SIGNALS[column]), column
 
 
 def learn(
