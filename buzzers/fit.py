@@ -12,7 +12,7 @@ With `at_end` what is left at the last step is answered there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -22,12 +22,13 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 
 from buzzers import wins
-from buzzers.histories import GuessHistory
+from buzzers.histories import Histories
 from buzzers.learnt import WIDTHS, standardise
 from sqa.core.errors import Count, NotNegative, Positive, Whole, checked
 from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this
+Scale = tuple[np.ndarray, np.ndarray]  # mean and deviation (d,)
 AT_ONCE = 256  # questions scored at a time
 
 
@@ -90,16 +91,12 @@ class Fitted(NamedTuple):
     """A fitted network."""
 
     tensors: dict[str, np.ndarray]  # the network's, mean and deviation; float32
-    logits: Callable[[Sequence[GuessHistory]], list[np.ndarray]]  # per question (n,), uncalibrated
+    logits: Callable[[Histories], list[np.ndarray]]  # per question (n,), uncalibrated
     epoch: int  # the one that was kept, from 1
 
 
 def fit(
-    config: FitConfig,
-    make: Callable[[int], nn.Module],
-    learnt: Sequence[GuessHistory],
-    kept: Sequence[GuessHistory],
-    at_end: bool = False,
+    config: FitConfig, make: Callable[[int], nn.Module], learnt: Histories, kept: Histories, at_end: bool = False
 ) -> Fitted:
     """The network of the epoch with the best expected wins on `kept`; `make` takes the number of features."""
     torch.manual_seed(config.seed)
@@ -127,8 +124,8 @@ def fit(
     return Fitted(tensors, lambda histories: logits_of(network, histories, scale), trainer.done - trainer.stale)
 
 
-def batch_of(histories: Sequence[GuessHistory], scale: tuple[np.ndarray, np.ndarray], at_end: bool = False) -> Batch:
-    """Questions as one padded batch; `scale` is mean and deviation (d,)."""
+def batch_of(histories: Histories, scale: Scale, at_end: bool = False) -> Batch:
+    """Questions as one padded batch."""
     longest, width = max(len(history.right) for history in histories), len(scale[0])
     rows = np.zeros((len(histories), longest, width), np.float32)
     right, guessed, worth = (np.zeros((len(histories), longest), np.float32) for _ in range(3))
@@ -160,9 +157,7 @@ def soft_wins(logits: Tensor, batch: Batch) -> Tensor:
 
 
 @torch.no_grad()
-def logits_of(
-    network: nn.Module, histories: Sequence[GuessHistory], scale: tuple[np.ndarray, np.ndarray]
-) -> list[np.ndarray]:
+def logits_of(network: nn.Module, histories: Histories, scale: Scale) -> list[np.ndarray]:
     """Per question (n,) float32."""
     network.eval()
     groups = [histories[start : start + AT_ONCE] for start in range(0, len(histories), AT_ONCE)]

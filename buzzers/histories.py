@@ -60,6 +60,9 @@ class GuessHistory:
     fraction: np.ndarray  # (n,) float64, characters read / characters
 
 
+Histories = Sequence[GuessHistory]
+
+
 def guesser_of(choice: DataChoice) -> Any:
     """The guesser to train on.  ConfigError if it or its model is unknown."""
     return GUESSERS.build(choice.guesser, GUESSERS.config_class(choice.guesser)(model=choice.model))
@@ -93,7 +96,7 @@ def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
     )
 
 
-def _packed(histories: Sequence[GuessHistory]) -> bytes:
+def _packed(histories: Histories) -> bytes:
     """An .npz: every field over all tossups, and the number of steps of each."""
     names = [field.name for field in fields(GuessHistory)]
     arrays = {name: np.concatenate([getattr(history, name) for history in histories]) for name in names if histories}

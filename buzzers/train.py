@@ -19,14 +19,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from torch import nn
 from tqdm import tqdm
 
 from buzzers import calibration, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
-from buzzers.histories import DataChoice, GuessHistory, guesser_of, histories_of
+from buzzers.histories import DataChoice, GuessHistory, Histories, guesser_of, histories_of
 from buzzers.learnt import LOGISTIC, MLP, Card, End, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
@@ -35,9 +36,6 @@ from sqa.data.texts import Tossup, corrupt, fold_of, half_of, load_tossups, tran
 from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.run import config as configs
-
-if TYPE_CHECKING:
-    from torch import nn
 
 KEPT_BACK = 8  # one in so many tossups is for tuning
 ENDS: tuple[End, ...] = ("answer", "silent")
@@ -167,7 +165,7 @@ def fold_tossups(fold: str, limit: int | None) -> list[Tossup]:
     return [tossup for tossup in load_tossups() if fold_of(tossup.id) == fold][:limit]
 
 
-def tune(histories: Sequence[GuessHistory]) -> tuple[ThresholdBuzzer, int]:
+def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
     """The threshold with the best expected wins over all signals, and its signal's column in `GuessHistory.signals`."""
     columns = range(len(SIGNALS))
     best = [wins.best_threshold(histories, [history.signals[:, column] for history in histories]) for column in columns]
@@ -175,12 +173,7 @@ def tune(histories: Sequence[GuessHistory]) -> tuple[ThresholdBuzzer, int]:
     return ThresholdBuzzer(best[column][0], SIGNALS[column]), column
 
 
-def learn(
-    config: Learning,
-    learnt: Sequence[GuessHistory],
-    kept: Sequence[GuessHistory],
-    tuning: Sequence[GuessHistory],
-) -> tuple[LearntBuzzer, int]:
+def learn(config: Learning, learnt: Histories, kept: Histories, tuning: Histories) -> tuple[LearntBuzzer, int]:
     """The fitted, calibrated and tuned buzzer, and the epoch it is of."""
     network = NETWORKS[config.kind]
     fitted = fit(config.training, config.untrained, learnt, kept, config.end == "answer")
@@ -196,7 +189,7 @@ def learn(
     return LearntBuzzer(network, tensors, card), fitted.epoch
 
 
-def quality(histories: Sequence[GuessHistory], chances: Sequence[np.ndarray]) -> dict[str, float]:
+def quality(histories: Histories, chances: wins.Scores) -> dict[str, float]:
     """Label accuracy, ECE and Brier score over the steps with a guess."""
     guessed = np.concatenate([history.guessed for history in histories])
     right = np.concatenate([history.right for history in histories])[guessed]
@@ -208,9 +201,7 @@ def quality(histories: Sequence[GuessHistory], chances: Sequence[np.ndarray]) ->
     }
 
 
-def dev_wins(
-    dev: Sequence[GuessHistory], scores: Sequence[np.ndarray], threshold: float, at_end: bool = False
-) -> dict[str, float]:
+def dev_wins(dev: Histories, scores: wins.Scores, threshold: float, at_end: bool = False) -> dict[str, float]:
     """Expected wins of the buzzer, of the two oracles, and the buzzer's share of theirs."""
     reached = float(wins.wins(dev, scores, np.array([threshold]), at_end).mean())
     oracle = float(np.mean([oracle_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))

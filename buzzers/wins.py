@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from buzzers.histories import GuessHistory
+from buzzers.histories import GuessHistory, Histories
 from sqa.metrics.qa import CURVES
 
 CURVE = CURVES["qanta2018"]
+Scores = Sequence[np.ndarray]  # of each question (n,)
 GRID = 99  # thresholds tried: so many quantiles of the scores
 
 
@@ -30,24 +31,20 @@ def wins_at(history: GuessHistory, steps: np.ndarray, at_end: bool = False) -> n
     return worth[steps]
 
 
-def wins(
-    histories: Sequence[GuessHistory], scores: Sequence[np.ndarray], thresholds: np.ndarray, at_end: bool = False
-) -> np.ndarray:
+def wins(histories: Histories, scores: Scores, thresholds: np.ndarray, at_end: bool = False) -> np.ndarray:
     """(questions, k) expected wins of each threshold (k,)."""
-    answered = [wins_at(o, first_answers(o, s, thresholds), at_end) for o, s in zip(histories, scores, strict=True)]
-    return np.stack(answered)
+    pairs = zip(histories, scores, strict=True)
+    return np.stack([wins_at(history, first_answers(history, s, thresholds), at_end) for history, s in pairs])
 
 
-def grid(scores: Sequence[np.ndarray], size: int = GRID) -> np.ndarray:
+def grid(scores: Scores, size: int = GRID) -> np.ndarray:
     """Thresholds worth trying: quantiles of each question's highest score, (k,) distinct, growing."""
-    highest = [scores_of.max() for scores_of in scores]
-    finite = np.array([value for value in highest if np.isfinite(value)])
+    highest = np.array([scores_of.max() for scores_of in scores])
+    finite = highest[np.isfinite(highest)]
     return np.unique(np.quantile(finite, np.linspace(0, 1, size))) if len(finite) else np.zeros(1)
 
 
-def best_threshold(
-    histories: Sequence[GuessHistory], scores: Sequence[np.ndarray], at_end: bool = False
-) -> tuple[float, float]:
+def best_threshold(histories: Histories, scores: Scores, at_end: bool = False) -> tuple[float, float]:
     """(threshold, its mean expected wins): the best of `grid`, the lowest among equals."""
     tried = grid(scores)
     means = wins(histories, scores, tried, at_end).mean(0)

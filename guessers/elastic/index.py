@@ -195,8 +195,16 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
     fields = {"dynamic": "strict", "properties": identity.properties()}
     client.indices.create(index=index, settings=identity.settings(), mappings={"_meta": identity.meta(), **fields})
     actions = ({"_index": index, "_id": page, "page": page, "text": text} for page, text in documents.items())
-    again = {"max_retries": RETRIES, "retry_on_status": BUSY, "initial_backoff": 0.2, "max_backoff": 10.0}
-    sent = streaming_bulk(client, actions, chunk_size=CHUNK, raise_on_error=False, **again)
+    sent = streaming_bulk(
+        client,
+        actions,
+        chunk_size=CHUNK,
+        max_retries=RETRIES,
+        retry_on_status=BUSY,
+        initial_backoff=0.2,
+        max_backoff=10.0,
+        raise_on_error=False,
+    )
     for good, answer in tqdm(sent, f"pages into index {index}", total=len(documents), mininterval=1):
         if not good:
             result = next(iter(answer.values()))

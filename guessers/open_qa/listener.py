@@ -14,17 +14,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage
 from guessers.open_qa.short_answers import VERSION as RULES
 from guessers.open_qa.short_answers import kind_of, sentences_of, typed_answer
 from guessers.text import line_stems
 from sqa.core.types import Guess
 from sqa.files.store import digest
-
-if TYPE_CHECKING:
-    from guessers.open_qa.lm_reader import LmReader
 
 VERSION = 1  # raise when answers change
 HALF = 0.5  # of a question's stems
@@ -43,11 +41,7 @@ class Listener:
     """Has an answer or none at each step; it needs the question."""
 
     def __init__(self, config: ListenerConfig) -> None:
-        self._lm: LmReader | None = None
-        if config.reader == "lm":
-            from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
-
-            self._lm = LmReader(LmReaderConfig(base=config.base))
+        self._lm = LmReader(LmReaderConfig(base=config.base)) if config.reader == "lm" else None
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """Nothing: who or what is meant is for guessers that know pages."""

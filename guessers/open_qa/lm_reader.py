@@ -15,16 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
 from guessers.open_qa.passages import Passage
 from guessers.open_qa.short_answers import closest_sentence, sentences_of
 from guessers.text import line_stems
 from sqa.core.errors import Bound, checked
 from sqa.files.store import digest
-
-if TYPE_CHECKING:
-    from guessers.llm.lines import LineWriter
 
 VERSION = 1  # raise when answers change
 LONGEST = 60  # words of a sentence that are shown
@@ -81,15 +79,16 @@ class LmReader:
 
         self.config = config
         self._identity = model_identity(config.base, config.precision)
-        self._writer: LineWriter | None = None
+
+    @cached_property
+    def _writer(self) -> Any:
+        from guessers.llm.lines import LineWriter
+        from guessers.llm.memory import load
+
+        return LineWriter(load(self.config.base, self.config.precision), SOLVED)
 
     def answers(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[str]:
         """An answer to each question; "" for a blank one, or where the model ends the line at once."""
-        if self._writer is None:
-            from guessers.llm.lines import LineWriter
-            from guessers.llm.memory import load
-
-            self._writer = LineWriter(load(self.config.base, self.config.precision), SOLVED)
         indices = [i for i, question in enumerate(questions) if question.strip()]
         prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in indices]
         written = dict(zip(indices, self._writer.write(prompts, self.config.max_tokens), strict=True))
@@ -112,8 +111,6 @@ def evidence(question: str, passages: Sequence[Passage]) -> list[str]:
     after LONGEST words.
     """
     question_stems = line_stems(question)
-    lines = []
-    for passage in passages:
-        best = closest_sentence([part for part in sentences_of(passage.text) if part.strip()], question_stems)
-        lines.append(f"{passage.title.replace('_', ' ')}: {' '.join(best.split()[:LONGEST])}")
-    return lines
+    sentences = ([part for part in sentences_of(passage.text) if part.strip()] for passage in passages)
+    best = [closest_sentence(parts, question_stems).split()[:LONGEST] for parts in sentences]
+    return [f"{p.title.replace('_', ' ')}: {' '.join(words)}" for p, words in zip(passages, best, strict=True)]

@@ -89,17 +89,10 @@ class Reader:
         pieces = self.tokenizer(question, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         if len(pieces) > room:
             question = question[: pieces[room - 1][1]]
-        encoded = self.tokenizer(
-            [question] * len(texts),
-            list(texts),
-            truncation="only_second",
-            max_length=self.config.max_length,
-            stride=min(self.config.stride, self.config.max_length // 4),
-            return_overflowing_tokens=True,
-            return_offsets_mapping=True,
-            padding=True,
-            return_tensors="pt",
-        )
+        size, stride = self.config.max_length, min(self.config.stride, self.config.max_length // 4)
+        windows = {"truncation": "only_second", "max_length": size, "stride": stride, "return_overflowing_tokens": True}
+        tensors = {"return_offsets_mapping": True, "padding": True, "return_tensors": "pt"}
+        encoded = self.tokenizer([question] * len(texts), list(texts), **windows, **tensors)
         offsets = encoded.pop("offset_mapping").tolist()  # (windows, L, 2)
         text_of_window = encoded.pop("overflow_to_sample_mapping").tolist()
         for first in range(0, len(text_of_window), self.config.batch):

@@ -118,10 +118,7 @@ class CTranslate:
             self.text, self.languages = hub, hub.codec.languages
         try:
             self.engine = ctranslate2.Translator(
-                str(self.folder),
-                device=config.device,
-                compute_type=config.compute_type,
-                intra_threads=config.threads,
+                str(self.folder), device=config.device, compute_type=config.compute_type, intra_threads=config.threads
             )
         except (RuntimeError, ValueError) as error:
             raise DataError(f"{self.folder}: CTranslate2 cannot load it: {str(error).splitlines()[0]}") from error

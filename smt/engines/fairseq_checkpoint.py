@@ -23,9 +23,7 @@ from sqa.core.errors import DataError
 
 # Names that are bound to _Record: kinds of configuration values, metadata and statistics.
 _RECORDS = ("omegaconf.", "fairseq.", "typing.", "numpy.", "pathlib.")
-_RECORD_NAMES = frozenset(
-    {"_codecs.encode", *(f"builtins.{kind}" for kind in ("bool", "dict", "float", "int", "list", "str", "tuple"))}
-)
+_RECORD_NAMES = {"_codecs.encode", *(f"builtins.{kind}" for kind in "bool dict float int list str tuple".split())}
 
 
 class _Record:

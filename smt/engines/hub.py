@@ -88,9 +88,8 @@ class TextCodec:
             self.target_token = pieces[str(target_language)]
             self._silent = frozenset(tokenizer.convert_tokens_to_ids(list(pieces.values())))
         else:
-            raise ConfigError(
-                f"model: its tokenizer is a {self.kind}; supported are MarianTokenizer, {_listed(MULTILINGUAL)}"
-            )
+            supported = f"MarianTokenizer, {_listed(MULTILINGUAL)}"
+            raise ConfigError(f"model: its tokenizer is a {self.kind}; supported are {supported}")
 
     def _languages(self) -> dict[str, str]:
         """Language code -> its piece."""

@@ -156,8 +156,8 @@ def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> S
     before = shown[-1] if shown else Shown(0.0, number, [])
     if seconds < before.seconds:
         raise DataError(f"{where}: total_audio_processed is {seconds:g} after {before.seconds:g}; time never goes back")
-    kept = len(before.words) - len(gone)
-    if kept < 0 or before.words[kept:] != gone:
+    kept = len(before.words) - len(gone)  # below 0 no slice is as long as `gone`
+    if before.words[kept:] != gone:
         raise DataError(f"{where}: deleted_tokens {gone!r:.60} are not the last ones written")
     return Shown(seconds, number, [*before.words[:kept], *output.generated_tokens], bool(gone))
 

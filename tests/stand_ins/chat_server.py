@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,13 +44,8 @@ Behaviour = Callable[[str, int], Answer]
 def completion(content: Any, prompt: str = "", usage: bool = True) -> Answer:
     """An answer as such servers send it; four characters are a token."""
     message = {"role": "assistant", "content": content}
-    body: dict[str, Any] = {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "tiny",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-    }
+    body: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "tiny"}
+    body["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
     if usage:
         read, written = len(prompt) // 4, len(str(content)) // 4
         body["usage"] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
@@ -172,7 +168,7 @@ class ChatServer:
                 self.close_connection = True  # kept open, it would hold up the end of the server
                 if answer.hang_up:
                     return
-                try:
+                with suppress(OSError):  # the client has left
                     self.send_response(answer.status)
                     for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
                         self.send_header(name, value)
@@ -182,8 +178,6 @@ class ChatServer:
                         self.wfile.write(answer.body[start : start + step])
                         if server._over.wait(answer.drip):
                             return
-                except OSError:
-                    return  # the client has left
 
             def log_message(self, *_: object) -> None:
                 return

@@ -27,16 +27,9 @@ REASONS = {
 }
 SORT = [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}]  # in which order hits were recorded
 SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
-VERSION = {
-    "build_flavor": "default",
-    "build_type": "docker",
-    "build_hash": "0" * 40,
-    "build_date": "2026-01-01T00:00:00.000Z",
-    "build_snapshot": False,
-    "lucene_version": "10.0.0",
-    "minimum_wire_compatibility_version": "8.19.0",
-    "minimum_index_compatibility_version": "8.0.0",
-}
+VERSION = {"build_flavor": "default", "build_type": "docker", "build_hash": "0" * 40, "build_snapshot": False}
+VERSION |= {"build_date": "2026-01-01T00:00:00.000Z", "lucene_version": "10.0.0"}
+VERSION |= {"minimum_wire_compatibility_version": "8.19.0", "minimum_index_compatibility_version": "8.0.0"}
 DOCUMENTS, QUERIES = record_lucene.documents_and_queries()
 TITLES = sorted(DOCUMENTS)
 SEARCHES = json.loads(record_lucene.VECTORS.read_text(encoding="utf-8"))["searches"]
@@ -134,12 +127,10 @@ class Server:
             return error(400, f"nothing was recorded of these documents with {recording}")[0]
         if match["query"] not in QUERIES or body["sort"] != SORT:
             return error(400, f"nothing was recorded of this search: {body}")[0]
-        hits = [
-            {"_index": index, "_id": TITLES[page], "_score": score, "sort": [score, TITLES[page]]}
-            for page, score in SEARCHES[recording][QUERIES.index(match["query"])][: body["size"]]
-        ]
-        found = {"max_score": None, "hits": hits}
-        return {"took": 1, "timed_out": False, "_shards": SHARDS, "hits": found, "status": 200}
+        found = SEARCHES[recording][QUERIES.index(match["query"])][: body["size"]]
+        hits = [{"_index": index, "_id": TITLES[i], "_score": score, "sort": [score, TITLES[i]]} for i, score in found]
+        answer = {"max_score": None, "hits": hits}
+        return {"took": 1, "timed_out": False, "_shards": SHARDS, "hits": answer, "status": 200}
 
 
 def error(status: int, reason: str = "") -> Answer:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +88,6 @@ def _marian(folder: Path, pieces: list[str], marks: tuple[str, ...] = ()) -> tup
     return tokenizer, model
 
 
-def _marian_many(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
-    return _marian(folder, pieces, (">>pol<<", ">>deu<<"))
-
-
 def _m2m(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
     from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer
     from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
@@ -102,27 +99,24 @@ def _m2m(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
     return tokenizer, M2M100ForConditionalGeneration(M2M100Config(vocab_size=size, decoder_start_token_id=2, **SIZE))
 
 
-def _nllb(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
-    from transformers import M2M100Config, M2M100ForConditionalGeneration, NllbTokenizer
+def _of(kind: str, family: str, rows: int = 0, **keys: int) -> Callable[[Path, list[str]], tuple[Any, Any]]:
+    """Makes a tokenizer of that kind, and a model of that family with so many rows more than it has pieces."""
 
-    tokenizer = NllbTokenizer(str(folder / "sp.model"))
-    config = M2M100Config(vocab_size=len(tokenizer) + 2, decoder_start_token_id=2, **SIZE)
-    return tokenizer, M2M100ForConditionalGeneration(config)
+    def make(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
+        import transformers
 
+        tokenizer = getattr(transformers, f"{kind}Tokenizer")(str(folder / "sp.model"))
+        config = transformers.AutoConfig.for_model(family, vocab_size=len(tokenizer) + rows, **keys, **SIZE)
+        return tokenizer, transformers.AutoModelForSeq2SeqLM.from_config(config)
 
-def _mbart(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
-    from transformers import MBartConfig, MBartForConditionalGeneration, MBartTokenizer
-
-    tokenizer = MBartTokenizer(str(folder / "sp.model"))
-    return tokenizer, MBartForConditionalGeneration(MBartConfig(vocab_size=len(tokenizer), **SIZE))
+    return make
 
 
-def _mbart50(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
-    from transformers import MBart50Tokenizer, MBartConfig, MBartForConditionalGeneration
-
-    tokenizer = MBart50Tokenizer(str(folder / "sp.model"))
-    config = MBartConfig(vocab_size=len(tokenizer), decoder_start_token_id=2, **SIZE)
-    return tokenizer, MBartForConditionalGeneration(config)
-
-
-_MAKERS = dict(zip(LANGUAGES, (_marian, _marian_many, _m2m, _nllb, _mbart, _mbart50), strict=True))
+_MAKERS = {
+    "marian": _marian,
+    "marian-many": partial(_marian, marks=(">>pol<<", ">>deu<<")),
+    "m2m": _m2m,
+    "nllb": _of("Nllb", "m2m_100", 2, decoder_start_token_id=2),
+    "mbart": _of("MBart", "mbart"),
+    "mbart50": _of("MBart50", "mbart", decoder_start_token_id=2),
+}

@@ -6,16 +6,7 @@ import json
 from pathlib import Path
 
 import torch
-from transformers import (
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
-    LlamaConfig,
-    LlamaForCausalLM,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from smt.lm.adapter import save_adapter, tensors
 from smt.lm.base import Base, load_base
@@ -26,6 +17,13 @@ from smt.training.config import CorpusConfig
 WORDS = "el la casa perro grande the house dog big of is a Spanish English Polish".split()
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "max_position_embeddings": 512, "rms_norm_eps": 1e-6}
 SIZES |= {"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
+KINDS = ["sliding_attention", "full_attention", "sliding_attention"]
+FAMILIES = {
+    "gemma3_text": {"head_dim": 16, "query_pre_attn_scalar": 24, "layer_types": KINDS, "sliding_window": 512},
+    "llama": {"head_dim": 8, "tie_word_embeddings": False},
+    "qwen2": {"tie_word_embeddings": True},
+    "qwen3": {"head_dim": 16, "tie_word_embeddings": True},
+}
 
 
 def tokenizer():
@@ -33,8 +31,7 @@ def tokenizer():
     letters = [chr(c) for c in range(33, 127)] + list("áéíóúñąćęłńóśźż\n")
     pieces = ["<pad>", "<eos>", "<bos>", "<unk>", *[f"<0x{b:02X}>" for b in range(256)], *dict.fromkeys(letters), "▁"]
     for word in WORDS:
-        for piece in (f"▁{word}"[:end] for end in range(2, len(word) + 2)):
-            pieces.append(piece)
+        pieces += [f"▁{word}"[:end] for end in range(2, len(word) + 2)]
         pieces += [word[:end] for end in range(2, len(word) + 1)]
     pieces = list(dict.fromkeys(pieces))
     types = [3, 3, 3, 2, *[6] * 256, *[1] * (len(pieces) - 260)]
@@ -46,16 +43,7 @@ def make(folder: Path, family: str, seed: int = 0) -> Path:
     tokens, pieces = tokenizer()
     size = {"vocab_size": len(pieces), "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0, **SIZES}
     torch.manual_seed(seed)
-    if family == "gemma3_text":
-        kinds = ["sliding_attention", "full_attention", "sliding_attention"]
-        config = Gemma3TextConfig(head_dim=16, query_pre_attn_scalar=24, layer_types=kinds, sliding_window=512, **size)
-        model = Gemma3ForCausalLM(config)
-    elif family == "llama":
-        model = LlamaForCausalLM(LlamaConfig(head_dim=8, tie_word_embeddings=False, **size))
-    elif family == "qwen2":
-        model = Qwen2ForCausalLM(Qwen2Config(tie_word_embeddings=True, **size))
-    else:
-        model = Qwen3ForCausalLM(Qwen3Config(head_dim=16, tie_word_embeddings=True, **size))
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **size, **FAMILIES[family]))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.normal_(0, 0.3 if "norm" in name or "bias" in name else 0.15)

@@ -22,7 +22,8 @@ from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 
 CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_rate=0.01, weight_decay=0.0, seed=0)
-SCALE = (np.zeros(WIDTHS["all"], np.float32), np.ones(WIDTHS["all"], np.float32))
+WIDTH = WIDTHS["all"]
+SCALE = (np.zeros(WIDTH, np.float32), np.ones(WIDTH, np.float32))
 
 
 def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
@@ -32,7 +33,7 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
     for _ in range(n_questions):
         n = int(rng.integers(3, 9))
         right = np.arange(n) >= rng.integers(0, n + 2)
-        rows = rng.normal(size=(n, WIDTHS["all"])).astype(np.float32)
+        rows = rng.normal(size=(n, WIDTH)).astype(np.float32)
         rows[:, 0] += 3 * right
         rows[:, 1] = 5.0  # says nothing
         guessed = np.arange(n) > 0
@@ -40,14 +41,16 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
     return actual
 
 
+def won(history: GuessHistory, buzz: np.ndarray) -> float:
+    """By the metric."""
+    return expected_wins(wins.CURVE, history.fraction, history.right, history.guessed & buzz)
+
+
 def test_wins_of_thresholds_are_those_of_the_metric():
     histories, rng = made_up(), np.random.default_rng(1)
     scores = [rng.random(len(one.right)) for one in histories]
     thresholds = np.array([0.0, 0.3, *scores[0][:3], *scores[1][:3], 0.95, 2.0])  # scores reach themselves
-    expected = [
-        [expected_wins(wins.CURVE, o.fraction, o.right, o.guessed & (s >= t)) for t in thresholds]
-        for o, s in zip(histories, scores, strict=True)
-    ]
+    expected = [[won(o, s >= t) for t in thresholds] for o, s in zip(histories, scores, strict=True)]
     np.testing.assert_allclose(wins.wins(histories, scores, thresholds), expected, rtol=1e-12)
     threshold, reached = wins.best_threshold(histories, scores)
     assert reached == wins.wins(histories, scores, wins.grid(scores)).mean(0).max()
@@ -61,14 +64,10 @@ def test_the_grid_leaves_out_what_is_not_finite():
 
 def test_soft_wins_are_the_mean_over_all_ways_to_answer():
     [one] = made_up(1, seed=3)
-    n = len(one.right)
-    logits = torch.linspace(-1, 1, n)
+    logits = torch.linspace(-1, 1, len(one.right))
     chance = torch.sigmoid(logits).numpy()
-    total = 0.0
-    for drawn in itertools.product((False, True), repeat=n):
-        buzz = np.array(drawn)
-        weight = np.prod(np.where(buzz, chance, 1 - chance))
-        total += weight * expected_wins(wins.CURVE, one.fraction, one.right, buzz & one.guessed)
+    ways = map(np.array, itertools.product((False, True), repeat=len(one.right)))
+    total = sum(np.prod(np.where(buzz, chance, 1 - chance)) * won(one, buzz) for buzz in ways)
     assert soft_wins(logits[None], batch_of([one], SCALE)).item() == pytest.approx(total, rel=1e-5)
 
 
@@ -88,7 +87,7 @@ def test_what_is_left_at_the_end_wins_there():
 
 def test_padding_changes_no_loss():
     short, long = sorted(made_up(2, seed=5), key=lambda one: len(one.right))
-    network = StepNetwork(WIDTHS["all"], 3)
+    network = StepNetwork(WIDTH, 3)
     alone, together = batch_of([short], SCALE), batch_of([short, long], SCALE)
     torch.testing.assert_close(soft_wins(network(together.rows), together)[0], soft_wins(network(alone.rows), alone)[0])
     n = len(short.right)
@@ -157,10 +156,7 @@ def test_what_was_bent_is_straightened():
     actual = learnt.calibrated(calibration.fit(bent, right), bent)
     assert np.abs(actual - chance).mean() < 0.01
     assert calibration.expected_calibration_error(actual, right) < 0.01
-
-
-def test_the_order_is_kept_even_where_the_shares_fall():
-    logits = np.linspace(-3, 3, 200)
+    logits = np.linspace(-3, 3, 200)  # the order is kept even where the shares fall
     actual = learnt.calibrated(calibration.fit(logits, logits < 0), np.linspace(-9, 9, 50))
     assert (np.diff(actual) > 0).all()
 
@@ -184,9 +180,6 @@ def test_calibration_errors_by_hand():
     assert calibration.brier(chances, right) == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 1) / 4)
 
 
-WIDTH = learnt.WIDTHS["all"]
-
-
 @pytest.fixture(scope="module")
 def histories() -> list[GuessHistory]:
     """Sixty questions whose first feature is the chance's logit, and whose signals are noise."""
@@ -205,17 +198,9 @@ def histories() -> list[GuessHistory]:
 @pytest.fixture
 def models(tmp_path):
     """A logistic buzzer that reads the first feature, and a tuned threshold."""
-    weight = np.zeros((1, WIDTH), np.float32)
-    weight[0, 0] = 1
-    tensors = {
-        "mean": np.zeros(WIDTH, np.float32),
-        "deviation": np.ones(WIDTH, np.float32),
-        "calibration": np.array([[-1, 1], [-1, 1]], np.float32) * 0.99,
-        "output.weight": weight,
-        "output.bias": np.zeros(1, np.float32),
-    }
-    buzzer = LearntBuzzer(LOGISTIC, tensors, Card("made", "all", 0.6, {}))
-    buzzer.save(tmp_path / "buzzer-logistic-made")
+    tensors = {"mean": SCALE[0], "deviation": SCALE[1], "calibration": np.array([[-1, 1], [-1, 1]], np.float32) * 0.99}
+    tensors |= {"output.weight": np.eye(1, WIDTH, dtype=np.float32), "output.bias": np.zeros(1, np.float32)}
+    LearntBuzzer(LOGISTIC, tensors, Card("made", "all", 0.6, {})).save(tmp_path / "buzzer-logistic-made")
     ThresholdBuzzer(0.5, "margin").save(tmp_path / "buzzer-threshold-made", "made")
     return tmp_path
 
@@ -234,7 +219,7 @@ def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
     assert names[:2] == ["logistic", "threshold (margin)"]
     assert names[2:] == [*(f"best {signal} threshold here" for signal in SIGNALS), "stable oracle", "oracle"]
     buzz = [one.signals[:, 2] >= 0.5 for one in histories]
-    direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
+    direct = list(map(won, histories, buzz))
     np.testing.assert_allclose(actual[1].won, direct, rtol=1e-12)
     line = numbers(actual, histories)["threshold (margin)"]
     answered = [(o.right[b][0], o.fraction[b][0]) for o, b in zip(histories, buzz, strict=True) if b.any()]
@@ -261,14 +246,13 @@ def test_a_buzzer_that_learnt_to_answer_at_the_end_has_a_line_by_the_papers_rule
     buzz = [plain.chances(one.rows) >= 0.9 for one in histories]
     for at_once in buzz:
         at_once[-1] = True
-    direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
-    np.testing.assert_allclose(answer.won, direct, rtol=1e-12)
+    np.testing.assert_allclose(answer.won, list(map(won, histories, buzz)), rtol=1e-12)
     lines = numbers(list(actual.values()), histories)
     assert lines["logistic-translated"]["never"].value == 0 < lines["logistic-translated, silent"]["never"].value
     assert "ece" in lines["logistic-translated"]
 
 
-def test_the_oracles_answer_where_they_win(histories):
+def test_the_oracles_answer_where_they_win(histories, models):
     stable, oracle = report.oracles(histories)
     for outcome in (stable, oracle):
         for one, step, won in zip(histories, outcome.steps, outcome.won, strict=True):
@@ -276,7 +260,4 @@ def test_the_oracles_answer_where_they_win(histories):
     assert all(one.right[step:].all() for one, step in zip(histories, stable.steps, strict=True))
     assert all(not one.right[:step].any() for one, step in zip(histories, oracle.steps, strict=True))
     assert (stable.won <= oracle.won + 1e-12).all()
-
-
-def test_a_guesser_without_a_buzzer_is_said(histories, tmp_path):
-    refused(ConfigError, "made: no trained buzzer", report.outcomes, "made", histories, tmp_path)
+    refused(ConfigError, "other: no trained buzzer", report.outcomes, "other", histories, models)

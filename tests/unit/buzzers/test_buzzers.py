@@ -12,6 +12,7 @@ import pytest
 from refusals import refused
 
 from buzzers import learnt
+from buzzers.fit import StateNetwork, StepNetwork
 from buzzers.learnt import LOGISTIC, MLP, N_FEATURES, N_SHAPE, Card, LearntBuzzer, features, shape
 from buzzers.oracle import OracleBuzzer
 from buzzers.recurrent import GATES, RECURRENT
@@ -114,14 +115,9 @@ NETWORKS = {"logistic": LOGISTIC, "mlp": MLP, "gru": RECURRENT, "lstm": RECURREN
 def make(name: str, features: str = "all", threshold: float = 0.5) -> LearntBuzzer:
     """A buzzer with random tensors, three units if it has any."""
     rng, width = np.random.default_rng(0), learnt.WIDTHS[features]
-    shapes = {"mean": (width,), "deviation": (width,), "calibration": (2, 4), "output.bias": (1,)}
-    shapes["output.weight"] = (1, width if name == "logistic" else 3)
-    if name == "mlp":
-        shapes |= {"hidden.weight": (3, width), "hidden.bias": (3,)}
-    if name in GATES:
-        gates = 3 * GATES[name]
-        shapes |= {"cell.weight_ih_l0": (gates, width), "cell.weight_hh_l0": (gates, 3)}
-        shapes |= {"cell.bias_ih_l0": (gates,), "cell.bias_hh_l0": (gates,)}
+    network = StateNetwork(width, 3, name, 0.0, False) if name in GATES else StepNetwork(width, 3 * (name == "mlp"))
+    shapes = {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
+    shapes |= {"mean": (width,), "deviation": (width,), "calibration": (2, 4)}
     tensors = {key: rng.normal(0, 0.3, size).astype(np.float32) for key, size in shapes.items()}
     tensors["deviation"] = np.abs(tensors["deviation"]) + 1
     tensors["calibration"].sort(axis=1)

@@ -58,15 +58,9 @@ def test_measures_of_a_question() -> None:
 
 
 def trace(page: str, guesses: list[str], buzz_at: int | None) -> QuestionTrace:
-    q = question(page=page)
-    words = ["w"] * len(guesses)
-    emissions = tuple(Emission(*place) for place in [(0, "w", 1, False), (0, "w", 2, False), (1, "w", 1, False)])
-    return QuestionTrace(
-        q,
-        emissions[: len(words)],
-        tuple((Guess(guess, 1.0),) for guess in guesses),
-        tuple(Buzz(0.0, step == buzz_at) for step in range(len(guesses))),
-    )
+    emissions = [Emission(0, "w", 1, False), Emission(0, "w", 2, False), Emission(1, "w", 1, False)][: len(guesses)]
+    buzzes = tuple(Buzz(0.0, step == buzz_at) for step in range(len(guesses)))
+    return QuestionTrace(question(page=page), tuple(emissions), tuple((Guess(g, 1.0),) for g in guesses), buzzes)
 
 
 def test_play_counts_the_words_of_all_sentences() -> None:
@@ -128,21 +122,10 @@ def config(tmp_path: Path, **changes: Any) -> Path:
     questions = write_questions(tmp_path / "questions.jsonl", 9)
     texts = {q.id: q.text for q in datasets.load_questions(str(questions))}
     rows = [(id, word, len(text.split()), word % 2 == 0) for id, text in texts.items() for word in (3, 8) if id != "q1"]
-    mapping = {
-        "name": "mine",
-        "dataset": str(questions),
-        "buzzes": buzz_file(tmp_path / "buzzes.jsonl", *rows),
-        "training": [training(tmp_path / "training.jsonl", texts["q0"], "something else")],
-        "contestants": [
-            {
-                "label": "keyword",
-                "guesser": {"name": "doubles:build_guesser"},
-                "buzzer": {"name": "doubles:build_buzzer"},
-            }
-        ],
-        "metrics": ["ew", "accuracy"],
-        "resamples": 50,
-    }
+    keyword = {"label": "keyword", "guesser": "doubles:build_guesser", "buzzer": "doubles:build_buzzer"}
+    mapping = {"name": "mine", "dataset": str(questions), "buzzes": buzz_file(tmp_path / "buzzes.jsonl", *rows)}
+    mapping |= {"training": [training(tmp_path / "training.jsonl", texts["q0"], "something else")]}
+    mapping |= {"contestants": [keyword], "metrics": ["ew", "accuracy"], "resamples": 50}
     path = tmp_path / "mine.yaml"
     path.write_text(json.dumps(mapping | changes))
     return path

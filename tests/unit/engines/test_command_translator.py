@@ -46,18 +46,6 @@ def test_a_separator_makes_a_program_forget(blank_lines):
 
 
 @pytest.mark.parametrize(
-    ("message", "options"),
-    [
-        ("separator", {"separator": "a  b"}),
-        ("blank_lines: must be >= 0", {"blank_lines": -1}),
-        ("command: a program is needed", {"command": ()}),
-    ],
-)
-def test_bounds(message, options):
-    refused(ConfigError, message, CommandConfig, **({"command": UPPER} | options))
-
-
-@pytest.mark.parametrize(
     ("program", "message"),
     [
         ("print('one')", "1 lines came back for 2"),
@@ -68,6 +56,9 @@ def test_bounds(message, options):
 def test_a_program_that_fails_is_named(program, message):
     refused(DataError, message, engine((sys.executable, "-c", program), 0).words, ["a", "b"])
     refused(ConfigError, "not installed", engine, ("no-such-translator-xyz",), 0)
+    refused(ConfigError, "separator", engine, UPPER, separator="a  b")
+    refused(ConfigError, "blank_lines: must be >= 0", engine, UPPER, -1)
+    refused(ConfigError, "command: a program is needed", engine, ())
 
 
 def test_files_named_in_a_command_are_in_the_fingerprint_and_nothing_else(tmp_path):
@@ -89,6 +80,5 @@ def test_files_named_in_a_command_are_in_the_fingerprint_and_nothing_else(tmp_pa
 def test_apertium_remembers_a_subject_without_a_separator():
     texts = ["Se extiende desde el Mar", "Se extiende desde el Mar de"]
     command = ("apertium", "-u", "spa-eng")
-    alone = [engine(command, 1).words([text])[0] for text in texts]
-    assert engine(command, 1).words(texts) != alone
-    assert engine(command, 1, ".").words(texts) == alone
+    alone = [engine(command).words([text])[0] for text in texts]
+    assert engine(command).words(texts) != alone == engine(command, 1, ".").words(texts)

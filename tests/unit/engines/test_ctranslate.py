@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from smt_models import random_model, vocabulary
 
 from smt.engines.ctranslate import CTranslate, CTranslateConfig, piece_names
 from smt.engines.ctranslate_export import convert, export
+from smt.engines.pretrained import Pretrained, PretrainedConfig
 from smt.models.bundle import save_model
 from smt.models.decode import decode_batch
 from smt.models.transformer import ModelConfig, Transformer
@@ -89,17 +90,11 @@ def learn(pairs, encoder):
 
 def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
     """A random model would write them now and then."""
-    translator, asked = engine(exported[1]), {}
-    inner = translator.engine
-
-    def translate_batch(rows, **settings):
-        asked.update(settings)
-        return inner.translate_batch(rows, **settings)
-
-    monkeypatch.setattr(translator, "engine", SimpleNamespace(translate_batch=translate_batch))
+    translator, names = engine(exported[1]), piece_names(vocabulary())
+    inner = Mock(wraps=translator.engine)
+    monkeypatch.setattr(translator, "engine", inner)
     translator.words([" ".join(SENTENCES[0])])
-    names = piece_names(vocabulary())
-    assert asked["suppress_sequences"] == [[names[i]] for i in (PAD, UNK, BOS)]
+    assert inner.translate_batch.call_args.kwargs["suppress_sequences"] == [[names[i]] for i in (PAD, UNK, BOS)]
 
 
 def test_a_folder_of_ours_is_converted_with_small_numbers_too(tmp_path):
@@ -138,8 +133,6 @@ def hub_folders(tmp_path_factory):
 @pytest.mark.parametrize("name", ["marian", "marian-many", "m2m", "nllb", "mbart", "mbart50"])
 def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_path):
     from stand_ins.hub_models import LANGUAGES
-
-    from smt.engines.pretrained import Pretrained, PretrainedConfig
 
     source, target = LANGUAGES[name]
     plain = Pretrained(PretrainedConfig(str(hub_folders[name]), source, target, max_new_tokens=20, device="cpu"))

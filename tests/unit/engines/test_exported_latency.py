@@ -29,7 +29,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
 def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any], unit: Any, tmp_path: Path) -> None:
     """A label is formula, convention, what is one sequence, and whose length |y*| is."""
     variant = "" if unit == "sentence" else "@question"
-    mapping = {"name": "x", "dataset": {"name": dataset, "limit": 6}, "translator": translator}
+    mapping = {"name": "x", "dataset": {"name": dataset, "limit": 3}, "translator": translator}
     config = run_from_mapping(mapping | {"metrics": [f"{name}{variant}" for name in NAMES]})
     result = run(config, Store(tmp_path), progress=False)
     rows = [line.split("\t") for line in (save(result, tmp_path) / "report.tsv").read_text().splitlines()[1:]]

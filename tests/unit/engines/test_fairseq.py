@@ -81,10 +81,8 @@ class Theirs(nn.Module):
         out = {"encoder.embed_tokens.weight": self.source.weight, "decoder.embed_tokens.weight": self.target.weight}
         if not self.options.get("share_decoder_input_output_embed"):
             out["decoder.embed_out" if old else "decoder.output_projection.weight"] = self.output
-        for side, layers, norm in (
-            ("encoder", self.encoder, self.encoder_norm),
-            ("decoder", self.decoder, self.decoder_norm),
-        ):
+        for side in ("encoder", "decoder"):
+            layers, norm = getattr(self, side), getattr(self, f"{side}_norm")
             if not old:
                 out[f"{side}.version"] = torch.tensor([3.0])
             if self.places is not None:
@@ -94,26 +92,23 @@ class Theirs(nn.Module):
             out |= {f"{side}.layer_norm.{name}": value for name, value in norm.named_parameters()}
             for i, layer in enumerate(layers):
                 for name, value in layer.named_parameters():
-                    out |= self.rename(f"{side}.layers.{i}", side, name, value, old)
+                    renamed = self.renamed(side, name, value, old)
+                    out |= {f"{side}.layers.{i}.{each}": part for each, part in renamed.items()}
         return {name: value.detach().clone() for name, value in out.items()}
 
-    def rename(self, layer: str, side: str, name: str, value: Tensor, old: bool) -> dict[str, Tensor]:
+    def renamed(self, side: str, name: str, value: Tensor, old: bool) -> dict[str, Tensor]:
         """One parameter of a layer under fairseq's name (three, where torch has one matrix for q, k and v)."""
-        part, _, kind = name.rpartition(".")
-        attention = {"self_attn": "self_attn", "multihead_attn": "encoder_attn"}.get(part.split(".")[0])
-        if attention and kind.startswith("in_proj_") and not old:
-            kind = kind.removeprefix("in_proj_")
-            return {f"{layer}.{attention}.{x}_proj.{kind}": v for x, v in zip("qkv", value.chunk(3), strict=True)}
-        if attention:
-            return {f"{layer}.{attention}{part.removeprefix(part.split('.')[0])}.{kind}": value}
-        names = {"linear1": "fc1", "linear2": "fc2"}
-        if side == "encoder" and old:
-            names |= {"norm1": "layer_norms.0", "norm2": "layer_norms.1"}
-        elif side == "encoder":
-            names |= {"norm1": "self_attn_layer_norm", "norm2": "final_layer_norm"}
-        else:
-            names |= {"norm1": "self_attn_layer_norm", "norm2": "encoder_attn_layer_norm", "norm3": "final_layer_norm"}
-        return {f"{layer}.{names[part]}.{kind}": value}
+        norms = ["self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"]
+        if side == "encoder":
+            norms = ["layer_norms.0", "layer_norms.1"] if old else norms[::2]
+        names = {"multihead_attn": "encoder_attn", "linear": "fc"}
+        names |= {f"norm{i}": norm for i, norm in enumerate(norms, 1)}
+        for torchs, fairseqs in names.items():
+            name = name.replace(torchs, fairseqs)
+        start, joined, kind = name.partition("in_proj_")
+        if old or not joined:
+            return {name: value}
+        return {f"{start}{x}_proj.{kind}": part for x, part in zip("qkv", value.chunk(3), strict=True)}
 
 
 def write(folder: Path, model: Theirs, weights: dict[str, Tensor] | None = None, **more: object) -> list[Path]:
@@ -130,11 +125,6 @@ def write(folder: Path, model: Theirs, weights: dict[str, Tensor] | None = None,
 def theirs(variant: str) -> Theirs:
     torch.manual_seed(3)
     return Theirs(VARIANTS[variant]).eval()
-
-
-def order(ids: Tensor) -> Tensor:
-    """fairseq's ids as ours."""
-    return torch.tensor([2, 0, 3, 1])[ids] if int(ids) < 4 else ids
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -234,8 +224,5 @@ def test_dictionaries_that_do_not_fit_are_refused(text: str, message: str, tmp_p
 )
 def test_another_kind_of_file_is_refused(content: object, message: str, tmp_path: Path) -> None:
     files = write(tmp_path, theirs("post"))
-    if isinstance(content, bytes):
-        files[0].write_bytes(content)
-    else:
-        torch.save(content, files[0])
+    files[0].write_bytes(content) if isinstance(content, bytes) else torch.save(content, files[0])
     refused(DataError, message, convert, *files, tmp_path / "ours")

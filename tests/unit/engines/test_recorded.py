@@ -37,17 +37,14 @@ RELEASE_1_0 = [
     row(2, "</s>", [4], metric={}, source="g h i", source_length=3, prediction_length=1),
 ]
 QUESTIONWIDE = [row(0, "A B C D E", [0, 4, 5, 6, 6]), row(1, "F", [3])]
-INDEXED, NAMED = "index\ttoken\tdelay\n", "question\ttoken\tdelay\n"
+INDEXED, NAMED, BOTH = "index\ttoken\tdelay\n", "question\ttoken\tdelay\n", "question\tsentence\ttoken\tdelay\n"
+OF_SENTENCES = BOTH + "one\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n"
 MEANINGS = {  # unit, objects of a log or a table, what was written when
     "release 1.1: the end comes with the last word": ("sentence", ROWS, "0:A@1 0:B@4+ 0:C@4+ 1:D@1 | "),
     "release 1.0: the end is read like a word": ("sentence", RELEASE_1_0, "0:A@1 0:B@4 0:C@4+ 1:D@2 | "),
     "questions, cut at sentence ends": ("question", QUESTIONWIDE, "0:A@0 0:B@4 1:C@1 1:D@2+ 1:E@2+ | 0:F@3+"),
     "a table": ("sentence", INDEXED + "0\tA\t1\n0\tB\t5\n1\t\t\n2\tC\t3\r\n", "0:A@1 0:B@4+ | 0:C@3"),
-    "a table of questions and sentences": (
-        "sentence",
-        "question\tsentence\ttoken\tdelay\none\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n",
-        "0:A@1 1:B@2 | 0:C@0",
-    ),
+    "a table of questions and sentences": ("sentence", OF_SENTENCES, "0:A@1 1:B@2 | 0:C@0"),
     "a table of questions": ("question", NAMED + "one\tA\t1\none\tB\t5\none\tC\t7\ntwo\t\t\n", "0:A@1 1:B@1 1:C@2+ | "),
 }
 
@@ -143,6 +140,7 @@ def test_references_of_exported_sentences_and_retractions(tmp_path):
 
 
 UNEVEN = replace(FIRST, id="uneven", reference=("One two three.",))
+THREE = replace(FIRST, reference=("One two three.", "Four."))
 DIAGONAL = FixedConfig(reveal="diagonal")
 SOURCE = FixedConfig(text="source", reveal="diagonal")  # no translation: each source word as it is read
 shown = partial(recorded_logs.emissions, build=fixed.build)
@@ -155,6 +153,7 @@ shown = partial(recorded_logs.emissions, build=fixed.build)
         (DIAGONAL, FIRST, "0:One@2 0:two.@4 1:Three.@2"),
         (FixedConfig(), UNEVEN, "0:One@4+ 0:two@4+ 1:three.@2+"),
         (DIAGONAL, UNEVEN, "0:One@2 0:two@4 1:three.@2"),
+        (DIAGONAL, THREE, "0:One@2 0:two@3 0:three.@4 1:Four.@2"),
         (SOURCE, UNEVEN, "0:a@1 0:b@2 0:c@3 0:d@4 1:e@1 1:f@2"),
     ],
 )

@@ -93,6 +93,7 @@ def test_times_and_words_are_in_the_fingerprint(tmp_path: Path) -> None:
     assert len({build(log(tmp_path, rows)).fingerprint() for rows in (STREAM[:4], later, other)}) == 3
 
 
+BEFORE = ":4: retracts 1 words, some of them written before sentence 1 of question one began"
 WRONG = {
     "no program's": ([{"a": 1, "b": 2}], ":1: not a log of a supported program"),
     "truncated": ([*STREAM[:3], '{"id": 7, "total_au'], ":4: not JSON"),
@@ -104,10 +105,7 @@ WRONG = {
     "twice": ([*STREAM, wav(9, "one.wav")], ":7: the recording 'one' appears twice"),
     "cut off after metadata": ([*STREAM[:5]], ":5: the recording 'two' has no other line"),
     "one recording too few": (STREAM[:4], ": the recording 'two' of question two is missing; the log has 'one'"),
-    "words of another sentence taken back": (
-        [*STREAM[:3], out(7, 4, ["c"], ("A",)), *STREAM[4:]],
-        ":4: retracts 1 words, some of them written before sentence 1 of question one began",
-    ),
+    "words of another sentence taken back": ([*STREAM[:3], out(7, 4, ["c"], ("A",)), *STREAM[4:]], BEFORE),
     "SimulStreaming's of one recording": (WHISPER, ":1: the log of one recording, but the data set has 2"),
     "recordings out of order": ([SEGMENTS[0], segment(1, 2, "E", [1])], ":2: docid 2 where 1 is due"),
     "too many recordings": ([*SEGMENTS, segment(3, 2, "X", [1])], ":4: docid 2, but the data set has"),
@@ -119,21 +117,17 @@ WRONG = {
     "text after speech": ([SIMULEVAL[0], {"prediction": "A", "delays": [1], "source": "a b"}], ":2: "),
 }
 WRONG_WHISPER = {
-    "time goes back": ([WHISPER[1], WHISPER[0]], ":2: emission_time is 0.9 after 2"),
+    "emission_time goes back": ([WHISPER[1], WHISPER[0]], ":2: emission_time is 0.9 after 2"),
     "no time": ([*WHISPER, {"text": "x"}], ":3: "),
     "a misspelt key": ([*WHISPER, {"emission_time": 3, "Text": "x"}], ":3: unknown key 'Text'"),
     "another status": ([{"emission_time": 3, "text": "x", "status": "DONE"}], ":1: "),
 }
 
 
-@pytest.mark.parametrize(("rows", "message"), WRONG.values(), ids=WRONG)
-def test_a_wrong_log(rows: list, message: str, tmp_path: Path) -> None:
-    assert message in problem(log(tmp_path, rows), DATA)
-
-
-@pytest.mark.parametrize(("rows", "message"), WRONG_WHISPER.values(), ids=WRONG_WHISPER)
-def test_a_wrong_log_of_simulstreaming(rows: list, message: str, tmp_path: Path) -> None:
-    assert message in problem(log(tmp_path, rows), [TWO])
+@pytest.mark.parametrize("what", [*WRONG, *WRONG_WHISPER])
+def test_a_wrong_log(what: str, tmp_path: Path) -> None:
+    rows, message = (WRONG | WRONG_WHISPER)[what]
+    assert message in problem(log(tmp_path, rows), [TWO] if what in WRONG_WHISPER else DATA)
 
 
 def test_what_cannot_be_replayed(tmp_path: Path) -> None:
@@ -153,23 +147,21 @@ TOKENS = st.lists(st.sampled_from(["▁a", "▁b", "c", "d"]), max_size=4)
 def test_replaying_deletes_and_inserts_gives_the_final_text(tmp_path_factory, edits) -> None:
     tokens, rows = ["▁a"], [wav(1, "two.wav"), out(1, 0.0, ["▁a"])]
     for i, (deletes, new) in enumerate(edits):
-        gone = tokens[len(tokens) - min(deletes, len(tokens)) :]
-        rows.append(out(1, i / 4, new, tuple(gone)))
-        tokens = [*tokens[: len(tokens) - len(gone)], *new]
+        kept = max(0, len(tokens) - deletes)
+        rows.append(out(1, i / 4, new, tuple(tokens[kept:])))
+        tokens = [*tokens[:kept], *new]
     translator = build(log(tmp_path_factory.mktemp("log"), rows))
     translator.check([TWO])
     [written] = translator.translate_batch([TWO])
     check_emissions(TWO, written)
     assert hypotheses(TWO, written) == [" ".join("".join(tokens).replace("▁", " ").split())]
-    if not any(deletes for deletes, _ in edits):
-        assert not any(emission.erase for emission in written)
+    assert any(deletes for deletes, _ in edits) or not any(emission.erase for emission in written)
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4), min_size=1, max_size=8))
 def test_each_state_is_shown_whole(states) -> None:
     """Revised states are what the reader sees after their writes, word for word."""
-    seen: list[str] = []
-    after: dict[int, list[str]] = {}
+    seen, after = [], {}
     for wrote in words_of([Shown(float(i), i, words, revised=True) for i, words in enumerate(states)]):
         del seen[len(seen) - wrote.erase :]
         seen += [wrote.token] * bool(wrote.token)

@@ -29,29 +29,23 @@ SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
 RECORDS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
-def run(translator: dict, runs: Path, guesser: str = "listener") -> dict[str, float]:
-    config = {
-        "name": "heard",
-        "dataset": {"name": str(FILE)},
-        "translator": translator,
-        "guesser": guesser,
-        "buzzer": {"name": "threshold", "signal": "score", "threshold": 0.5},
-        "metrics": ["ew", "oracle-ew", "accuracy", "answer-lag"],
-    }
+def run(reveal: str, runs: Path, guesser: str = "listener") -> dict[str, float]:
+    translator = {"name": "fixed", "text": "reference", "reveal": reveal}
+    buzzer = {"name": "threshold", "signal": "score", "threshold": 0.5}
+    config = {"name": "heard", "dataset": str(FILE), "translator": translator, "guesser": guesser, "buzzer": buzzer}
+    config["metrics"] = ["ew", "oracle-ew", "accuracy", "answer-lag"]
     return {name: float(value) for name, value in sqa.run(config, runs=runs, progress=False).metrics.items()}
 
 
 def test_who_waits_longer_lets_a_listener_answer_later(tmp_path: Path) -> None:
-    paced = run({"name": "fixed", "text": "reference", "reveal": "diagonal"}, tmp_path)
-    late = run({"name": "fixed", "text": "reference", "reveal": "full"}, tmp_path)
+    paced, late = (run(reveal, tmp_path) for reveal in ("diagonal", "full"))
     assert paced["accuracy"] == late["accuracy"] == pytest.approx(5 / 6)  # "In March" is where no letter comes from
     assert paced["ew"] > late["ew"] and paced["oracle-ew"] > late["oracle-ew"] > 0
     assert paced["answer-lag"] == pytest.approx(0.8) and late["answer-lag"] > 10
 
 
 def test_a_guesser_of_pages_is_not_asked(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="question harbour asks 'Who enlarged the harbour of the city"):
-        run({"name": "fixed", "text": "reference"}, tmp_path, "bm25")
+    refused(ConfigError, "question harbour asks 'Who enlarged the harbour of the city", run, "full", tmp_path, "bm25")
 
 
 @pytest.mark.parametrize(
@@ -132,12 +126,8 @@ WRONG = {
     "word_times": ([], "1"),
     "answer": (["Lisbon"],),
 }
-BEYOND = (
-    ["..."],
-    "a\tb",
-    1000,
-    [],
-)  # refused by us alone: an answer without a word, control characters, counts of words
+# refused by us alone: an answer without a word, control characters, counts of words
+BEYOND = (["..."], "a\tb", 1000, [])
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])

@@ -57,26 +57,19 @@ def test_tables_are_as_recorded(trained):
 
 
 def test_words(system):
-    assert system.words(["El rey viejo busca el barco.", "el gato rojo", "", "Qwertz tiene España"]) == [
-        ("The", "old", "king", "seeks", "the", "ship."),
-        ("the", "red", "cat"),
-        (),
-        ("Qwertz", "has", "Spain"),  # unknown: copied; a name: from the list of names
-    ]
+    texts = ["El rey viejo busca el barco.", "el gato rojo", "", "Qwertz tiene España"]
+    words = ["The old king seeks the ship.", "the red cat", "", "Qwertz has Spain"]  # copied; from the list of names
+    assert [" ".join(row) for row in system.words(texts)] == words
 
 
 def test_the_search_is_limited_to_what_can_matter(system):
     """Neither phrases longer than the table's nor a cost to come that is equal everywhere: the words are the same."""
     model, texts = system.engine.model, ["El rey viejo busca el barco.", "El perro negro mira el libro rojo de España."]
-    quick = (model.a, model.heuristic)
+    assert (model.a, model.heuristic) == (4, 0)  # of 5 tokens that the training allows
     words = system.words(texts)
     model.a, model.heuristic = 10, 6
     assert system.words(texts) == words
-    model.a, model.heuristic = quick
-    assert quick == (4, 0)  # of 5 tokens that the training allows
-
-
-def test_odd_texts(system):
+    model.a, model.heuristic = 4, 0
     assert system.words(["Rey " + "rey " * 400]) == [("King", *["king"] * 400)]  # longer than the decoder takes
     assert system.words(["||| <unk> (rey) ({ 1 })"])[0] == ("|||", "<unk>", "(king)", "({", "1", "})")
 
@@ -109,9 +102,8 @@ def stages_run(config: PbmtConfig, runs: Path, patch: pytest.MonkeyPatch, fresh:
     def noted(name, stage):
         return lambda *arguments: (ran.append(name), stage(*arguments))
 
-    patch.setattr(
-        statistical_train, "STAGES", tuple((name, noted(name, stage), parts) for name, stage, parts in STAGES)
-    )
+    stages = tuple((name, noted(name, stage), parts) for name, stage, parts in STAGES)
+    patch.setattr(statistical_train, "STAGES", stages)
     use_tiny_language(patch)
     statistical_train.train(config, runs, fresh)
     return ran
@@ -164,48 +156,23 @@ def test_invalid_settings(tmp_path, monkeypatch):
     refused(ConfigError, "no clean pair in mad;", statistical_train.train, config, tmp_path)
 
 
-@pytest.mark.parametrize("text", [None, "[]", '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}'])
-def test_a_configuration_of_something_else(tmp_path, text):
-    if text is None:
-        refused(ConfigError, "has no config.json; bundled are pbmt-es-en and pbmt-pl-en", read_model, tmp_path)
-        return
-    (tmp_path / "config.json").write_text(text)
-    refused(DataError, "config.json: ", read_model, tmp_path)
-
-
-def test_damaged_tables_do_not_reach_the_engine(copied):
+def test_a_configuration_of_something_else_and_damaged_tables(copied):
     folder = copied / "smt" / "tiny" / "model"
-    with (folder / "table.ttable").open("a") as file:
-        file.write("x")
+    (folder / "table.ttable").write_text("x")
     refused(DataError, "table.ttable: not the file that was trained", read_model, folder)
     (folder / "table.ttable").unlink()
     refused(DataError, "table.ttable: not found", read_model, folder)
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("pbmt_*.yaml")), ids=lambda path: path.stem)
-def test_shipped_configs_load(path):
-    assert load(path, PbmtConfig).name.startswith("pbmt-")
-
-
-BUNDLED = {
-    "pbmt-es-en": (
-        "¿Quién escribió la novela sobre el último rey de Francia?",
-        "Who wrote the novel about the last king of France?",
-    ),
-    "pbmt-pl-en": ("Ten autor napisał powieść o wojnie.", "This author wrote a novel about the war."),
-}
+    for text in ("[]", '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}'):
+        (folder / "config.json").write_text(text)
+        refused(DataError, "config.json: ", read_model, folder)
+    (folder / "config.json").unlink()
+    refused(ConfigError, "has no config.json; bundled are pbmt-es-en and pbmt-pl-en", read_model, folder)
 
 
 @pytest.fixture
 def model(trained):
     """The packed model of the tiny language."""
     return trained / "smt" / "tiny" / "packed"
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 def kept(tmp_path, rows, **changes):
@@ -240,23 +207,19 @@ def test_which_phrases_are_kept(tmp_path):
 def test_counts_that_follow_from_others():
     counts = {"a": 3, "b": 2, "a b": 2, "a b a": 1}
     assert list(history_counts(counts)) == [("a", 5), ("b", 5), ("a b", 3), ("a b a", 2)]
-    rows = [
-        Phrase("Kot", "cat", 2, 2),
-        Phrase("kot", "cat", 3, 3),
-        Phrase("Ala", "Ala", 1, 1),
-        Phrase("ala ma", "x", 9, 9),
-    ]
-    assert usual_forms(rows) == {"kot": "kot", "ala": "Ala"}
+    seen = [("Kot", 2), ("kot", 3), ("Ala", 1), ("ala ma", 9)]
+    assert usual_forms([Phrase(source, "x", n, n) for source, n in seen]) == {"kot": "kot", "ala": "Ala"}
 
 
-def test_the_decoder_writes_the_same_words(model, cache):
+def test_the_decoder_writes_the_same_words(model, tmp_path, monkeypatch):
     """Of the tiny language everything is kept but what is put together, so nothing is lost; it is unpacked once."""
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path))
     whole, small = Statistical(model.parent / "model"), Statistical(unpacked(model))
     texts = [source for source, _, _ in list(pairs())[::7]]
     assert small.words(texts) == whole.words(texts) and len(texts) > 40
     for system in (whole, small):
         system.engine.close()
-    assert [unpacked(model)] == list((cache / "pbmt").iterdir())
+    assert [unpacked(model)] == list((tmp_path / "pbmt").iterdir())
 
 
 def test_counts_come_back_as_they_were(model, tmp_path):
@@ -290,23 +253,27 @@ DAMAGED = {  # file, its content (lines of a table, or a text), what is said
 @pytest.mark.parametrize(("name", "content", "message"), DAMAGED.values(), ids=DAMAGED)
 def test_damaged_folders(model, tmp_path, name, content, message):
     folder = shutil.copytree(model, tmp_path / "damaged")
-    if isinstance(content, str):
-        (folder / name).write_text(content)
-    else:
-        packed.write_zst(folder / name, iter(content))
+    (folder / name).write_text(content) if name == SETTINGS else packed.write_zst(folder / name, iter(content))
     (tmp_path / "whole").mkdir()
     refused(DataError, message, unpack, folder, tmp_path / "whole")
 
 
-@pytest.mark.parametrize("name", BUNDLED)
-def test_bundled(name):
-    pytest.importorskip("thot")
-    sentence, words = BUNDLED[name]  # unpacked once on a machine: ten seconds
-    question = Question("q", "d", name[5:7], (tuple(sentence.split()),), ("-",), "Page")
-    trace = build(StatisticalConfig(name)).translate_batch([question])[0]
-    assert " ".join(word.token for word in trace) == words
-    assert sum(path.stat().st_size for path in (DATA / "models" / name).iterdir()) < 5_000_000
+BUNDLED = {
+    "¿Quién escribió la novela sobre el último rey de Francia?": "Who wrote the novel about the last king of France?",
+    "Ten autor napisał powieść o wojnie.": "This author wrote a novel about the war.",
+}
 
 
-def test_a_phrase_based_model_is_none_of_the_transformer():
+@pytest.mark.parametrize(("language", "sentence"), list(zip(("es", "pl"), BUNDLED, strict=True)))
+def test_bundled(language, sentence):
+    pytest.importorskip("thot")  # unpacked once on a machine: ten seconds
+    question = Question("q", "d", language, (tuple(sentence.split()),), ("-",), "Page")
+    trace = build(StatisticalConfig(f"pbmt-{language}-en")).translate_batch([question])[0]
+    assert " ".join(word.token for word in trace) == BUNDLED[sentence]
+    assert sum(path.stat().st_size for path in (DATA / "models" / f"pbmt-{language}-en").iterdir()) < 5_000_000
+
+
+def test_shipped_configs_load_and_a_phrase_based_model_is_none_of_the_transformer():
+    for path in (ROOT / "configs").glob("pbmt_*.yaml"):
+        assert load(path, PbmtConfig).name.startswith("pbmt-")
     refused(ConfigError, "no model 'pbmt-es-en'; bundled are es-en, pl-en", model_folder, "pbmt-es-en")

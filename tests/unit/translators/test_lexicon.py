@@ -28,16 +28,10 @@ STARTS = torch.tensor([True, False, True, True, False, False])
 RULES = Rules(STARTS, *(torch.zeros(6, dtype=torch.bool) for _ in range(3)), end=5, nothing=5)
 SPELLINGS = {"plague": [0, 1], "city": [2], "Zoo": [3], "zoo": [3], "Zoo2": [3], "Miasta": [3]}
 TABLE = {"miast": [("city", 0.81)], "zaraz": [("plague", 0.49), ("pest", 0.3)]}
-PHRASES = [
-    Phrase("miasta", "city", 6, 8),
-    Phrase("miasto", "City", 2, 8),
-    Phrase("miasto", "the", 9, 5000),
-    Phrase("miasta", "of", 9, 9000),
-    Phrase("miasta", "town", 1, 1),
-    Phrase("miasto", "said", 3, 900),
-    Phrase("stare miasto", "old town", 4, 4),
-    Phrase("miasto", "￭.", 3, 4),
-]
+ROWS = {"miasta city": (6, 8), "miasto City": (2, 8), "miasto the": (9, 5000), "miasta of": (9, 9000)}
+ROWS |= {"miasta town": (1, 1), "miasto said": (3, 900), "miasto ￭.": (3, 4)}
+PHRASES = [Phrase(*pair.split(), *counts) for pair, counts in ROWS.items()]
+PHRASES.append(Phrase("stare miasto", "old town", 4, 4))
 
 
 def test_the_table_joins_the_forms_of_a_word_and_keeps_what_translates_it():
@@ -145,16 +139,9 @@ def test_a_lexicon_that_does_not_fit(model, options, message):
     refused(ConfigError, message, lambda: build(CausalLmConfig(str(model), precision="float32", **options)))
 
 
-GLOSSES = Glosses(
-    {
-        "zaraz": [("plague", 0.5), ("pest", 0.3), ("soon", 0.2)],
-        "miast": [("city", 0.9)],
-        "zus": [("ZUS", 0.9)],
-        "przez": [("by", 0.19)],
-    },
-    {"zaraz": COMMON, "miast": COMMON + 1, "zus": 1, "przez": 1},
-    "pl",
-)
+RARE = {"zaraz": [("plague", 0.5), ("pest", 0.3), ("soon", 0.2)]}
+OTHERS = {"miast": [("city", 0.9)], "zus": [("ZUS", 0.9)], "przez": [("by", 0.19)]}
+GLOSSES = Glosses(RARE | OTHERS, {"zaraz": COMMON, "miast": COMMON + 1, "zus": 1, "przez": 1}, "pl")
 
 
 def test_a_rare_word_has_its_likeliest_translation_beside_it():
