@@ -122,10 +122,10 @@ def config(tmp_path: Path, **changes: Any) -> Path:
     questions = write_questions(tmp_path / "questions.jsonl", 9)
     texts = {q.id: q.text for q in datasets.load_questions(str(questions))}
     rows = [(id, word, len(text.split()), word % 2 == 0) for id, text in texts.items() for word in (3, 8) if id != "q1"]
-    keyword = {"label": "keyword", "guesser": "doubles:build_guesser", "buzzer": "doubles:build_buzzer"}
+    parts = {kind: {"name": f"doubles:build_{kind}"} for kind in ("guesser", "buzzer")}
     mapping = {"name": "mine", "dataset": str(questions), "buzzes": buzz_file(tmp_path / "buzzes.jsonl", *rows)}
     mapping |= {"training": [training(tmp_path / "training.jsonl", texts["q0"], "something else")]}
-    mapping |= {"contestants": [keyword], "metrics": ["ew", "accuracy"], "resamples": 50}
+    mapping |= {"contestants": [{"label": "keyword", **parts}], "metrics": ["ew", "accuracy"], "resamples": 50}
     path = tmp_path / "mine.yaml"
     path.write_text(json.dumps(mapping | changes))
     return path

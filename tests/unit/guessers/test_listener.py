@@ -32,8 +32,8 @@ RECORDS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitli
 def run(reveal: str, runs: Path, guesser: str = "listener") -> dict[str, float]:
     translator = {"name": "fixed", "text": "reference", "reveal": reveal}
     buzzer = {"name": "threshold", "signal": "score", "threshold": 0.5}
-    config = {"name": "heard", "dataset": str(FILE), "translator": translator, "guesser": guesser, "buzzer": buzzer}
-    config["metrics"] = ["ew", "oracle-ew", "accuracy", "answer-lag"]
+    config = {"name": "heard", "dataset": {"name": str(FILE)}, "translator": translator, "guesser": guesser}
+    config |= {"buzzer": buzzer, "metrics": ["ew", "oracle-ew", "accuracy", "answer-lag"]}
     return {name: float(value) for name, value in sqa.run(config, runs=runs, progress=False).metrics.items()}
 
 
