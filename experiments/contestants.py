@@ -85,20 +85,16 @@ def components(
     return run.guesser, run.buzzer
 
 
-def identity(contestant: Contestant) -> str:
-    """sha256 (hex) of the whole config of both, defaults included."""
-    return digest(to_mapping(components(contestant.guesser, contestant.buzzer)))
-
-
 def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | None = None) -> dict[str, str]:
     """Identity -> name of each contestant, in order; those in `reserved` keep theirs, and no other gets it.
 
+    The identity is the sha256 (hex) of the whole config of guesser and buzzer, defaults included.
     A duplicate, or a wrong config: ConfigError.
     """
     candidates: dict[str, tuple[str, ...]] = {}  # identity -> names, from the shortest to the one that no other has
     for i, contestant in enumerate(contestants):
         try:
-            key = identity(contestant)
+            key = digest(to_mapping(components(contestant.guesser, contestant.buzzer)))
         except ConfigError as error:
             raise ConfigError([f"contestants[{i}].{problem}" for problem in error.problems]) from error
         if key in candidates:
@@ -122,9 +118,12 @@ def check_labels(contestants: Sequence[NamedContestant], where: str) -> list[str
 
 
 def sift(
-    contestants: Sequence[NamedContestant], make: Callable[[NamedContestant], object]
+    contestants: Sequence[NamedContestant], make: Callable[[NamedContestant], object], where: str = "contestants"
 ) -> tuple[list[NamedContestant], list[LeftOut]]:
-    """Call `make` on each; those it works for, and the optional ones that it raises a SqaError for, with its text."""
+    """Call `make` on each; those it works for, and the optional ones that it raises a SqaError for, with its text.
+
+    None that it works for: ConfigError.
+    """
     present: list[NamedContestant] = []
     left_out: list[LeftOut] = []
     for contestant in contestants:
@@ -137,4 +136,6 @@ def sift(
             print(f"{contestant.label}: left out, {left_out[-1].reason}", file=sys.stderr)
         else:
             present.append(contestant)
+    if not present:
+        raise ConfigError([f"{where}: none of them is available", *(f"{out.label}: {out.reason}" for out in left_out)])
     return present, left_out

@@ -261,12 +261,10 @@ def run_cells(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[
 def row_of_run(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Row:
     """The row of a finished run; metrics that refused it are left out."""
     metrics = paired.metrics_of(list(saved.signatures), saved)
-    tables = [saved.stats[metric.name] for metric in metrics]
-    intervals = bootstrap_many(tables, metrics, config.resamples, config.seed)
-    by_name = {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)}
     signatures, counts = {metric.name: metric.signature() for metric in metrics}, saved.counts
-    unknown, empty = counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES]
-    return Row(cell, len(saved.questions), saved.stats, by_name, signatures, unknown, empty)
+    intervals = bootstrap_many([saved.stats[name] for name in signatures], metrics, config.resamples, config.seed)
+    by_name, n = dict(zip(signatures, intervals, strict=True)), len(saved.questions)
+    return Row(cell, n, saved.stats, by_name, signatures, counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES])
 
 
 def _pooled(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> Iterator[int]:

@@ -6,16 +6,14 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from experiments.lab.ledger import Row, row_of
 from sqa.core.differences import Comparison
 from sqa.files.atomic import write_text
+from sqa.report import plots
 from sqa.report.plots import save, style
 from sqa.run.saving import tsv
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
 
 CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a difference
 DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")
@@ -59,7 +57,7 @@ class Outputs:
         lines += [["all", "-", out.label, "-", "-", "", "", "", "", out.reason] for out in left_out]
         self.write("differences.tsv", tsv(DIFFERENCES, lines), show)
 
-    def picture(self, stem: str, drawing: Callable[..., Figure], *arguments: Any) -> None:
+    def picture(self, stem: str, drawing: Callable[..., plots.Figure], *arguments: Any) -> None:
         """PDF and PNG of what a drawing makes of what it is given."""
         with style():
             self.paths += save(drawing(*arguments), self.folder, stem)

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
@@ -25,14 +25,11 @@ from experiments.lab.ledger import Row
 from experiments.outputs import Outputs
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics import is_variant
+from sqa.report import plots
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
-from sqa.report.plots import COLUMN, Dot, forest
 from sqa.run import folder as folders
 from sqa.run import paired, saving
 from sqa.run.config import load
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
 
 SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
 
@@ -90,18 +87,20 @@ def ranked(config_path: Path, runs: Path) -> tuple[list[GridRow], Taus, dict[str
 
 def drawn(
     taus: Mapping[str, Sequence[Correlation]], dataset: str, names: Sequence[str], metrics: Mapping[str, Any]
-) -> Figure:
+) -> plots.Figure:
     """Tau of answers with quality and lag, one data set, a panel per guesser, a dot for each of SHORT."""
-    panels: dict[str, list[Dot]] = {guesser: [] for guesser in taus}
+    panels: dict[str, list[plots.Dot]] = {guesser: [] for guesser in taus}
     for guesser, correlations in taus.items():
         for tau in correlations:
             if tau.a in SHORT and tau.b in names and tau.tau is not None and tau.low is not None:
                 number = SHORT.index(tau.a)
                 row = Row((tau.b,), tau.a, tau.tau, tau.low, tau.high)
                 y = names.index(tau.b) + 0.22 * (number - 1)
-                panels[guesser].append(Dot(y, row, number, metrics[tau.a].label))
+                panels[guesser].append(plots.Dot(y, row, number, metrics[tau.a].label))
     labels = [metrics[name].label + " ↓" * (not metrics[name].higher_is_better) for name in names]
-    figure = forest(panels, labels, COLUMN, "Kendall's tau; 1: both rank the systems equally; ↓: less is better")
+    figure = plots.forest(
+        panels, labels, plots.COLUMN, "Kendall's tau; 1: both rank the systems equally; ↓: less is better"
+    )
     [first, *_] = next(iter(taus.values()))
     figure.suptitle(f"{dataset}, {first.systems} systems, {first.n} questions, 95% intervals", fontsize=8)
     return figure

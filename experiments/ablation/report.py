@@ -7,22 +7,17 @@ peak and fall; oracle expected wins peak earlier.  What the runs say of it is pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import sqa
-from experiments.ablation import seeds
 from experiments.grid import AblationConfig, Row, finished
+from experiments.items import training
 from experiments.items.over_k import PANELS, drawn_over, every_k
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
 from experiments.ladders import differences, ladders
 from experiments.outputs import Outputs
+from sqa.report import plots
 from sqa.run.config import load
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
 
 MOST_LINES = 7  # translators in one figure
 
@@ -32,8 +27,7 @@ def main(config_path: Path, runs: Path) -> None:
     config = load(config_path, AblationConfig)
     rows = finished(config, runs)
     once = [row for row in rows if row.cell.seed is None]
-    numbers, command = tuple(grid_rows.rows_of(once)), f"sqa ablation {config_path.name}"
-    ledger = Ledger("over-k", command, sqa.__version__, date.today().isoformat(), {}, grid_rows.COLUMNS, numbers)
+    ledger = Ledger(config.name, "", "", "", {}, grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))
     lines, outputs = ladders(once), Outputs(runs / config.name)
     outputs.rows("table.csv", grid_rows.COLUMNS, grid_rows.rows_of(rows))
     outputs.differences(claim for ladder in lines for claim in differences(ladder))
@@ -48,7 +42,7 @@ def main(config_path: Path, runs: Path) -> None:
         report += tables(ledger, [row for row in rows if row.cell.dataset == dataset])
     outputs.write("report.md", "\n".join(report) + "\n")
     if len(once) < len(rows):
-        outputs.rows("seeds.csv", seeds.COLUMNS, seeds.rows_of(rows))
+        outputs.rows("seeds.csv", training.COLUMNS, training.rows_of(rows))
     outputs.end()
 
 
@@ -58,7 +52,7 @@ def title(dataset: str, config: AblationConfig) -> str:
     return f"{Path(dataset).name}{instead}"
 
 
-def figure(ledger: Ledger, dataset: str, translators: Sequence[str], above: str) -> Figure:
+def figure(ledger: Ledger, dataset: str, translators: Sequence[str], above: str) -> plots.Figure:
     """A data set's figure: a row of panels for each contestant."""
     contestants = dict.fromkeys(row.cell[3] for row in ledger.where(dataset=dataset))
     drawn = drawn_over(ledger, [(dataset, contestant, contestant) for contestant in contestants], translators)

@@ -10,10 +10,11 @@ A question that ends unanswered wins nothing (the paper's rule).  Buzzers that l
 lines, by the paper's rule (", silent") and then by theirs, each with the chance that was tuned for it.  "-translated"
 are those that learnt from translations too.
 
-    dev        tossups that neither the guesser nor the buzzer learnt from, guessed by the guesser that buzzers are
-               trained on (`data` in configs/train_buzzers.yaml:mlp-GUESSER); a fifth of them on answers without a page
-    guessdev   QANTA's guessdev questions that have a page, guessed by the bundled guesser
-    RUN.yaml   the questions, translator and guesser of a run's config; what --runs has of it is not made again
+    dev             tossups that neither the guesser nor the buzzer learnt from, guessed by the guesser that buzzers are
+                    trained on (`data` in configs/train_buzzers.yaml:mlp-GUESSER); a fifth of them on answers without a
+                    page
+    guessdev        QANTA's guessdev questions that have a page, guessed by the bundled guesser
+    xqb-es, xqb-pl  configs/xqb.yaml:es_wait6_translated, pl_wait6_translated; what --runs has of it is not made again
 """
 
 from __future__ import annotations
@@ -43,21 +44,17 @@ from sqa.core.paths import CONFIGS, DATA, ROOT
 from sqa.core.significance import bootstrap, means
 from sqa.data.texts import load_guessdev
 from sqa.files.store import Store
-from sqa.files.yaml_reader import is_config
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
 from sqa.run import pipeline
 from sqa.run.config import load_run
 
-PLAYED = (  # what the rows call the questions, guesser, what the report calls them
-    ("dev", "bm25", "dev"),
-    ("dev", "gru", "dev"),
-    ("guessdev", "bm25", "guessdev"),
-    ("xqb-es", "bm25", f"{CONFIGS}/xqb.yaml:es_wait6_translated"),
-    ("xqb-pl", "bm25", f"{CONFIGS}/xqb.yaml:pl_wait6_translated"),
-)
+PLAYED = (("dev", "bm25"), ("dev", "gru"), ("guessdev", "bm25"), ("xqb-es", "bm25"), ("xqb-pl", "bm25"))
 CONTESTANTS, METRICS = ("rerank", "bm25"), ("ew", "accuracy", "stable-ew")
 NETWORKS = (RECURRENT, MLP, LOGISTIC)
 AGAINST = "minus best threshold"
+
+Histories = Sequence[GuessHistory]
+Scores = Sequence[np.ndarray]  # of each question, at each step
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class Outcome:
     chances: list[np.ndarray] | None = None  # per question, chance of being right at each step; None where it has none
 
 
-def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DATA / "models") -> list[Outcome]:
+def outcomes(guesser: str, histories: Histories, models: Path = DATA / "models") -> list[Outcome]:
     """Every buzzer of a guesser: the trained ones, the tuned threshold, the best thresholds, the oracles."""
     results = []
     for suffix, network in itertools.product(("", "-translated"), NETWORKS):
@@ -97,7 +94,7 @@ def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DAT
     return [*results, *oracles(histories)]
 
 
-def oracles(histories: Sequence[GuessHistory]) -> list[Outcome]:
+def oracles(histories: Histories) -> list[Outcome]:
     """The two upper bounds; they answer where they win, else never."""
     first, lasting = [], []
     for history in histories:
@@ -113,13 +110,7 @@ def oracles(histories: Sequence[GuessHistory]) -> list[Outcome]:
     ]
 
 
-def _answered(
-    name: str,
-    histories: Sequence[GuessHistory],
-    scores: Sequence[np.ndarray],
-    threshold: float,
-    at_end: bool = False,
-) -> Outcome:
+def _answered(name: str, histories: Histories, scores: Scores, threshold: float, at_end: bool = False) -> Outcome:
     at = np.array([threshold])
     steps = [int(wins.first_answers(history, score, at)[0]) for history, score in zip(histories, scores, strict=True)]
     if at_end:  # an unanswered question is answered at its last step, if there is a guess
@@ -128,7 +119,7 @@ def _answered(
 
 
 def rows(
-    cell: tuple[str, ...], results: Sequence[Outcome], histories: Sequence[GuessHistory], resamples: int = 1000
+    cell: tuple[str, ...], results: Sequence[Outcome], histories: Histories, resamples: int = 1000
 ) -> Iterator[Row]:
     """What each buzzer wins and does, and how far it is from the best of the fixed thresholds on these questions.
 
@@ -160,10 +151,8 @@ def rows(
 
 def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]:
     """What the guesser named after each word of the questions; stored guesses are read."""
-    if is_config(questions):
-        return translated(Path(questions), runs)
-    if questions not in ("dev", "guessdev"):
-        raise ConfigError(f"questions: expected dev, guessdev or the .yaml of a run, got {questions!r}")
+    if questions.startswith("xqb-"):
+        return translated(CONFIGS / f"xqb.yaml:{questions[-2:]}_wait6_translated", runs)
     data = load_config(ROOT / "configs" / f"train_buzzers.yaml:mlp-{guesser}").data
     if questions == "guessdev":
         data, tossups = replace(data, model=guesser), [tossup for tossup in load_guessdev() if tossup.page is not None]
@@ -174,10 +163,7 @@ def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]
 
 def translated(path: Path, runs: Path) -> list[GuessHistory]:
     """The questions of a run, as its guesser played what its translator wrote."""
-    config = load_run(path)
-    if config.guesser is None:
-        raise ConfigError(f"{path} guesser: missing; buzzers go by guesses")
-    traces = pipeline.run(config, Store(runs), until="guess").traces
+    traces = pipeline.run(load_run(path), Store(runs), until="guess").traces
     return [
         GuessHistory(
             rows=all_features(trace.guesses),
@@ -193,9 +179,9 @@ def translated(path: Path, runs: Path) -> list[GuessHistory]:
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Each buzzer's expected wins and what happens at its answers."""
-    for name, guesser, questions in PLAYED:
+    for questions, guesser in PLAYED:
         histories = questions_of(guesser, questions, runs)
-        yield from rows((name, guesser), outcomes(guesser, histories), histories)
+        yield from rows((questions, guesser), outcomes(guesser, histories), histories)
 
 
 def contestants_compared(config: Path, runs: Path) -> Iterator[Row]:

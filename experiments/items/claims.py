@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
@@ -34,9 +34,6 @@ from sqa.core.errors import DataError
 from sqa.core.permutation import PERMUTATIONS, holm, shuffled
 from sqa.core.types import Floats
 from sqa.report import markdown, plots
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
 
 PRIMARY = "language model"
 FAMILY = ("rise", "fall")
@@ -76,7 +73,7 @@ def _p(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-def forest(ledger: Ledger) -> Figure:
+def forest(ledger: Ledger) -> plots.Figure:
     """Every difference in expected wins with its interval, the primary family marked."""
     shown = [row for row in ledger.where(contestant=BEST) if row.cell[3] in DRAWN and row.metric in ("ew", "oracle-ew")]
     pairs = list(dict.fromkeys(row.cell[:2] for row in shown))
@@ -153,9 +150,6 @@ ITEMS = (
         figures={"docs/claims.png": forest},
     ),
     grid_rows.of_grid(
-        "error-rates",
-        "false alarms and power of the primary claims",
-        columns=("claim",),
-        measure=error_rates,
+        "error-rates", "false alarms and power of the primary claims", columns=("claim",), measure=error_rates
     ),
 )

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.grid import Row as GridRow
 from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
@@ -22,12 +21,8 @@ from sqa import metrics as metric_names
 from sqa.core.differences import compare
 from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
-from sqa.core.types import Floats
-from sqa.report.plots import COLOURS, PAGE, canvas, order
+from sqa.report import plots
 from sqa.run import folder as folders
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
 
 METRICS = ("ew", "oracle-ew")
 FULL_TEXT = "full-input text"  # at wait-k's pace
@@ -52,52 +47,34 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
         ladder = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
         if "full" in ladder and len(ladder) > 2:
-            yield from _ladder(dataset, family, ladder, runs)
+            traces = list(folders.read(runs / ladder["full"].cell.run.name).open().traces)
+            for k, metric in product(sorted(ladder, key=plots.order), metric_names.build(METRICS)):
+                at_pace = full = ladder["full"].stats[metric.name]
+                if isinstance(k, int):
+                    at_pace = np.stack([metric.stats(rescheduled(trace, k)) for trace in traces])
+                cell, unit, signature = (dataset, family, str(k)), metric.unit, metric.signature()
+                yield row_of((*cell, FULL_TEXT), metric.name, bootstrap(at_pace, metric), unit, signature)
+                for name, a, b in ((COST, at_pace, full), (BUYS, ladder[k].stats[metric.name], at_pace)):
+                    yield row_of((*cell, name), metric.name, compare(a, b, metric), unit, signature)
 
 
-def _ladder(dataset: str, family: str, ladder: dict[int | str, GridRow], runs: Path) -> Iterator[Row]:
-    full = ladder["full"]
-    traces = list(folders.read(runs / full.cell.run.name).open().traces)
-    for k in sorted(ladder, key=order):
-        own_text = ladder[k]
-        for metric in metric_names.build(METRICS):
-            at_pace = full.stats[metric.name]
-            if isinstance(k, int):
-                at_pace = np.stack([metric.stats(rescheduled(trace, k)) for trace in traces])
-            yield from _rows((dataset, family, str(k)), metric, at_pace, own_text, full)
-
-
-def _rows(cell: tuple[str, str, str], metric, at_pace: Floats, own_text: GridRow, full: GridRow) -> Iterator[Row]:
-    signature = metric.signature()
-    yield row_of((*cell, FULL_TEXT), metric.name, bootstrap(at_pace, metric), metric.unit, signature)
-    for name, a, b in ((COST, at_pace, full.stats[metric.name]), (BUYS, own_text.stats[metric.name], at_pace)):
-        yield row_of((*cell, name), metric.name, compare(a, b, metric), metric.unit, signature)
-
-
-def figure(ledger: Ledger) -> Figure:
+def figure(ledger: Ledger) -> plots.Figure:
     """For each translator and k two bars, won by the pace and lost by the text, and their sum as a line."""
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
     high = -(-len(pairs) // 2)
-    drawn_figure, grid = canvas((PAGE, 1.7 * high + 0.5), high, 2, sharey=True)
+    drawn_figure, grid = plots.canvas((plots.PAGE, 1.7 * high + 0.5), high, 2, sharey=True)
     for axes in grid.flat[len(pairs) :]:
         axes.set_visible(False)
     for axes, (dataset, family) in zip(grid.flat, pairs, strict=False):
         where = {"dataset": dataset, "translator": family}
-        ks = sorted({row.cell[2] for row in ledger.where("ew", **where)} - {"full"}, key=order)
+        ks = sorted({row.cell[2] for row in ledger.where("ew", **where)} - {"full"}, key=plots.order)
         sides = {side: [ledger.one("ew", **where, k=k, part=side) for k in ks] for side in LABELS}
         for index, (side, label) in enumerate(LABELS.items()):
             x = [i + 0.36 * (index - 0.5) for i in range(len(ks))]
-            ends = list(zip(*(row.arms for row in sides[side]), strict=True))
-            axes.bar(
-                x,
-                [row.value for row in sides[side]],
-                0.34,
-                color=COLOURS[2 - index],
-                alpha=0.6,
-                label=label,
-                yerr=ends,
-                error_kw={"elinewidth": 0.6, "capsize": 1.2},
-            )
+            values = [row.value for row in sides[side]]
+            arms = {"yerr": list(zip(*(row.arms for row in sides[side]), strict=True))}
+            looks = {"alpha": 0.6, "error_kw": {"elinewidth": 0.6, "capsize": 1.2}}
+            axes.bar(x, values, 0.34, color=plots.COLOURS[2 - index], label=label, **arms, **looks)
         sums = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]
         axes.plot(range(len(ks)), sums, color="black", marker="o", linewidth=1, label="both: wait-k minus full input")
         axes.axhline(0, color="black", linewidth=0.5)

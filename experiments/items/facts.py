@@ -84,13 +84,9 @@ def of_others() -> Iterator[Row]:
     """A log that OmniSTEval publishes: English speech, German text, of which numbers alone are facts."""
     lines = judged_lines(str(path_of("mustc-instances")), FactOptions("en-de"))
     interval = bootstrap(np.array([line.stats("arrived") for line in lines]), Facts())
-    yield row_of(("log", "MuST-C en-de", "OmniSTEval's log"), "facts", interval, "0-1")
-    yield Row(
-        ("log", "MuST-C en-de", "OmniSTEval's log"),
-        "counted",
-        sum(len(line.judged.expected) for line in lines),
-        unit="count",
-    )
+    cell = ("log", "MuST-C en-de", "OmniSTEval's log")
+    yield row_of(cell, "facts", interval, "0-1")
+    yield Row(cell, "counted", sum(len(line.judged.expected) for line in lines), unit="count")
 
 
 def reading(gold: Path) -> Iterator[Row]:

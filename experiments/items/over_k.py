@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
 from experiments.lab.tables import Cell, columns, table
 from sqa.report import plots
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
 
 BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
@@ -78,18 +74,13 @@ def _cell(dataset: str, translator: str, k: str, contestant: str = BEST) -> Cell
     return {"dataset": dataset, "translator": translator, "k": k, "contestant": contestant}
 
 
-def by_k(ledger: Ledger) -> Figure:
-    """Quality, expected wins and oracle expected wins over k, a row of panels for each language."""
-    return drawn_over(ledger, [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], DRAWN)
+def drawn_over(
+    ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequence[str], lag: bool = False
+) -> plots.Figure:
+    """A row of panels for each (data set, contestant, title): quality, expected wins and oracle expected wins.
 
-
-def by_lag(ledger: Ledger) -> Figure:
-    """The same over the lag that each k gives (DAL)."""
-    return drawn_over(ledger, [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], DRAWN, lag=True)
-
-
-def drawn_over(ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequence[str], lag: bool = False) -> Figure:
-    """A row of panels for each (data set, contestant, title); metrics that were not measured have no panel."""
+    Metrics that were not measured have no panel.  lag: over the lag that each k gives (DAL), in place of k.
+    """
     grid = []
     for dataset, contestant, title in rows:
         rows_drawn = [row for row in ledger.where(dataset=dataset, contestant=contestant) if row.cell[1] in drawn]
@@ -104,6 +95,7 @@ def drawn_over(ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequ
     return plots.over_k(grid, OVER_LAG if lag else OVER_K)
 
 
+figure3 = partial(drawn_over, rows=[(ES, BEST, "Spanish"), (PL, BEST, "Polish")], drawn=DRAWN)
 ITEM = grid_rows.of_grid(
     "over-k",
     "expected wins, quality and lag over k (Figure 3)",
@@ -113,5 +105,5 @@ ITEM = grid_rows.of_grid(
         **{f"lm-{name[-2:]}": partial(card, dataset=name, start="language model") for name in (ES, PL)},
         **{f"pbmt-{name[-2:]}": partial(card, dataset=name, start="phrase-based") for name in (ES, PL)},
     },
-    figures={"docs/figure3.png": by_k, "docs/figure3_lag.png": by_lag},
+    figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
 )

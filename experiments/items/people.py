@@ -47,7 +47,7 @@ ITEMS = (
                 columns("beaten: opponents beaten")
                 + columns("points: points a game", digits=2)
                 + columns("ew: EW", "stable-ew: stable EW", "beatable: a perfect buzzer would beat", interval=False),
-            ),
+            )
         },
         kept="a quarter of an hour of a core",
     ),

@@ -1,52 +1,145 @@
-"""Translators trained several times: one model for every k or one for all, and the luck of a training."""
+"""Translators trained several times: one model for every k or one for all, and the luck of a training.
+
+Means and deviations over trainings, and differences whichever training one happens to get: the interval of a difference
+resamples questions and trainings together; with a single training of a system it knows nothing of its variance.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
-from experiments.ablation import seeds
+import numpy as np
+
 from experiments.grid import CONTINUED, SEPARATE
+from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import DEVIATION
 from smt.training.sweep import MULTI, finished
+from sqa import metrics as metric_names
+from sqa.core.errors import DataError
+from sqa.core.significance import Interval, Resampled
+from sqa.core.types import Floats
 from sqa.report import plots
 
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
-
 LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
+SHIPPED = "wait-k"  # the bundled model, which they began with
+SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
+COLUMNS = ("dataset", "translator", "k", "guesser")
+_QUESTIONS, _TRAININGS = 5, 6  # streams of random numbers that share a seed with those of sqa/core
+
+Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
+Groups = Mapping[Key, Sequence[GridRow]]
+Pair = tuple[tuple[str, ...], Sequence[GridRow], Sequence[GridRow], bool]  # cell, trainings a and b, the same ones
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
     """BLEU of a sweep's models on its development sentences: mean and deviation over seeds."""
     for language, pair in LANGUAGES:
-        scores: dict[tuple[str, str], list[float]] = {}
+        scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for run in finished(runs / "smt" / f"sweep-{pair}"):
-            models = CONTINUED if run.k == MULTI else SEPARATE
             for k, bleu in run.bleu.items():
-                scores.setdefault((models, str(k)), []).append(bleu)
+                scores[CONTINUED if run.k == MULTI else SEPARATE, str(k)].append(bleu)
         for cell, values in scores.items():
-            yield Row((language, *cell), "bleu", fmean(values), n=len(values), unit="0-100")
-            yield Row((language, *cell), "bleu" + DEVIATION, stdev(values), n=len(values), unit="0-100")
+            yield from _spread_over((language, *cell), "bleu", values, "0-100")
+
+
+def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], unit: str) -> Iterator[Row]:
+    """The mean over trainings, and with several of them their standard deviation (n - 1)."""
+    yield Row(cell, metric, fmean(values), n=len(values), unit=unit)
+    if len(values) > 1:
+        yield Row(cell, metric + DEVIATION, stdev(values), n=len(values), unit=unit)
 
 
 def answers(config: Path, runs: Path) -> Iterator[Row]:
     """Means and deviations over trainings by question answering, and the largest k minus the smallest."""
-    return seeds.rows_of(grid_rows.finished(config, runs))
+    return rows_of(grid_rows.finished(config, runs))
 
 
-def spread(ledger: Ledger, dataset: str = "xqb-es", guesser: str = "bm25") -> Figure:
-    """BLEU and expected wins over k, with a standard deviation over trainings to both sides."""
-    panels = []
+def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
+    """Means and deviations over trainings; largest k minus smallest; separate models minus the others.
+
+    The shipped model counts as one training.
+    """
+    groups: defaultdict[Key, list[GridRow]] = defaultdict(list)
+    for row in grid:
+        if row.cell.seed is not None or row.cell.family == SHIPPED:
+            groups[row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser].append(row)
+    metrics = metric_names.build(SHOWN)
+    for (dataset, family, k, guesser), trainings in groups.items():
+        for metric in (metric for metric in metrics if all(metric.name in row.intervals for row in trainings)):
+            values = [row.intervals[metric.name].value for row in trainings]
+            yield from _spread_over((dataset, family, str(k), guesser), metric.name, values, metric.unit)
+    for metric in metrics:
+        tables = {key: rows for key, rows in groups.items() if all(metric.name in row.stats for row in rows)}
+        for where, a, b, same in (*trends(tables), *models(tables)):
+            first, second = ([row.stats[metric.name] for row in rows] for rows in (a, b))
+            i = compare_trainings(first, second, metric, a[0].intervals[metric.name].resamples, same=same)
+            yield Row(where, metric.name, i.value, i.low, i.high, unit=metric.unit)
+
+
+def trends(groups: Groups) -> Iterator[Pair]:
+    """Largest k minus smallest k of a translator with several trainings, by the same seeds."""
+    ladders: defaultdict[tuple[str, str, str], list[Key]] = defaultdict(list)
+    for key, trainings in groups.items():
+        if len(trainings) > 1:
+            ladders[key[0], key[1], key[3]].append(key)
+    for (dataset, family, guesser), keys in ladders.items():
+        smallest, largest = (pick(keys, key=lambda key: plots.order(key[2])) for pick in (min, max))
+        below, above = ({row.cell.seed: row for row in groups[key]} for key in (smallest, largest))
+        seeds = [seed for seed in above if seed in below]
+        if smallest != largest and seeds:
+            high, low = ([rows[seed] for seed in seeds] for rows in (above, below))
+            yield (dataset, family, f"{largest[2]} minus {smallest[2]}", guesser), high, low, family != SEPARATE
+
+
+def models(groups: Groups) -> Iterator[Pair]:
+    """The models trained for one k minus those trained for all, and minus the shipped one, at the same k."""
+    for other in (CONTINUED, SHIPPED):
+        for (dataset, family, k, guesser), separate in groups.items():
+            if family == SEPARATE and (others := groups.get((dataset, other, k, guesser))):
+                yield (dataset, f"{SEPARATE} minus {other}", str(k), guesser), separate, others, False
+
+
+def compare_trainings(
+    a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, resamples: int = 1000, same: bool = False
+) -> Interval:
+    """Mean score over the trainings of one system minus that of another.
+
+    `a` and `b`: the statistics (n, d) of each training; row i of all of them is the same question.  same: table i of
+    both comes from the same training (one model at two k), so both are drawn together.
+    """
+    if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
+        shapes = ", ".join(str(table.shape) for table in (*a, *b))
+        raise DataError(f"{metric.name}: expected trainings of two systems on the same questions, got {shapes}")
+    tables, n = [np.asarray(table, dtype=np.float64) for table in (*a, *b)], len(a[0])
+    value = _gap(metric.score_many(np.stack([table.sum(axis=0) for table in tables]))[None], len(a))[0]
+    weights = np.random.default_rng([0, _QUESTIONS]).multinomial(n, np.full(n, 1 / n), size=resamples)
+    scores = np.stack([metric.score_many(weights.astype(float) @ table) for table in tables], axis=1)  # (resamples, t)
+    rng = np.random.default_rng([0, _TRAININGS])
+    drawn = [first + rng.integers(0, count, (resamples, count)) for first, count in ((0, len(a)), (len(a), len(b)))]
+    if same:
+        drawn[1] = drawn[0] + len(a)
+    low, high = np.nanpercentile(_gap(np.take_along_axis(scores, np.hstack(drawn), axis=1), len(a)), [2.5, 97.5])
+    return Interval(float(value), float(low), float(high), n, resamples=resamples)
+
+
+def _gap(scores: Floats, size: int) -> Floats:
+    """(B, trainings) -> (B,): mean of the first `size` minus mean of the others."""
+    return np.asarray(scores[:, :size].mean(axis=1) - scores[:, size:].mean(axis=1))
+
+
+def spread(ledger: Ledger) -> plots.Figure:
+    """BLEU and expected wins over k in Spanish, answered by BM25, with a standard deviation over trainings around."""
+    panels, where = [], {"dataset": "xqb-es", "guesser": "bm25"}
     for metric, title in (("bleu", "BLEU"), ("ew", "expected wins")):
-        sd = {row.cell: row.value for row in ledger.where(metric + DEVIATION, dataset=dataset, guesser=guesser)}
-        rows = [row for row in ledger.where(metric, dataset=dataset, guesser=guesser) if row.cell in sd]
+        sd = {row.cell: row.value for row in ledger.where(metric + DEVIATION, **where)}
+        rows = [row for row in ledger.where(metric, **where) if row.cell in sd]
         around = [replace(r, low=r.value - sd[r.cell], high=r.value + sd[r.cell]) for r in rows]
         panels.append(plots.Panel(title, plots.lines(around, 1, 2, ledger.values("translator"))))
     return plots.over_k([panels], "k (source words read first)", height=2.4)
@@ -65,7 +158,7 @@ ITEMS = (
         "sweep-xqb",
         "the same models by question answering",
         "studies.yaml:sweep",
-        seeds.COLUMNS,
+        COLUMNS,
         answers,
         figures={"docs/sweep_xqb-es.png": spread},
         kept="42 trainings",
@@ -74,7 +167,7 @@ ITEMS = (
         "seeds",
         "the Spanish language model trained three times: how much of a number is luck",
         "studies.yaml:seeds",
-        seeds.COLUMNS,
+        COLUMNS,
         answers,
         kept="three trainings of a language model",
     ),

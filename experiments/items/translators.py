@@ -95,9 +95,5 @@ ITEMS = (
         },
         kept="minutes of the language model",
     ),
-    grid_rows.of_grid(
-        "names-copied",
-        "a bonus on the spelling of names that were read",
-        config="studies.yaml:names",
-    ),
+    grid_rows.of_grid("names-copied", "a bonus on the spelling of names that were read", config="studies.yaml:names"),
 )

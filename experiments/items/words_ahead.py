@@ -79,13 +79,8 @@ def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -
     kinds = [Mean("words-ahead"), Mean("names-ahead")]
     for pace, rate in (("1", 1.0), ("catch-up", ratio)):
         for k in ks:
-            stats = np.array(
-                [
-                    np.sum([counts(p, at, k, rate) for p, at in zip(text, links, strict=True)], 0)
-                    for text, links in zip(texts, last, strict=True)
-                ],
-                dtype=float,
-            )
+            segments_of = (zip(text, links, strict=True) for text, links in zip(texts, last, strict=True))
+            stats = np.array([np.sum([counts(p, at, k, rate) for p, at in of], 0) for of in segments_of], dtype=float)
             cell = (entry.pair, entry.name, pace, str(k))
             for kind, i in zip(kinds, bootstrap_many([stats[:, :2], stats[:, 2:]], kinds), strict=True):
                 yield row_of(cell, kind.name, i, "0-1", f"{kind.name}|rate:{rate:g}|hmm")

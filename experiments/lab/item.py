@@ -6,7 +6,7 @@ A file in experiments/items holds an `ITEM`, or the `ITEMS` of one subject.  An 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
     from sqa.report.plots import Figure
 
+Measure = Callable[[Path, Path], Iterable[Row]]
 Block = Callable[[Ledger], Sequence[str]]  # Markdown lines
 Drawing = Callable[[Ledger], "Figure | Image.Image"]
 
 
 def config_inputs(config: Path) -> dict[str, str]:
     """The digest of a config as it stands in its file; nothing where an item has none."""
-    return {f"config {config.name}": _digest(read_yaml(config))} if config.name else {}
+    return {f"config {config.name}": digest_of(read_yaml(config))} if config.name else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Item:
     shows: str  # one sentence, for lists
     config: str  # a file in configs/, perhaps `file.yaml:entry`; "" = none
     columns: tuple[str, ...]  # what a row's cell says
-    measure: Callable[[Path, Path], Iterable[Row]]  # (config, runs) -> rows; what the runs lack is made first
+    measure: Measure  # (config, runs) -> rows; what the runs lack is made first
     inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of what the numbers depend on
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
@@ -65,7 +66,7 @@ class Item:
         return f"sqa results update {self.name}"
 
 
-def elsewhere(how: str) -> Callable[[Path, Path], Iterable[Row]]:
+def elsewhere(how: str) -> Measure:
     """`measure` of an item whose rows no function of the project returns: it says how they were made."""
 
     def measure(config: Path, runs: Path) -> Iterable[Row]:
@@ -78,12 +79,9 @@ def items() -> dict[str, Item]:
     """Every item of experiments/items and of plugins, by name."""
     import experiments.items as package
 
-    all_items: list[Item] = []
-    for name in (f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)):
-        module = import_module(name)
-        all_items += getattr(module, "ITEMS", ()) or [module.ITEM]
-    for name in ITEMS.names():
-        all_items += ITEMS.resolve(name)()
+    modules = [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
+    all_items = [item for module in modules for item in getattr(module, "ITEMS", ()) or [module.ITEM]]
+    all_items += [item for name in ITEMS.names() for item in ITEMS.resolve(name)()]
     return {item.name: item for item in sorted(all_items, key=lambda item: item.name)}
 
 
@@ -114,12 +112,8 @@ def _own(target: str) -> Item:
 
 
 def digest_of(config: Any) -> str:
-    """First digits of the sha256 of a loaded config, defaults included."""
-    return _digest(to_mapping(config))
-
-
-def _digest(mapping: Any) -> str:
-    return hashlib.sha256(yaml.safe_dump(mapping, sort_keys=True).encode()).hexdigest()[:DIGITS]
+    """First digits of the sha256 of a config: of the keys in its file, or loaded with all defaults."""
+    return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Callable[[Path], dict[str, str]]:
@@ -134,7 +128,7 @@ def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Calla
 def model_digests(config: Any) -> dict[str, str]:
     """ "model NAME" -> digest of every bundled model that a config names, or that a guesser or buzzer in it loads."""
     folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
-    strings = set(_strings(to_mapping(config)))
+    strings = _strings(to_mapping(config))
     strings |= {f"buzzer-{kind}-{model}" for kind in strings for model in strings}
     return {f"model {name}": folder_digest(folders[name]) for name in sorted(strings & folders.keys())}
 
@@ -153,12 +147,9 @@ def dataset_digests(names: Iterable[str]) -> dict[str, str]:
     return {f"data {name}": (manifest | own_files).get(name, "bundled")[:DIGITS] for name in names}
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> set[str]:
+    """Every string in plain YAML values, keys too."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from (*_strings(key), *_strings(part))
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _strings(part)
+        return {value}
+    parts = [*value, *value.values()] if isinstance(value, dict) else value
+    return set().union(*map(_strings, parts)) if isinstance(parts, list) else set()

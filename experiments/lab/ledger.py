@@ -20,7 +20,7 @@ from sqa.core.errors import DataError
 from sqa.core.significance import Interval
 from sqa.files.atomic import write_text
 
-MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # columns after the item's own
+MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # after the item's own; run: empty
 DIGITS = 12  # of a digest in a ledger
 
 
@@ -36,7 +36,6 @@ class Row:
     n: int = 0  # questions (or what the item counts)
     unit: str = ""
     signature: str = ""  # what makes two values comparable
-    run: str = ""  # digest of the store keys of the run; "" where several runs were read
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -107,13 +106,12 @@ class Ledger:
 def read(path: Path) -> Ledger:
     """The ledger in a file; DataError where it cannot be read."""
     try:
-        return parse(path.read_text(encoding="utf-8"))
+        return _parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise DataError(f"{path}: cannot be read as a ledger ({error!r}); run `sqa results update`") from error
 
 
-def parse(text: str) -> Ledger:
-    """A ledger's text.  Not one: ValueError, KeyError or IndexError."""
+def _parsed(text: str) -> Ledger:
     lines = text.splitlines()
     head = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
     table, *body = csv.reader((line for line in lines if not line.startswith("# ")), delimiter="\t")
@@ -121,11 +119,9 @@ def parse(text: str) -> Ledger:
     signatures = {"": ""} | _named(head, "signature ")
     rows = []
     for cells in body:
-        metric, *numbers, n, unit, signature, run = cells[size:]
-        value, low, high = (None if number == "" else float(number) for number in numbers)
-        if value is None:
-            raise ValueError(f"no value in {cells}")
-        rows.append(Row(tuple(cells[:size]), metric, value, low, high, int(n), unit, signatures[signature], run))
+        metric, value, *ends, n, unit, signature, _ = cells[size:]
+        low, high = (float(end) if end else None for end in ends)
+        rows.append(Row(tuple(cells[:size]), metric, float(value), low, high, int(n), unit, signatures[signature]))
     about = (head["item"], head["command"], head["version"], head["date"])
     return Ledger(*about, _named(head, "input "), tuple(table[:size]), tuple(rows))
 
@@ -144,9 +140,7 @@ def dump(ledger: Ledger) -> str:
     body = io.StringIO()
     table = csv.writer(body, delimiter="\t", lineterminator="\n")
     table.writerow([*ledger.columns, *MEASURED])
-    for r in ledger.rows:
-        numbers = [_number(x) for x in (r.value, r.low, r.high)]
-        table.writerow([*r.cell, r.metric, *numbers, r.n, r.unit, signatures.get(r.signature, ""), r.run])
+    table.writerows([*_shown(r), r.unit, signatures.get(r.signature, ""), ""] for r in ledger.rows)
     head["rows"] = rows_digest(body.getvalue())
     return "".join(f"# {key}: {value}\n" for key, value in head.items()) + body.getvalue()
 
@@ -172,6 +166,11 @@ def write(ledger: Ledger, path: Path) -> None:
     write_text(path, dump(ledger))
 
 
+def _shown(row: Row) -> list[str]:
+    """A row's cell, metric, numbers and count."""
+    return [*row.key, *map(_number, (row.value, row.low, row.high)), str(row.n)]
+
+
 def _number(value: float | None) -> str:
     if value is None or math.isnan(value):
         return ""
@@ -180,8 +179,4 @@ def _number(value: float | None) -> str:
 
 def same_numbers(old: Ledger, new: Iterable[Row]) -> bool:
     """Whether rows are those of a ledger, digit for digit."""
-
-    def shown(row: Row) -> tuple[object, ...]:
-        return (row.key, _number(row.value), _number(row.low), _number(row.high), row.n, row.signature)
-
-    return list(map(shown, old.rows)) == list(map(shown, new))
+    return [(*_shown(row), row.signature) for row in old.rows] == [(*_shown(row), row.signature) for row in new]

@@ -1,7 +1,8 @@
-"""`sqa results`: measure what is stale, make pages and pictures from ledgers, find what is old."""
+"""`sqa results`: measure what is stale, make pages and pictures from ledgers, find what is old, show all rows."""
 
 from __future__ import annotations
 
+import html
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -11,7 +12,7 @@ import sqa
 from experiments.lab import ledger as ledgers
 from experiments.lab import pages
 from experiments.lab.item import Item, chosen, items
-from experiments.lab.ledger import Ledger
+from experiments.lab.ledger import MEASURED, Ledger
 from experiments.lab.pages import ledger_of, ledger_path
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
@@ -116,3 +117,23 @@ def listing() -> None:
         why = "; ".join(stale(item)) or "fresh"
         lines.append([item.name, item.shows, old.date if old else "never", str(len(old.rows)) if old else "0", why])
     print(tsv(("item", "shows", "measured", "rows", "state"), lines), end="")
+
+
+def page(output: Path) -> None:
+    """All ledgers as one HTML page that needs no network: sorting, filters, search (itables, DataTables)."""
+    import pandas
+    from itables import to_html_datatable
+
+    style = "body{font:14px/1.4 sans-serif;max-width:90em;margin:2em auto;padding:0 1em}"
+    title = f"<!doctype html><meta charset=utf-8><title>SQA {sqa.__version__}: results</title><style>{style}</style>"
+    parts = [f"{title}<h1>Results</h1>"]
+    for item in (item for item in items().values() if ledger_path(item.name).is_file()):
+        ledger = ledger_of(item.name)
+        rows = [[*r.cell, r.metric, r.value, r.low, r.high, r.n, r.unit, r.signature] for r in ledger.rows]
+        options = {"table_id": item.name, "classes": "display compact", "column_filters": "header", "maxBytes": 0}
+        table = pandas.DataFrame(rows, columns=[*ledger.columns, *MEASURED[:-1]])
+        shown = to_html_datatable(table, connected=False, showIndex=False, **options)
+        caption = html.escape(f"{item.shows}. Measured {ledger.date} with version {ledger.version}: {ledger.command}")
+        parts.append(f'<h2 id="of-{item.name}">{item.name}</h2><p>{caption}</p>{shown}')
+    write_text(output, "".join(parts) + "\n")
+    print(output)

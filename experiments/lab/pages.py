@@ -7,13 +7,12 @@ the digest of its ledger, by which `sqa results check` knows that it is old.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from experiments.lab import ledger as ledgers
 from experiments.lab.item import Item, chosen
@@ -22,9 +21,7 @@ from sqa.core.errors import DataError
 from sqa.core.packages import lacking
 from sqa.core.paths import ROOT
 from sqa.core.registry import did_you_mean
-
-if TYPE_CHECKING:
-    from PIL import Image
+from sqa.files.atomic import file_digest
 
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
@@ -80,25 +77,15 @@ def stale_lines(path: Path) -> Iterator[tuple[int, str, str]]:
             yield i1 + 1, "\n".join(old[i1:i2]), "\n".join(new[j1:j2])
 
 
-def picture_digest(item: Item) -> str:
-    """First digits of the sha256 of the ledger that a picture is drawn from."""
-    return hashlib.sha256(ledger_path(item.name).read_bytes()).hexdigest()[:DIGITS]
-
-
-def drawn_from(picture: Path) -> Mapping[str, str]:
-    """The digests that a PNG carries; none where it does not exist."""
-    from PIL import Image
-
-    if not picture.is_file():
-        return {}
-    with Image.open(picture) as image:
-        return dict(getattr(image, "text", {}))
-
-
 def stale_picture(item: Item, name: str) -> str | None:
     """Why a picture has to be made anew: its ledger has changed, or the code that draws it."""
-    carried = drawn_from(ROOT / name)
-    if carried.get(PICTURE) != picture_digest(item):
+    from PIL import Image
+
+    carried: Mapping[str, str] = {}
+    if (ROOT / name).is_file():
+        with Image.open(ROOT / name) as image:
+            carried = getattr(image, "text", {})
+    if carried.get(PICTURE) != file_digest(ledger_path(item.name))[:DIGITS]:
         return f"is not of {ledger_path(item.name).relative_to(ROOT)} as it is now"
     if DRAWING in carried and carried[DRAWING] != _drawn(item, name, to_file=False)[1]:
         return "shows something else than the code draws now"
@@ -110,6 +97,9 @@ def draw(item: Item) -> list[Path]:
 
     One that this machine cannot make (no browser) is said on stderr and stays old.
     """
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
     written = []
     for name in item.figures:
         if stale_picture(item, name) is None:
@@ -119,8 +109,12 @@ def draw(item: Item) -> list[Path]:
         except ImportError as error:
             print(f"{name}: not made: {lacking(error.name or 'a package', 'it')}", file=sys.stderr)
         else:
-            digests = {PICTURE: picture_digest(item)} | ({DRAWING: shows} if shows else {})
-            _save(image, ROOT / name, digests)
+            text = PngInfo()
+            text.add_text(PICTURE, file_digest(ledger_path(item.name))[:DIGITS])
+            if shows:
+                text.add_text(DRAWING, shows)
+            few_colours = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)  # half as large
+            few_colours.save(ROOT / name, optimize=True, pnginfo=text)
             written.append(ROOT / name)
     return written
 
@@ -143,14 +137,3 @@ def _drawn(item: Item, name: str, to_file: bool = True) -> tuple[Any, str]:
             image = Image.open(file)
         close(figure)
     return image, shows
-
-
-def _save(image: Image.Image, path: Path, digests: Mapping[str, str]) -> None:
-    """A PNG of few colours, half as large, with its digests."""
-    from PIL import Image
-    from PIL.PngImagePlugin import PngInfo
-
-    text = PngInfo()
-    for key, value in digests.items():
-        text.add_text(key, value)
-    image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True, pnginfo=text)

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -45,17 +45,14 @@ from sqa.core.differences import Comparison, MeanCurve, bootstrap_band, compare,
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.significance import Mean, bootstrap_many, means
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
 from sqa.data.languages import code_of
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.report import plots
 from sqa.run import folder as folders
 from sqa.run.config import load
-
-if TYPE_CHECKING:
-    from sqa.core.trace import QuestionTrace
-    from sqa.core.types import Question
-    from sqa.report.plots import Figure
-    from sqa.run.parts import Parts
+from sqa.run.parts import Parts
 
 WAIT_K = "wait-k"  # the translator that the figures are about
 HUMAN = "human"
@@ -125,11 +122,7 @@ def runs_of(
         parts.component(BUZZERS, buzzer)
 
     present, left_out = sift(wanted, make)
-    problems = []
-    if not present:
-        problems += ["contestants: none of them is available", *(f"{out.label}: {out.reason}" for out in left_out)]
-    if "full" not in base.k:
-        problems.append(f"{ablation.name} k: needs full, which the others are compared with")
+    problems = [] if "full" in base.k else [f"{ablation.name} k: needs full, which the others are compared with"]
     problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
         raise ConfigError(problems)
@@ -256,7 +249,7 @@ def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row
             yield gap(*where, f"after the first third k={BEST} knows more than the mean of the other k", top, ".2f")
 
 
-def over_source(rows: Sequence[Row], config: FigureConfig) -> Figure:
+def over_source(rows: Sequence[Row], config: FigureConfig) -> plots.Figure:
     """One data set's Figure 6: a panel for each guesser, a line for each k and the human translation.
 
     The first k, full input and the human translation have their bands.
@@ -339,7 +332,7 @@ def over_k(grid: Runs, dataset: str) -> list[Row]:
     return [row for row in grid_rows.rows_of(named) if row.metric in PANELS]
 
 
-def by_guesser(rows: Sequence[Row], which: str) -> Figure:
+def by_guesser(rows: Sequence[Row], which: str) -> plots.Figure:
     """One data set's Figure 7: a panel for each metric, a line with its band for each guesser, dotted its value for the
     human translation."""
     panels = []

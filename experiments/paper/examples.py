@@ -70,6 +70,10 @@ class Example(NamedTuple):
     finding: Finding
     size: float  # nats lost (a), or share of the question read in silence (b)
 
+    def order(self) -> tuple[float, str, str, int]:
+        """Largest first."""
+        return -self.size, self.subject.system, self.finding.question, self.finding.first
+
     @property
     def stem(self) -> str:
         return f"figure5{self.panel}_{self.subject.dataset}"
@@ -106,25 +110,21 @@ def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
     return len(line.read) <= LONG * len(question.reference_text.split())
 
 
-def candidates(selection: Selection, dataset: str, panel: Panel) -> list[Example]:
-    """The errors of a data set that a panel could show, largest first."""
-    examples = []
+def candidates(selection: Selection, dataset: str, panel: Panel) -> Iterator[Example]:
+    """The errors of a data set that a panel could show."""
     for subject in selection.subjects:
-        if (subject.dataset, subject.k) != (dataset, selection.config.k(panel)):
-            continue
-        for finding in subject.findings(KINDS[panel]):
-            if tells(panel, subject, finding):
+        if (subject.dataset, subject.k) == (dataset, selection.config.k(panel)):
+            for finding in (finding for finding in subject.findings(KINDS[panel]) if tells(panel, subject, finding)):
                 start, end = subject.silence(finding)
-                examples.append(Example(panel, subject, finding, finding.loss if panel == "a" else end - start))
-    large = (example for example in examples if example.size > 0)
-    return sorted(large, key=lambda e: (-e.size, e.subject.system, e.finding.question, e.finding.first))
+                if (size := finding.loss if panel == "a" else end - start) > 0:
+                    yield Example(panel, subject, finding, size)
 
 
 def chosen(selection: Selection) -> list[Example]:
     """The largest error of each data set and panel; nothing for a panel without one.  None at all: NotComputable."""
     examples = []
     for dataset, panel in product(selection.datasets, KINDS):
-        examples += candidates(selection, dataset, panel)[:1]
+        examples += sorted(candidates(selection, dataset, panel), key=Example.order)[:1]
     if not examples:
         raise NotComputable("figure 5, table 2: " + "; ".join(why for _, why in missing(selection, examples)))
     return examples

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from experiments.grid import AblationConfig, language_of, part_of_name, systems, usable, workshop
 from experiments.lab.ledger import Row, row_of
@@ -25,13 +25,9 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import bootstrap
 from sqa.files.store import Store
 from sqa.report import plots
-from sqa.report.plots import order
 from sqa.run.config import QualityConfig, load, of_parts, to_mapping
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
-    from sqa.run.parts import Parts
-    from sqa.run.pipeline import RunResult
+from sqa.run.parts import Parts
+from sqa.run.pipeline import RunResult, run
 
 COLUMNS = ("dataset", "translator", "k")
 
@@ -84,8 +80,6 @@ def main(config_path: Path, runs: Path) -> None:
 
 def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Parts) -> Iterator[Point]:
     """Every translator of the ablation at every k, on every data set, held against the human translation."""
-    from sqa.run.pipeline import run
-
     for dataset in usable(base):
         for family, k, translator, _ in systems(base, language_of(dataset), []):
             if family != "reference":
@@ -114,7 +108,7 @@ def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: Abl
     for dataset, family in dict.fromkeys((point.dataset, point.family) for point in points):
         of_family = [point for point in points if (point.dataset, point.family) == (dataset, family)]
         for name, label in labels.items():
-            line = sorted((p for p in of_family if name in p.result.stats), key=lambda p: order(p.k))
+            line = sorted((p for p in of_family if name in p.result.stats), key=lambda p: plots.order(p.k))
             if len(line) > 1 and line[-1].k == "full":
                 small, full = line[0].result, line[-1].result
                 [metric] = [metric for metric in full.metrics if metric.name == name]
@@ -123,7 +117,7 @@ def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: Abl
                 yield gap(dataset, family, "-", claim, difference, ".4f")
 
 
-def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str]) -> Figure:
+def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str]) -> plots.Figure:
     """One data set's figure: a panel for each metric; `families`: those of all data sets, in order of colour."""
     panels = []
     for name, label in labels.items():

@@ -92,12 +92,9 @@ class ReaderEntry:
 
     def problems(self) -> list[str]:
         """What the declared bounds do not check."""
-        wrong = [
-            f"{key}: needed for answer: {key}, and for nothing else"
-            for key, value in (("model", self.model), ("lm", self.lm))
-            if (self.answer == key) != (value is not None)
-        ]
-        return wrong
+        given = {"model": self.model, "lm": self.lm}
+        wrong = [key for key, value in given.items() if (self.answer == key) != (value is not None)]
+        return [f"{key}: needed for answer: {key}, and for nothing else" for key in wrong]
 
 
 class RuleReader(NamedTuple):

@@ -100,10 +100,15 @@ def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: 
     shapes = ((MEMBERS, x.shape[1], HIDDEN), (MEMBERS, HIDDEN), (MEMBERS, HIDDEN), (MEMBERS,))
     parts = [torch.randn(shape, generator=generator) * 0.2 for shape in shapes]
     direct_signals, start = torch.from_numpy(signals).float(), torch.from_numpy(prior).float()
-    infinite = math.inf
-    lowest = torch.tensor([0.0 if sign == 1 or math.isnan(sign) else -infinite for sign in signs])[None, :, None]
-    highest = torch.tensor([0.0 if sign == -1 or math.isnan(sign) else infinite for sign in signs])[None, :, None]
-    parts[0] = parts[0].abs() * torch.from_numpy(np.where(signs == -1, -1.0, 1.0)).float()[None, :, None]
+    lowest, highest, towards = (
+        torch.from_numpy(values).float()[None, :, None]
+        for values in (
+            np.where((signs == 1) | np.isnan(signs), 0.0, -np.inf),
+            np.where((signs == -1) | np.isnan(signs), 0.0, np.inf),
+            np.where(signs == -1, -1.0, 1.0),
+        )
+    )
+    parts[0] = parts[0].abs() * towards
     parts[0] = parts[0].clamp(lowest, highest)
     parts[2] = parts[2].abs()
     parts.append(start.clone())

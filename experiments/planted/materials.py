@@ -113,16 +113,12 @@ def _pick(positions: Sequence[int], rng: np.random.Generator) -> int | None:
     return int(positions[rng.integers(len(positions))]) if len(positions) else None
 
 
-def _edged(word: str, new: str) -> str:
-    """`new` with the punctuation that stands around `word`."""
-    bare = strip_edges(word)
-    return word.replace(bare, new, 1) if bare else new
-
-
 def _replaced(line: list[str], position: int | None, new: str | None) -> Planted | None:
+    """Another word with the punctuation that stands around the one at `position`."""
     if position is None or new is None:
         return None
-    return Planted(position, position + 1, [_edged(line[position], new)])
+    word, bare = line[position], strip_edges(line[position])
+    return Planted(position, position + 1, [word.replace(bare, new, 1) if bare else new])
 
 
 def _unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
@@ -203,12 +199,9 @@ def _copied(source: Sequence[str], line: list[str], others: Unrelated, rng: np.r
 
 def _repeated(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     size = int(rng.integers(2, 5))
-    positions = [j for j in range(len(line) - size + 1) if any(is_content(w, TARGET) for w in line[j : j + size])]
-    position = _pick(positions, rng)
-    if position is None:
-        return None
-    stop = position + size
-    return Planted(stop, stop, [strip_edges(word) for word in line[position:stop]])
+    stops = [j for j in range(size, len(line) + 1) if any(is_content(w, TARGET) for w in line[j - size : j])]
+    stop = _pick(stops, rng)
+    return None if stop is None else Planted(stop, stop, [strip_edges(word) for word in line[stop - size : stop]])
 
 
 def _dropped(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
@@ -220,14 +213,8 @@ def _dropped(source: Sequence[str], line: list[str], others: Unrelated, rng: np.
 
 
 KINDS: dict[str, Kind] = {
-    "name": _name,
-    "number": _number,
-    "noun": _noun,
-    "inserted": _inserted,
-    "garbled": _garbled,
-    "copied": _copied,
-    "repeated": _repeated,
-    "dropped": _dropped,
+    kind.__name__.strip("_"): kind
+    for kind in (_name, _number, _noun, _inserted, _garbled, _copied, _repeated, _dropped)
 }
 WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds of which a word can be pointed at
 
@@ -244,17 +231,13 @@ def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[
     corrupted = []
     for text in texts:
         rng = rng_for(seed, text.id)
-        others = _unrelated_of(text, texts, rng_for(seed, text.id, "others"))
+        order = rng_for(seed, text.id, "others").permutation(len(texts))[: NEIGHBOURS + 1]
+        neighbours = [texts[i] for i in order if texts[i].id != text.id][:NEIGHBOURS]
+        others = unrelated([line for other in neighbours for line in other.lines])
         rate = errors[rng.integers(len(errors))]
         count = rate if isinstance(rate, int) else ceil(rate * sum(map(len, text.lines)))
         corrupted += _planted(text, count, kinds, others, rng)
     return corrupted
-
-
-def _unrelated_of(text: Text, texts: Sequence[Text], rng: np.random.Generator) -> Unrelated:
-    """Words of NEIGHBOURS other texts."""
-    chosen = [texts[i] for i in rng.permutation(len(texts))[: NEIGHBOURS + 1] if texts[i].id != text.id]
-    return unrelated([line for other in chosen[:NEIGHBOURS] for line in other.lines])
 
 
 def _planted(

@@ -9,16 +9,14 @@ the links of the word aligner; lost ones are red.  (1), (2), ... are the halluci
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from experiments.stepwise.systems import RULES, Subject
+from sqa.diagnose.step_errors import Finding
+from sqa.report import plots
 from sqa.report.plots import COLOURS, GREY, PAGE, canvas
-
-if TYPE_CHECKING:
-    from sqa.diagnose.step_errors import Finding
-    from sqa.report.plots import Axes, Figure
 
 BLUE, RED = COLOURS[0], COLOURS[1]
 SIZE = 6.5  # points, of the words
@@ -49,7 +47,7 @@ def ranks(finding: Finding) -> str:
     return " to ".join(str(rank or f"> {RULES.top}") for rank in (finding.rank_before, finding.rank_after))
 
 
-def draw(subject: Subject, finding: Finding, panel: str = "") -> Figure:
+def draw(subject: Subject, finding: Finding, panel: str = "") -> plots.Figure:
     """The figure of one finding, as wide as its words need."""
     trace = subject.trace(finding)
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
@@ -68,7 +66,7 @@ def draw(subject: Subject, finding: Finding, panel: str = "") -> Figure:
     return figure
 
 
-def _logs(axes: Axes, subject: Subject, finding: Finding) -> None:
+def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
     """Log MRR at every word written, at the share of the source read then; the marks of the hallucinated stretches."""
     system, human = (lines[subject.index_of(finding)] for lines in (subject.lines, subject.human))
     curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: a line below stays visible
@@ -79,7 +77,8 @@ def _logs(axes: Axes, subject: Subject, finding: Finding) -> None:
     if subject.kind(finding) == "under-translation":
         start, end = subject.silence(finding)
         axes.axvspan(100 * start, 100 * end, color=RED, alpha=0.12, linewidth=0)
-        _label(axes, 50 * (start + end), RULES.floor + 0.15, "nothing written", color=RED, fontsize=7)
+        middle, above = 50 * (start + end), RULES.floor + 0.15
+        axes.text(middle, above, "nothing written", color=RED, fontsize=7, ha="center", bbox=BOX)
     for number, mark in enumerate(subject.marks(finding), 1):
         at = (100 * system.fraction[mark.last], system.log_mrr[mark.last])
         axes.plot(*at, marker="o", color=RED, markersize=5 if mark == finding else 2.5, clip_on=False, zorder=3)
@@ -95,7 +94,7 @@ def _logs(axes: Axes, subject: Subject, finding: Finding) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), labelcolor="linecolor", handlelength=1.2)
 
 
-def _red(axes: Axes, subject: Subject, finding: Finding) -> None:
+def _red(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
     """1 from where a word without a source word was written up to where the next word was written."""
     index = subject.index_of(finding)
     x, y = red_curve(subject.lines[index].fraction, subject.errors[index].unaligned)
@@ -115,7 +114,7 @@ def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.nda
 
 
 def _words(
-    axes: Axes, subject: Subject, finding: Finding, written: dict[int, str], heights: tuple[float, float, float]
+    axes: plots.Axes, subject: Subject, finding: Finding, written: dict[int, str], heights: tuple[float, float, float]
 ) -> None:
     """Every word written on a line from its position on the axis above, and its links to the source's words.
 
@@ -142,12 +141,8 @@ def _words(
     axes.text(50, 0, label, ha="center", va="bottom", fontsize=8)
 
 
-def _word(axes: Axes, x: float, y: float, word: str, red: bool, bold: bool) -> None:
+def _word(axes: plots.Axes, x: float, y: float, word: str, red: bool, bold: bool) -> None:
     """A word upright, its upper end at (x, y)."""
     colour, weight = RED if red else "black", "bold" if bold else "normal"
-    options: dict[str, Any] = {"color": colour, "fontweight": weight, "fontsize": SIZE}
-    _label(axes, x, y, word.replace("$", r"\$"), rotation=90, va="top", **options)
-
-
-def _label(axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-    axes.text(x, y, text, ha="center", bbox=BOX, **options)
+    options: dict[str, Any] = {"color": colour, "fontweight": weight, "fontsize": SIZE, "bbox": BOX}
+    axes.text(x, y, word.replace("$", r"\$"), ha="center", va="top", rotation=90, **options)

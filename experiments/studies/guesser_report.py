@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,9 +46,6 @@ from sqa.report import plots
 from sqa.run.config import load
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
 
 DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # the order of the statistics
@@ -104,9 +101,7 @@ def given(config: ReportConfig) -> Given:
         guesser.fingerprint()  # reads what it is made of
         guessers[entry.label] = guesser, GUESSERS.identity(options.name), entry.every_word
 
-    present, left_out = sift(config.guessers, make)
-    if not present:
-        raise ConfigError(["guessers: none of them is available", *(f"{o.label}: {o.reason}" for o in left_out)])
+    _, left_out = sift(config.guessers, make, "guessers")
     sets = {name: load_questions(name, config.limit) for name in usable(config)}
     if not sets:
         raise NotComputable(f"{config.name}: none of {', '.join(config.datasets)} is available")
@@ -253,7 +248,7 @@ def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None
         yield category, category_of == category
 
 
-def accuracy_over_question(rows: Sequence[Row], labels: Sequence[str]) -> Figure:
+def accuracy_over_question(rows: Sequence[Row], labels: Sequence[str]) -> plots.Figure:
     """Accuracy at 1 over the question, a panel per data set, one column wide."""
     panels = []
     for name in dict.fromkeys(row.cell[0] for row in rows):

@@ -14,31 +14,37 @@ These are Protobowl's points, own minus the opponent's (Pinafore/qb, qanta/buzze
 after a wrong opponent the system answers at the end of the question).  It beats an opponent if it is right and
 credited, +10 or +15, and loses at -10 and -15; at -5 and +5 neither answered.  Every share is the mean over a
 question's opponents, then over questions, with a bootstrap interval over questions.  A team that did not buzz left no
-record: opponents are those who buzzed.  Questions that repeat a text of the guessers' training data are left out and
-listed.
+record: opponents are those who buzzed.
+
+Questions that repeat a text of the guessers' training data are left out and listed.  Two texts overlap by the number of
+runs of six words that both have, as a share of the runs of the one that has fewer.  A question repeats a text if that
+share is .3 or more, with four runs or more.  (Between tossups of different tournaments on one answer a famous quotation
+can reach .2; a question that was used again is near 1.)
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from tqdm import tqdm
 
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs
-from experiments.studies import overlap
-from experiments.studies.overlap import Repeat
 from sqa.core.errors import Count, DataError, checked
 from sqa.core.significance import Mean, Resampled, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
-from sqa.data import human_buzzes
+from sqa.data import download, human_buzzes
 from sqa.data.human_buzzes import Buzzes
+from sqa.files import records
 from sqa.files.store import Store
 from sqa.run.config import RunConfig, load, of_parts
 from sqa.run.parts import Parts
@@ -48,6 +54,11 @@ from sqa.run.pipeline import run as run_stages
 POINTS = (10, -15, -5, -10, 15, 5)
 MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")
 COLUMNS = ("contestant",)
+RUN = 6  # words
+SHARE, RUNS = 0.3, 4  # least share, and least number, of common runs
+_WORD = re.compile(r"\w+")
+
+Run = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +137,7 @@ def played(config_path: Path, runs: Path) -> tuple[list[Row], list[Repeat]]:
     if config.opponents == "first":
         buzzes = human_buzzes.first_of_game(buzzes)
     opponents = opponents_of(buzzes, questions, config.first_word)
-    repeats = [repeat for repeat in overlap.nearest(questions, config.training).values() if repeat.excluded]
+    repeats = [repeat for repeat in nearest(questions, config.training).values() if repeat.excluded]
     left_out = {repeat.question for repeat in repeats}
     kept = {q.id: opponents[q.id] for q in questions if q.id in opponents and q.id not in left_out}
     if not kept:
@@ -227,3 +238,58 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
     metrics, stats, signatures = zip(*scored, strict=True)
     intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
     return [row_of((label,), m.name, i, "", s) for m, i, s in zip(metrics, intervals, signatures, strict=True)]
+
+
+# ------------------------------------------------------------------------------------------- questions used before
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The training text that a question has most in common with."""
+
+    question: str  # id
+    text: str  # "<file>:<record>"
+    share: float  # common runs / runs of the text that has fewer, 0 to 1
+    runs: int  # common runs
+
+    @property
+    def excluded(self) -> bool:
+        """True if the question counts as seen in training."""
+        return self.share >= SHARE and self.runs >= RUNS
+
+
+def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str, Repeat]:
+    """question id -> its nearest training text; questions that share no run with any are absent.
+
+    `training` holds names of the manifest or files of JSON lines whose records have a `text`.
+    """
+    by_question = {question.id: runs_of(question.text) for question in questions}
+    with_run: defaultdict[Run, list[str]] = defaultdict(list)
+    for id, text_runs in by_question.items():
+        for run in text_runs:
+            with_run[run].append(id)
+    nearest_text: dict[str, Repeat] = {}
+    for name, text in tqdm(_texts(training), "training texts against the questions", mininterval=2, leave=False):
+        text_runs = runs_of(text)
+        for id, shared in Counter(id for run in text_runs for id in with_run.get(run, ())).items():
+            repeat = Repeat(id, name, shared / min(len(text_runs), len(by_question[id])), shared)
+            best = nearest_text.get(id)
+            if best is None or (repeat.excluded, repeat.share) > (best.excluded, best.share):
+                nearest_text[id] = repeat
+    return nearest_text
+
+
+def runs_of(text: str) -> set[Run]:
+    """The runs of RUN words, letter case and punctuation aside."""
+    words = _WORD.findall(text.casefold())
+    return set(zip(*(words[start:] for start in range(RUN)), strict=False))
+
+
+def _texts(training: Sequence[str]) -> Iterator[tuple[str, str]]:
+    names = {entry.name for entry in download.entries()}
+    for source in training:
+        path = download.path_of(source) if source in names else Path(source)
+        for i, record in enumerate(records.json_lines(path)):
+            if not isinstance(record.get("text"), str):
+                raise DataError(f"{path}: record {i}: has no text")
+            yield f"{source}:{i}", record["text"]

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from experiments.contestants import Needs, Value, twice
 from experiments.grid import DECODED
@@ -33,13 +33,9 @@ from sqa.files.store import Store
 from sqa.report import plots
 from sqa.run.blocks import workshop_of
 from sqa.run.config import RunConfig, load, of_parts
+from sqa.run.parts import Parts
 from sqa.run.pipeline import run as run_stages
-from sqa.run.scheduler import current
-
-if TYPE_CHECKING:
-    from sqa.report.plots import Figure
-    from sqa.run.parts import Parts
-    from sqa.run.scheduler import Scheduler
+from sqa.run.scheduler import Scheduler, current
 
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
@@ -133,9 +129,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
 
     Inside `scheduled(...)` the workers of a scheduler make them, in its store instead of `store`.
     """
-    outcomes = list(_wanted(config))
-    wanted = [outcome for outcome in outcomes if not isinstance(outcome, LeftOut)]
-    left_out = [outcome for outcome in outcomes if isinstance(outcome, LeftOut)]
+    wanted, left_out = _wanted(config)
     for out in left_out:
         print(f"{out.label}: left out, {out.reason}", file=sys.stderr)
     if not wanted:
@@ -151,20 +145,23 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
     return rows, left_out
 
 
-def _wanted(config: TableConfig) -> Iterator[Wanted | LeftOut]:
+def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
     """The rows that can be made, in the order of the config, and what cannot."""
+    wanted: list[Wanted] = []
+    left_out: list[LeftOut] = []
     for test in config.sets:
         try:
             dataset, questions = load_set(test, config.limit)
         except DataError as error:
-            yield LeftOut(test.name, str(error).splitlines()[0])
+            left_out.append(LeftOut(test.name, str(error).splitlines()[0]))
             continue
         for translator in (t for t in config.translators if t.pair == test.pair):
             if reason := translator.needs.missing() if translator.needs else "":
-                yield LeftOut(f"{test.name} {translator.label}", reason)
+                left_out.append(LeftOut(f"{test.name} {translator.label}", reason))
                 continue
-            for k in translator.k or (None,):
-                yield Cell(test.name, translator, k, translator.run(k, dataset)), questions
+            ks = translator.k or (None,)
+            wanted += [(Cell(test.name, translator, k, translator.run(k, dataset)), questions) for k in ks]
+    return wanted, left_out
 
 
 def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig) -> list[Row]:
@@ -240,14 +237,10 @@ def measure_one(
     intervals = bootstrap_many(tables, metrics, config.resamples, config.seed)
     key = (cell.translator.pair, cell.test, cell.translator.label, "-" if cell.k is None else str(cell.k))
     rows = [row_of(key, m.name, i, m.unit, m.signature()) for m, i in zip(metrics, intervals, strict=True)]
-    sentences: list[tuple[str, str]] = []
-    for trace in result.traces:
-        sentences += zip(map(" ".join, trace.question.sentences), trace.hypotheses, strict=True)
-    rows += [
-        Row(key, name, share, n=len(questions), unit="share")
-        for name, share in zip(SHARES, shares(sentences), strict=True)
-    ]
-    return rows
+    pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
+    sentences = [pair for of_trace in pairs for pair in of_trace]
+    odd = zip(SHARES, shares(sentences), strict=True)
+    return rows + [Row(key, name, share, n=len(questions), unit="share") for name, share in odd]
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
@@ -259,7 +252,7 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
     return empty, copied, looping
 
 
-def quality_over_lag(rows: Sequence[Row]) -> Figure:
+def quality_over_lag(rows: Sequence[Row]) -> plots.Figure:
     """Figure 8: BLEU over DAL, a panel for each test set, a line through the k of each translator that has a lag."""
     names = list(dict.fromkeys(row.cell[2] for row in rows))
     panels = []

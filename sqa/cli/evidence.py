@@ -320,4 +320,4 @@ def check(names: Items = None) -> None:
 @results_app.command()
 def page(output: Annotated[Path, option("--output FILE.html")] = DEFAULT_RUNS / "results.html") -> None:
     """All ledgers as one HTML page with sorting and filters, which needs no network."""
-    call("experiments.lab.html:main", output)
+    call("experiments.lab.main:page", output)

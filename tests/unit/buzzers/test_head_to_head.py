@@ -14,7 +14,6 @@ from doubles import question, write_questions
 from refusals import refused
 
 from experiments.studies import head_to_head as h2h
-from experiments.studies import overlap
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess
@@ -105,13 +104,13 @@ def test_a_repeated_question_is_found(tmp_path: Path) -> None:
     asked = [question("a", [TEXT]), question("b", ["an entirely other text about some mountains of the far south"])]
     changed = TEXT.upper().replace(" AND ", ", and ") + " for ten points name this river"
     source = training(tmp_path / "t.jsonl", "nothing in common with any of them at all", changed)
-    [actual] = overlap.nearest(asked, [source]).values()
+    [actual] = h2h.nearest(asked, [source]).values()
     assert (actual.question, actual.text, actual.excluded) == ("a", f"{source}:1", True) and actual.share == 1.0
     quoted = training(tmp_path / "q.jsonl", "it reaches the baltic sea near gdansk " + " ".join(map(str, range(40))))
-    [actual] = overlap.nearest(asked, [quoted]).values()
+    [actual] = h2h.nearest(asked, [quoted]).values()
     assert not actual.excluded and actual.runs == 2
     (tmp_path / "bad.jsonl").write_text('{"title": "x"}\n')
-    refused(DataError, "record 0: has no text", overlap.nearest, asked, [str(tmp_path / "bad.jsonl")])
+    refused(DataError, "record 0: has no text", h2h.nearest, asked, [str(tmp_path / "bad.jsonl")])
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

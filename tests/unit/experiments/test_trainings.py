@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.ablation.seeds import compare_trainings
-from experiments.grid import CONTINUED, SEPARATE
-from experiments.items import training
-from experiments.lab.tables import DEVIATION
-from smt.training.sweep import MULTI
+from experiments.items.training import compare_trainings
 from sqa.core.errors import DataError
 from sqa.metrics import build
 
@@ -51,17 +44,3 @@ def test_one_training_at_two_k_is_drawn_on_both_sides_together() -> None:
     apart, together = (compare_trainings(above, below, ACCURACY, same=same) for same in (False, True))
     assert apart.value == pytest.approx(together.value) == pytest.approx(0.1)
     assert apart.low < 0 < together.low and together.high - together.low < 1e-9
-    refused(DataError, "the same trainings on both", compare_trainings, above, below[:2], ACCURACY, same=True)
-
-
-def test_a_sweep_is_shown_by_mean_and_deviation_over_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [(MULTI, {3: 10.0}), (MULTI, {3: 12.0}), (3, {3: 20.0}), (3, {3: 26.0})]
-    finished = [SimpleNamespace(k=k, bleu=bleu) for k, bleu in runs]
-    monkeypatch.setattr(training, "finished", lambda folder: finished if folder.name == "sweep-pl-en" else [])
-    rows = [(*row.cell, row.metric, row.value, row.n) for row in training.development(Path(), Path())]
-    assert rows == [
-        ("Polish", CONTINUED, "3", "bleu", 11.0, 2),
-        ("Polish", CONTINUED, "3", "bleu" + DEVIATION, pytest.approx(2**0.5), 2),
-        ("Polish", SEPARATE, "3", "bleu", 23.0, 2),
-        ("Polish", SEPARATE, "3", "bleu" + DEVIATION, pytest.approx(18**0.5), 2),
-    ]
