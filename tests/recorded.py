@@ -29,14 +29,19 @@ Keep = Callable[[str, str], None]  # (name, content): fails if this was not reco
 
 
 @contextmanager
-def recorded(tests: Path) -> Iterator[Keep]:
-    """While it lasts, outputs of items and figures are compared with the records of this file of tests, or recorded."""
+def recorded(tests: Path, whole: bool = False) -> Iterator[Keep]:
+    """While it lasts, outputs of items and figures are compared with the records of this file of tests, or recorded.
+
+    whole: each of the recorded outputs has to be made meanwhile.
+    """
     path = tests.parent / "recorded" / f"{tests.stem}.json"
     records: dict[str, list[str]] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     made: dict[str, list[str]] = {}
+    kept: set[str] = set()
 
     def keep(key: str, text: str) -> None:
         content = plain(text)
+        kept.add(key)
         if os.environ.get(RECORD):
             if content not in made.setdefault(key, []):
                 made[key].append(content)
@@ -59,6 +64,7 @@ def recorded(tests: Path) -> Iterator[Keep]:
         for module in (outputs, plots):
             patch.setattr(module, "save", saving)
         yield keep
+    assert not whole or os.environ.get(RECORD) or kept == records.keys(), sorted(records.keys() - kept)
     if made:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(made, indent=0, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

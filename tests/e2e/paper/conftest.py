@@ -15,8 +15,10 @@ from experiments import grid
 def in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
     """A grid's runs are made in a thread: processes cost seconds, and tests/e2e/paper/test_ablation.py has some.
 
-    What items write and draw is compared with what was recorded.
+    What items write and draw is compared with what was recorded; nothing recorded may be missing when all tests of the
+    module have been run.
     """
-    with pytest.MonkeyPatch.context() as patch, recorded(request.path):
+    whole = not request.config.option.keyword and not any("::" in name for name in request.config.args)
+    with pytest.MonkeyPatch.context() as patch, recorded(request.path, whole):
         patch.setattr(grid, "ProcessPoolExecutor", lambda workers, *_: ThreadPoolExecutor(1))
         yield

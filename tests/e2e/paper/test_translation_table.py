@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import sys
 from dataclasses import replace
 
 import pytest
-import sacrebleu
 import yaml
 from refusals import refused
 from small_ablation import changed
@@ -18,7 +16,6 @@ from small_ablation import rows as read_rows
 from experiments.lab.ledger import Row
 from experiments.studies.translation_table import TableConfig, main, quality_over_lag, shares
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
 from sqa.run.config import load
 
@@ -35,12 +32,6 @@ for line in sys.stdin:
     print(" ".join(words + words[-1:] * 5 * (len(words) > 12)))
 """
 FOOLISH = [sys.executable, "-c", PROGRAM]
-
-
-def translated(sentence: str) -> str:
-    """What the program writes for a whole sentence."""
-    words = [word for i, word in enumerate(sentence.split(), 1) if i % 5]
-    return " ".join(words + words[-1:] * 5 * (len(words) > 12))
 
 
 def written(tmp_path):
@@ -80,56 +71,16 @@ def finished(tmp_path_factory):
     return folder, out.getvalue(), err.getvalue()
 
 
-def lines(text: str) -> dict[tuple[str, ...], dict[str, str]]:
-    """(test, translator, k, metric) -> a line of the table."""
-    rows = list(csv.DictReader(io.StringIO(text.split("\n/")[0])))
-    return {(row["test"], row["translator"], row["k"], row["metric"]): row for row in rows}
-
-
 def test_table(finished):
     tmp_path, out, err = finished
     folder = tmp_path / "runs" / "few"
     assert out.startswith((folder / "table.csv").read_text(encoding="utf-8"))
-    names = ["differences.tsv", "figure8.pdf", "figure8.png", "table.csv"]
-    assert sorted(path.name for path in folder.iterdir()) == names
     made = str(tmp_path / "made.tsv")
-    rows = lines(out)
-    expected = [("foolish", "2"), ("foolish", "full"), ("human", "-")]
-    cells = list(dict.fromkeys(key[:3] for key in rows))
-    assert cells == [(test, *row) for test in ("mini-es", made) for row in expected]
-    for (*_, metric), row in rows.items():
-        if metric in ("bleu", "chrf", "dal"):
-            assert float(row["low"]) <= float(row["value"]) <= float(row["high"])
-        if metric == "bleu":
-            assert row["signature"].endswith(f"version:{sacrebleu.__version__}")
-
     left_out = {row["guesser"]: row["note"] for row in read_rows(folder / "differences.tsv")}
     assert left_out[f"{made} absent"] == "the program no-such-program is not installed"
     assert left_out["mini-es untrained"] == f"there is no folder {tmp_path / 'nowhere'}"
     assert left_out["gone.tsv"].startswith("gone.tsv") and len(left_out) == 5
     assert "mini-es absent: left out, the program" in err
-
-
-def test_numbers_are_sacrebleus_on_the_same_lines(finished):
-    rows, made = lines(finished[1]), str(finished[0] / "made.tsv")
-    questions = load_questions("mini-es", 4)
-    texts = {
-        "mini-es": (
-            [" ".join(translated(" ".join(words)) for words in q.sentences) for q in questions],
-            [q.reference_text for q in questions],
-        ),
-        made: ([translated(s) for s, _ in SENTENCES], [t for _, t in SENTENCES]),
-    }
-    for test, (hypotheses, references) in texts.items():
-        scores = sacrebleu.corpus_bleu(hypotheses, [references]), sacrebleu.corpus_chrf(hypotheses, [references])
-        for metric, score in zip(("bleu", "chrf"), scores, strict=True):
-            row = rows[test, "foolish", "full", metric]
-            assert int(row["n"]) == len(references) and float(row["value"]) == pytest.approx(score.score, abs=1e-6)
-    assert float(rows[made, "human", "-", "bleu"]["value"]) == pytest.approx(100)
-    sizes = [len(source.split()) for source, _ in SENTENCES]  # all was read first
-    assert float(rows[made, "foolish", "full", "dal"]["value"]) == pytest.approx(sum(sizes) / len(sizes))
-    assert float(rows[made, "foolish", "full", "copied"]["value"]) == 0
-    assert float(rows["mini-es", "foolish", "full", "looping"]["value"]) > 0
 
 
 def test_second_run_translates_nothing_and_gives_the_same_files(finished, capsys, monkeypatch):
@@ -142,9 +93,9 @@ def test_second_run_translates_nothing_and_gives_the_same_files(finished, capsys
     assert {path: path.read_bytes() for path in (folder / "runs" / "few").iterdir()} == before
 
 
-def test_one_set_only_and_nothing_to_measure(config, tmp_path, capsys, monkeypatch):
+def test_one_set_only_and_nothing_to_measure(config, tmp_path, monkeypatch):
     main(config, tmp_path / "runs", ["mini-es"])
-    assert {key[0] for key in lines(capsys.readouterr().out)} == {"mini-es"}
+    assert {row["test"] for row in read_rows(tmp_path / "runs" / "few" / "table.csv")} == {"mini-es"}
     refused(ConfigError, "did you mean 'mini-es'", main, config, tmp_path / "runs", ["mini-e"])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=r"nothing to measure\ngone.tsv"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -13,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 from refusals import refused
 
 from experiments import grid as ablation_over_k
@@ -22,9 +20,8 @@ from experiments.grid import AblationConfig, cells
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, SqaError, TraceError
 from sqa.core.paths import ROOT
-from sqa.files.yaml_reader import read_yaml
 from sqa.run.config import load
-from tests.small_ablation import WAIT_K
+from tests.small_ablation import WAIT_K, changed
 
 BM25 = {"name": "bm25"}
 MLP = {"name": "mlp", "model": "bm25"}
@@ -61,10 +58,7 @@ def test_the_same_contestant_twice_is_refused_defaults_written_out_or_not():
 
 
 def ablation(folder: Path, **changes: object) -> AblationConfig:
-    mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | changes
-    path = folder / "ablation.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    return load(path, AblationConfig)
+    return load(changed(ROOT / "configs" / "ablation.yaml", folder, **changes), AblationConfig)
 
 
 def test_names_of_runs(tmp_path):
@@ -150,26 +144,10 @@ def test_no_worker_outlives_a_killed_parent(tmp_path):
     script.write_text(WORKERS, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as parent:
-        assert parent.stdout is not None
-        workers = [int(word) for word in parent.stdout.readline().split()]
-        assert len(workers) == 2 and all(map(alive, workers))
+        assert parent.stdout is not None and len(parent.stdout.readline().split()) == 2
         time.sleep(1.0)  # until both have started to work
-        parent.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while any(map(alive, workers)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    left = [worker for worker in workers if alive(worker)]
-    for worker in left:
-        os.kill(worker, signal.SIGKILL)
-    assert not left
-
-
-def alive(process: int) -> bool:
-    """Whether it runs; one that has ended and is not yet waited for does not."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        parent.kill()
+        parent.communicate(timeout=30)  # ends when no process has this output open any more
 
 
 def test_the_workers_of_the_ablation_end_with_their_parent(tmp_path, monkeypatch):

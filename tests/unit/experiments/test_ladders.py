@@ -37,27 +37,13 @@ FALLING = [0.2, 0.16, 0.12, 0.08, 0.04, 0.0]
 RISING = FALLING[::-1]
 
 
-@pytest.mark.parametrize(
-    ("ew", "rises", "falls"), [(HUMP, True, True), (FALLING, False, True), (RISING, True, False), (FLAT, False, False)]
-)
+@pytest.mark.parametrize(("ew", "rises", "falls"), [(FALLING, False, True), (RISING, True, False)])
 def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, falls: bool) -> None:
     of = ladder(ew)
     assert (p_of(of, "rise")[0] <= ALPHA, p_of(of, "fall")[0] <= ALPHA) == (rises, falls)
     gaps = {row.cell[3]: row for row in differences(of)}
     assert (gaps["rise"].low > 0 or not rises) and (gaps["fall"].low > 0 or not falls)
     assert not gaps["rise"].cell[4].startswith("k = 3 ")  # the smallest k is no rise above itself
-
-
-def test_differences_are_those_of_the_questions() -> None:
-    of = ladder(HUMP, [0.0, 0.1, 0.0, 0.0, 0.0, 0.0])
-    values = of.parts[0]["ew"][..., 0].mean(axis=0)
-    best = int(values[1:5].argmax()) + 1
-    gaps = {row.cell[3]: row for row in differences(of)}
-    assert gaps["rise"].cell[4] == f"k = {KS[best]} minus k = 3"
-    assert gaps["rise"].value == pytest.approx(values[best] - values[0])
-    paired = compare(of.parts[0]["ew"][:, best], of.parts[0]["ew"][:, 0], EW, 2000)
-    assert (gaps["rise"].low, gaps["rise"].high) == pytest.approx((paired.low, paired.high), abs=0.003)
-    assert gaps[LATER].cell[4] == f"k = {KS[best]} minus k = 6" and "BLEU grows" not in gaps
 
 
 def test_too_few_k_make_no_claim() -> None:

@@ -8,54 +8,35 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recorded import recorded
 from refusals import refused
 
 from experiments.planted import found, materials
-from experiments.planted.learn import SERVED, Table, fit
-from experiments.planted.materials import KINDS, WORDS, Text, Unrelated, plant, rng_for
+from experiments.planted.learn import RATES, SERVED, Table, fit
+from experiments.planted.materials import KINDS, Text, plant, rng_for
 from experiments.planted.once import best_threshold, row, unseen
 from sqa.core.errors import DataError
 from sqa.core.registry import SCORERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
-from sqa.data.priors import strip_edges
+from sqa.data.datasets import load_questions
 from sqa.diagnose.signals import GROUPS, SIGNS
 from sqa.diagnose.step_errors import DiagnoseConfig
 
-SOURCE = "El viejo poeta Pablo Neruda vendió 4.500 libros, según dicen, en la ciudad de Lima.".split()
-LINE = "The old poet Pablo Neruda sold 4,500 books, as people say, in the city of Lima.".split()
-OTHERS = Unrelated(("Vienna", "Goethe"), ("mountain", "painter"))
 
-
-@pytest.mark.parametrize("kind", WORDS)
-def test_what_is_not_marked_is_what_was_there(kind: str) -> None:
-    pools = {"name": OTHERS.names, "noun": OTHERS.nouns, "inserted": (*OTHERS.names, *OTHERS.nouns)}
-    for seed in range(5):
-        planted = KINDS[kind](SOURCE, list(LINE), OTHERS, rng_for(seed))
-        assert planted is not None and planted.words
-        new, there = planted.words, LINE[planted.start : planted.stop]
-        assert not there if kind in ("inserted", "repeated") else len(new) == 1 and new != there and len(there) == 1
-        assert kind not in pools or strip_edges(new[0]) in pools[kind]
-        assert kind != "copied" or strip_edges(new[0]) in map(strip_edges, SOURCE)
-        assert kind != "number" or (new[0] != "4,500" and len(new[0]) == 5)
-        assert kind != "repeated" or " ".join(map(strip_edges, new)) in " ".join(map(strip_edges, LINE))
+def test_what_is_planted_is_as_recorded() -> None:
+    """The shipped detectors learnt from it: kinds, places and words, by seed and text alone."""
+    questions = [q for q in load_questions("mini-es") if len(q.reference) == len(q.sentences)]
+    texts = [Text(q.id, q.sentences, tuple(tuple(line.split()) for line in q.reference)) for q in questions]
+    sentences = (zip(each.words, each.kinds, strict=True) for each in plant(texts, RATES, tuple(KINDS), 0))
+    lines = (" ".join(f"{word}[{kind}]" if kind else word for word, kind in sentence) for sentence in sentences)
+    with recorded(Path(__file__)) as keep:
+        keep("planted/mini-es", "\n".join(lines))
 
 
 def test_an_unrelated_word_is_like_no_word_of_either_text() -> None:
     drawn = {materials._unrelated_word(["Goethe", "Viennese"], ["Lima", "Vienna"], rng_for(seed)) for seed in range(9)}
     assert drawn == {"Goethe"} and materials._unrelated_word(["Viennese"], ["Lima", "Vienna"], rng_for(0)) is None
-
-
-def test_a_planted_number_has_one_other_digit() -> None:
-    numbers = {KINDS["number"](SOURCE, list(LINE), OTHERS, rng_for(seed)).words[0] for seed in range(12)}
-    assert len(numbers) > 6
-    assert all(sum(a != b for a, b in zip(number, "4,500", strict=True)) == 1 for number in numbers)
-
-
-def test_a_dropped_clause_is_told() -> None:
-    planted = KINDS["dropped"](SOURCE, list(LINE), OTHERS, rng_for(1))
-    assert planted is not None and not planted.words
-    assert 4 <= planted.stop - planted.start < 9 and planted.stop <= len(LINE)
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])
@@ -126,24 +107,6 @@ def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.M
         refused(DataError, message, found.handmade, "es")
 
 
-def test_what_cannot_be_planted_gives_way() -> None:
-    assert KINDS["number"](SOURCE, ["No", "number"], OTHERS, rng_for(0)) is None
-    text = Text("t", (("uno", "dos"),), (("one", "two"),))
-    other = Text("u", (("tres",),), (("the", "three", "Kings", "come"),))
-    [corrupted, _] = plant([text, other], (1,), ("number", "noun"), 0)
-    assert set(corrupted.kinds) == {"", "noun"}
-
-
-def test_what_is_planted_depends_on_seed_and_text_alone() -> None:
-    texts = [Text(f"t{i}", (tuple(SOURCE),), (tuple(LINE[: 8 + i]),)) for i in range(4)]
-    first = plant(texts, (1, 2), WORDS, 0)
-    assert plant(texts, (1, 2), WORDS, 0) == first != plant(texts, (1, 2), WORDS, 1)
-    assert {one.text for one in first if any(one.kinds)} == {text.id for text in texts}
-    assert plant(texts, (0,), WORDS, 0)[0].words == texts[0].lines[0]
-    few, many = (plant(texts, (rate,), ("garbled",), 0) for rate in (1, 0.4))
-    assert sum(map(bool, few[0].kinds)) == 1 < sum(map(bool, many[0].kinds))
-
-
 def table(kind: str, texts: int = 30) -> Table:
     """A wrong word per text, whose first signal is 51, and three right ones with 50."""
     signals = np.zeros((4 * texts, len(GROUPS["words"])))
@@ -183,12 +146,3 @@ def test_counts_at_a_threshold() -> None:
 def test_every_group_of_signals_is_served_by_a_scorer() -> None:
     assert sorted(group for groups in SERVED.values() for group in groups) == sorted(GROUPS)
     assert set(SERVED) == set(SCORERS.names())
-
-
-@pytest.mark.parametrize(
-    ("how", "wrong"), [(0, "cstle"), (1, "ccastle"), (2, "casastle"), (3, "csatle"), (4, "cistle")]
-)
-def test_each_way_to_misspell(how: int, wrong: str) -> None:
-    drawn = iter([1, 2, how])
-    rng: Any = SimpleNamespace(integers=lambda *_: next(drawn))
-    assert materials._misspelt("castle", rng) == wrong

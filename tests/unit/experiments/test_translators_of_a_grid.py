@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from matplotlib import pyplot
 from refusals import refused
 
 from experiments.contestants import Needs
 from experiments.grid import AblationConfig, System, cells, usable
-from experiments.items.over_k import drawn_over
-from experiments.lab.grid_rows import COLUMNS
-from experiments.lab.ledger import Ledger, Row
 from sqa.core.errors import ConfigError, DataError
 
 CAT = {"name": "command", "command": ["cat"]}
@@ -113,39 +109,3 @@ def test_names_that_would_mix_rows_are_refused(systems, changes, message):
 )
 def test_odd_entries_are_refused(values, message):
     refused(ConfigError, message, System, **{"label": "a", "language": "es", "translator": CAT} | values)
-
-
-def ledger(dataset: str, *families: str, ks: tuple[str, ...] = ("1", "3", "full")) -> Ledger:
-    results = [(family, k) for family in families for k in ks] + [("reference", "full")]
-    rows = [
-        Row((dataset, family, k, "bm25"), metric, value, value - 0.1, value + 0.1, 5)
-        for family, k in results
-        for metric, value in (("ew", 0.2), ("oracle-ew", 0.4), ("bleu", 30.0))
-    ]
-    return Ledger("over-k", "", "", "", {}, COLUMNS, tuple(rows))
-
-
-@pytest.mark.parametrize("families", ["a", "abcdefg"])
-def test_the_figure_draws_every_translator(families):
-    made = drawn_over(ledger("mini-es", *families), [("mini-es", "bm25", "BM25")], list(families))
-    made.canvas.draw()  # a layout that does not fit warns, and a warning is an error here
-    assert [axes.get_title(loc="left") for axes in made.axes] == ["BLEU", "expected wins", "oracle expected wins"]
-    assert made.axes[0].get_ylabel() == "BM25, 5 questions"
-    for axes in made.axes:
-        assert [len(line.get_xdata()) for line in axes.get_lines()] == [3] * len(families)
-    assert [text.get_text() for text in made.legends[0].get_texts()] == list(families)
-    pyplot.close(made)
-
-
-def test_a_translator_has_one_colour_in_all_figures():
-    drawn = ["a", "b", "c"]
-    figures = [
-        drawn_over(ledger(dataset, *here), [(dataset, "bm25", "")], drawn)
-        for dataset, here in (("mini-es", "abc"), ("mini-pl", "ac"))
-    ]
-    first, second = (
-        {line.get_label(): line.get_color() for line in made.legends[0].legend_handles} for made in figures
-    )
-    assert len(set(first.values())) == 3 and second == {name: first[name] for name in ("a", "c")}
-    for made in figures:
-        pyplot.close(made)

@@ -39,13 +39,13 @@ def test_a_source_that_is_read_whole_leaves_nothing_ahead():
 
 
 def test_rows_of_the_bundled_questions(monkeypatch):
-    texts = words_ahead.segments(SetConfig("mini-es", "es-en"))[:4]
+    texts = words_ahead.segments(SetConfig("mini-es", "es-en"))[:2]
     [entry] = [s for s in load(ITEM.path(), WordsAheadConfig).sets if s.name == "xqb-es"]
     monkeypatch.setattr(words_ahead, "segments", lambda _: texts)
     monkeypatch.setattr(words_ahead, "load", lambda *_: WordsAheadConfig((entry,), (1, 3, 9)))
     results = list(words_ahead.measure(ITEM.path(), Path()))
     values = {row.key: row.value for row in results}
-    assert len(values) == 12 and {row.n for row in results} == {4}
+    assert len(values) == 12 and {row.n for row in results} == {2}
     for pace in ("1", "catch-up"):
         by_k = [values["es-en", "xqb-es", pace, k, "words-ahead"] for k in ("1", "3", "9")]
         assert by_k == sorted(by_k, reverse=True) and 0 < by_k[0] < 1
