@@ -70,44 +70,20 @@ def program() -> Any:
 
 def complaint(words: list[str], complete: bool) -> str:
     """What is wrong with a command by the options and arguments that the program declares; "" when nothing is."""
-    command, rest, given, values = program(), list(words), set(), 0
-    while rest:
-        word = rest.pop(0)
-        if word == "--":
+    command, rest = program(), list(words)
+    while True:
+        context = command.context_class(command, info_name=command.name or "sqa", **command.context_settings)
+        try:
+            given, rest, _ = command.make_parser(context).parse_args(rest)
+        except Exception as error:  # of a package's own copy of click
+            return f"{context.info_name}: {error.format_message()}"  # type: ignore[attr-defined]
+        if not hasattr(command, "commands") or not rest:
             break
-        if word.startswith("-") and word != "-":
-            option = _option(command, word)
-            if option is None:
-                if not command.context_settings.get("ignore_unknown_options"):
-                    return f"{command.name} has no option {word}"
-                continue
-            given.add(option.name)
-            if not option.is_flag and not rest:
-                return f"{word} needs a value"
-            if not option.is_flag:
-                rest.pop(0)
-        elif hasattr(command, "commands"):
-            if word not in command.commands:
-                return f"{command.name or 'sqa'} has no command {word}"
-            command, given, values = command.commands[word], set(), 0
-        else:
-            values += 1
-    return _counted(command, given, values, complete)
-
-
-def _option(command: Any, word: str) -> Any:
-    if word == "--help":
-        return next(param for param in cli.program().params if param.is_flag)
-    named = (p for p in command.params if word.partition("=")[0] in (*p.opts, *p.secondary_opts))
-    return next(named, None)
-
-
-def _counted(command: Any, given: set[str], values: int, complete: bool) -> str:
-    positions = [param for param in command.params if param.param_type_name == "argument"]
-    free = any(param.nargs == -1 for param in positions) or command.context_settings.get("allow_extra_args")
-    if values > len(positions) and not free and not hasattr(command, "commands"):
-        return f"{command.name} takes {len(positions)} arguments, not {values}"
-    if complete and values < sum(param.required for param in positions):
-        return f"{command.name} needs more arguments than {values}"
-    missing = {p.name for p in command.params if p.required and p not in positions} - given
-    return f"{command.name} needs {', '.join(sorted(missing))}" if complete and missing else ""
+        name, *rest = rest
+        if name not in command.commands:
+            return f"{context.info_name} has no command {name}"
+        command = command.commands[name]
+    if rest and not context.allow_extra_args:
+        return f"{command.name} takes no {' '.join(rest)}"
+    missing = [param.name for param in command.params if param.required and given.get(param.name) in (None, ())]
+    return f"{command.name} needs {', '.join(missing)}" if complete and missing else ""

@@ -95,48 +95,41 @@ class Shell:
     def close(self) -> None:
         self._open.close()
 
-    def execute(self, key: str) -> str:
-        """A command of the pages with those that come first; what its last line printed."""
+    def execute(self, key: str) -> None:
+        """A command of the pages with those that come first."""
         recipe = recipe_of(key)
         assert not isinstance(recipe, Cannot), key
         for before in recipe.after:
             if before not in self.done:
                 self.execute(before)
         self.done.add(key)
-        [first, *others] = lines_of(key)
         if isinstance(recipe, Serve):
-            return self._served(first, recipe)
-        printed = self.line(first, recipe.stdin)
-        for line in others:
-            printed = self.line(line, recipe.stdin)
-        return printed
+            return self._serve(lines_of(key)[0], recipe)
+        for line in lines_of(key):
+            self.line(line, recipe.stdin)
 
-    def line(self, line: str, stdin: str = "") -> str:
-        """One line, which has to end well; what it printed."""
+    def line(self, line: str, stdin: str = "") -> None:
+        """One line, which has to end well."""
         line = line.replace("{player}", self._player)
         line = line.replace("{scheduler}", self._scheduler()) if "{scheduler}" in line else line
         inner, _, rest = line.partition(" && ")
         folder = self.folder / inner.removeprefix("cd ") if rest else self.folder
         words = shlex.split(rest or line)
-        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+        streams = {"stdin": io.BytesIO(stdin.encode()), "stdout": io.BytesIO(), "stderr": io.BytesIO()}
+        texts = {name: io.TextIOWrapper(stream, "utf-8", write_through=True) for name, stream in streams.items()}
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
-            patch.setattr(sys, "stdout", out)
-            patch.setattr(sys, "stderr", err)
+            for name, text in texts.items():
+                patch.setattr(sys, name, text)
             code = _call(words)
-        texts = []
-        for stream in (out, err):
-            stream.flush()
-            texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
-        assert code == 0 and "Traceback" not in texts[1], f"{line}: exit code {code}\n{texts[1]}"
-        return texts[0]
+        printed = streams["stderr"].getvalue().decode()
+        assert code == 0 and "Traceback" not in printed, f"{line}: exit code {code}\n{printed}"
 
-    def _served(self, line: str, recipe: Serve) -> str:
+    def _serve(self, line: str, recipe: Serve) -> None:
         """A server, asked in the place where it would serve until it is interrupted."""
         from sqa_services.net.connections import bind, server_of
 
-        words, answers = shlex.split(line), list[str]()
+        words, asked = shlex.split(line), list[str]()
         token = words[words.index("--token") + 1] if "--token" in words else ""
         headers = ({"Authorization": f"Bearer {token}"} if token else {}) | (
             {"Host": recipe.host} if recipe.host else {}
@@ -152,7 +145,8 @@ class Shell:
                 while not server.started and time.monotonic() < deadline:
                     time.sleep(0.01)
                 for ask in recipe.asks:
-                    answers.append(_asked(url, ask, headers, self.line))
+                    _ask(url, ask, headers, self.line)
+                    asked.append(ask)
             finally:
                 server.should_exit = True
                 thread.join()
@@ -160,8 +154,7 @@ class Shell:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sqa_services.net.connections.run_app", run_app)
             self.line(line)
-        assert len(answers) == len(recipe.asks)
-        return answers[-1]
+        assert asked == list(recipe.asks)
 
     def _scheduler(self) -> str:
         """The address of a scheduler with two workers, begun when it is first asked for."""
@@ -170,13 +163,12 @@ class Shell:
         return self._address
 
 
-def _asked(url: str, ask: str, headers: dict[str, str], execute: Callable[[str], str]) -> str:
+def _ask(url: str, ask: str, headers: dict[str, str], execute: Callable[[str], None]) -> None:
     method, _, path = ask.partition(" ")
     if method != "GET":
         return execute(ask.replace("{url}", url))
     reply = requests.get(url + path, headers=headers, timeout=30)
     assert reply.ok, f"{ask}: {reply.status_code} {reply.text[:300]}"
-    return reply.text
 
 
 def _call(words: list[str]) -> int:
