@@ -37,6 +37,7 @@ class FactOptions:
     pair: str = "-en"  # ISO 639-1: number words of the source, priors of the word aligner; "" before the dash: unknown
     references: Path | None = None  # a line for each line of the log; instead of the log's own
     sources: Path | None = None
+    resamples: int = 1000
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -122,7 +123,7 @@ def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
     return tuple(seconds * end / ends[-1] for end in ends)
 
 
-def table(lines: Sequence[JudgedLine]) -> Iterator[tuple[str, ...]]:
+def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ...]]:
     """Name, value, interval over lines, facts counted, facts left out, unit.
 
     Without any source text a fact has no source word, and what is invented cannot be distinguished from what is read.
@@ -138,7 +139,7 @@ def table(lines: Sequence[JudgedLine]) -> Iterator[tuple[str, ...]]:
         try:
             if without_source and side != "arrived":
                 raise NotComputable("no source text")
-            interval = bootstrap(stats, metric)
+            interval = bootstrap(stats, metric, resamples)
             numbers = tuple(f"{value:.4f}" for value in (interval.value, interval.low, interval.high))
         except NotComputable:
             numbers = ("n/a",) * 3
@@ -153,5 +154,5 @@ def main(path: str, options: FactOptions, as_json: bool) -> None:
             print(json.dumps(line.record(index), ensure_ascii=False))
         return
     print("metric\tvalue\tlow\thigh\tn\tundefined\tunit")
-    for row in table(lines):
+    for row in table(lines, options.resamples):
         print(*row, sep="\t")
