@@ -1,7 +1,5 @@
 """Metrics of labels, the Dynascore, and the evaluation of questions."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -81,8 +79,9 @@ def test_weights_from_text() -> None:
     with pytest.raises(ConfigError) as error:
         parse_weights("c=1,a=-1,b,a=nan", ["a", "b"])
     assert len(error.value.problems) == 4
-    with pytest.raises(ConfigError, match="one of them above"):
-        dynascore([], "p", {"p": 0.0}, {"p": UP})
+    for weights in ({"p": 0.0}, {"p": 2.0, "m": -1.0}):
+        with pytest.raises(ConfigError, match="one of them above"):
+            dynascore([{"p": 1.0, "m": 1.0}, {"p": 2.0, "m": 3.0}], "p", weights, {"p": UP, "m": UP})
 
 
 # ----------------------------------------------------------------------------------------------------- questions
