@@ -1,7 +1,5 @@
 """Shared by all tests: a browser, and skips of tests without the real data."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

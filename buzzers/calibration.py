@@ -9,8 +9,6 @@ ECE            sum over ten bins of equal width of (steps in the bin / steps) * 
 Brier score    mean of (chance - right)^2, 0..1
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from buzzers.learnt import SLOPE

@@ -10,8 +10,6 @@ raised directly, through the whole question; a part of the cross entropy beside 
 With `at_end` what is left at the last step is answered there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

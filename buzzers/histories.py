@@ -4,8 +4,6 @@ Guessing takes longer than training, so a fold that was played is kept in a file
 that can change it: the guesser's fingerprint, the tossups, the code version.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import zipfile

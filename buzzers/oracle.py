@@ -1,7 +1,5 @@
 """The oracle buzzer: gets the answer and buzzes wherever the top guess is right. An upper bound, no contestant."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

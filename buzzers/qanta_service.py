@@ -6,8 +6,6 @@
 Such a system says with each guess whether it buzzes; the guess's score, 1 or 0, holds that.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

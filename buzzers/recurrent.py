@@ -5,8 +5,6 @@ cell it is, the tensors say: the gates of a GRU are three times its units, those
 whether the output sees the features of the step beside the state.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from buzzers.learnt import LearntBuzzer, LearntConfig, Network, Shapes, Tensors, affine, bundled

@@ -12,8 +12,6 @@ answer` a question that ends unanswered is answered with the top guess: a wrong 
 guesser share its guesses.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

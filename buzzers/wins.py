@@ -3,8 +3,6 @@
 `at_end`: what was never answered is answered at the last step, where a wrong answer costs nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

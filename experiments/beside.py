@@ -1,7 +1,5 @@
 """What the paper has under an item's number, what stands here, and why the two differ: printed with every item."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -7,8 +7,6 @@ One that is `optional` (a server that may be down, a package or a model that may
 is not available, with the reason; without `optional` the command stops there.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence

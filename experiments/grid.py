@@ -1,7 +1,5 @@
 """A grid of runs: every translator at every k, answered by every contestant, on every data set."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed

@@ -6,8 +6,6 @@ on, so the null distribution is that of the best difference when the k of each q
 for the choice of the best k.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

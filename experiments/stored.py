@@ -3,8 +3,6 @@
 A killed command resumes at the missing block; a stage whose inputs changed is computed again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -16,8 +16,6 @@ still chance: two writers who say what an author is known for use the same names
 `python -m guessers.bonus` prints how many clues there are and why how many go.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence

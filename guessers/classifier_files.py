@@ -3,8 +3,6 @@
 Tables with a row per word or page are int8 with a step per row, the rest float16, norms float32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import Any, TypeVar

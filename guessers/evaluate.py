@@ -4,8 +4,6 @@ For each guesser and question set: n, accuracy at 1, 10 and 50, and the mean rec
 is the human English reference.  A question whose page the guesser does not know counts as wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

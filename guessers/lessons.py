@@ -1,7 +1,5 @@
 """What guessers learn from: tossups whose answer has a page, by fold, and bonus parts; or texts of your own."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import asdict

@@ -5,8 +5,6 @@ their difference with its 95% interval over questions (bootstrap).  The text is 
 position its own share of that text's characters.  With --complete only complete questions are read, for accuracy.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

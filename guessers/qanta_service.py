@@ -12,8 +12,6 @@ not continue the one before, `sent_index` the words before the last one that end
 `char_index` is the length of the text.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

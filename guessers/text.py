@@ -4,8 +4,6 @@ The tokens of a text are those of its words, one after the other, whatever stand
 a word has the old tokens plus the new word's, and a guesser that goes on sees what one that starts again sees.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

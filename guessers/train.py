@@ -1,7 +1,5 @@
 """`sqa train guesser CONFIG`: trains what the config's `kind` names and writes it to the config's `output`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A translator of your own, for your_own_system.ipynb: a word for a word, from a list; what is not listed is copied."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

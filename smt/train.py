@@ -1,7 +1,5 @@
 """`sqa train smt CONFIG`: the config says what is trained; by default it is a Transformer of our own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sqa.core.errors import ConfigError

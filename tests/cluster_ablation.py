@@ -1,7 +1,5 @@
 """An ablation of doubles that takes seconds, and schedulers and workers that end while it is made."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

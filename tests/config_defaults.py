@@ -3,8 +3,6 @@
 python -m config_defaults PACKAGE...     prints {config class: {field: default}} as JSON
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

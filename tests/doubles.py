@@ -1,7 +1,5 @@
 """Small components with a plain, known behaviour, and the questions they are used on."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

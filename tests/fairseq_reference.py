@@ -5,8 +5,6 @@ fairseq-train into FOLDER/NAME; FOLDER/NAME/reference.pt then holds, for the fir
 the logits along the greedy output, and that output.  Nothing here imports this project.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

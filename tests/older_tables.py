@@ -1,7 +1,5 @@
 """Tables as earlier versions wrote them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

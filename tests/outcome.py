@@ -1,7 +1,5 @@
 """What a command of `sqa` leaves behind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

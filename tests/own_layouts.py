@@ -1,7 +1,5 @@
 """Projects of one's own in a few files: a guesser whose page is spelt by modules that import each other in some way."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -6,8 +6,6 @@ Numbers may differ by one unit of their last digit, as sums do between processor
 records: `folder/name` of an output -> every content that it may have, since several tests may write one name.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What every refusal has to be: the kind of error that was meant, and one line that names the place."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

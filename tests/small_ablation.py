@@ -1,7 +1,5 @@
 """configs/ablation.yaml cut down to some bundled questions, BM25 and one process."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs of doubles on a few made-up questions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from doubles import write_questions

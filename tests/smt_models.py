@@ -1,7 +1,5 @@
 """A small wait-k model with random weights and a real vocabulary: the decoding rules do not care how good it is."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Sequence
 

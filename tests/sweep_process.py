@@ -5,8 +5,6 @@
 As `--preload` of a worker of Dask it gives that worker the same data.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import asdict

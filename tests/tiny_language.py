@@ -1,7 +1,5 @@
 """A toy language of a few hundred sentences, and phrase-based SMT trained on it in seconds."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

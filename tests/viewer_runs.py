@@ -1,7 +1,5 @@
 """Finished runs of two copying systems, and an aligner that needs no package, for the tests of the viewer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ config it was trained with where these do not say; its size is measured.  The pa
 its column is the recipe of configs/*_paper*.yaml, whose comments say where each value comes from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """How much it matters that answers are matched strictly, and what perturbed copies of the questions do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product

@@ -17,8 +17,6 @@ are those that learnt from translations too.
     xqb-es, xqb-pl  configs/xqb.yaml:es_wait6_translated, pl_wait6_translated; what --runs has of it is not made again
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ contrast    changes of one place in a translation, as in AskQE (Ki, Duh and Carp
             alone, and those that do not; paired, over the sentences that a change applies to
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise

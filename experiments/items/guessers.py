@@ -1,7 +1,5 @@
 """How well guessers read: alone on complete questions, in pairs after every word, and those that are asked seldom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

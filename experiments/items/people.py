@@ -1,7 +1,5 @@
 """Curves fitted to people's buzzes, and contestants against the people who played the same questions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Step-wise errors: what they cost, how many there are over k, and how the detector finds planted ones."""
 
-from __future__ import annotations
-
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, elsewhere
 from experiments.lab.tables import columns, pivot

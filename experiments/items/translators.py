@@ -1,7 +1,5 @@
 """Translators on test sets: all of them, the stages of a training, the bonus on names; and what a model knew before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

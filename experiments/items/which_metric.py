@@ -8,8 +8,6 @@ score than every question lost (Mann and Whitney 1947; ties count half).  The me
 installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

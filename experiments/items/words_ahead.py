@@ -8,8 +8,6 @@ r = target words per source word of the set; for all words, and for names (a cap
 Questions with as many sentences in both languages count; intervals are over questions, or over sentences of news.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Table 4: Finnish and Russian questions through English, ours and the paper's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

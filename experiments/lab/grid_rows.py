@@ -1,7 +1,5 @@
 """Rows of a grid of runs: every translator at every k, answered by every contestant, one row a metric."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

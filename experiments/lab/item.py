@@ -3,8 +3,6 @@
 A file in experiments/items holds an `ITEM`, or the `ITEMS` of one subject.  An item of your own is `mine.py:ITEM`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ of every input (config, models, data sets) and the signatures that the rows refe
 tab-separated line for each row follow.  A row's identity is its cell (the item's own columns) and its metric.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """`sqa results`: measure what is stale, make pages and pictures from ledgers, find what is old, show all rows."""
 
-from __future__ import annotations
-
 import html
 import sys
 from collections.abc import Iterator, Sequence

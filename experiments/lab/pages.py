@@ -4,8 +4,6 @@ cog runs the line between the marks and puts what it prints below it, up to `<!-
 the digest of its ledger, by which `sqa results check` knows that it is old.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Markdown tables from ledgers: rows picked by cell, columns by metric."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple

@@ -19,8 +19,6 @@ Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the tr
 answers; `sqa reproduce errors` measures it over all questions of a run: a question alone proves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product

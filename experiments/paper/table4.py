@@ -23,8 +23,6 @@ Sets: dev-engspan is the official one, without human translations; train-engspan
 every question.  A system whose model, program or file is missing is in the table as "not computed", with the reason.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ A step's rows are found again under everything that can change them, block by bl
 readers share translation and passages.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ else.  A question that is answered in Table 4 is never trained on, so its sets s
 download, and is, far below a model trained on millions of sentences.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from dataclasses import asdict, dataclass, field

@@ -17,8 +17,6 @@ of all flagged words that belong to an error.  Of dropped clauses sentences are 
 found.  A human translation has words without a source word, too: precision is a lower bound.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher

@@ -10,8 +10,6 @@ repeated   two to four words said twice
 dropped    a clause left out (three words or more between commas, or in the middle)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice

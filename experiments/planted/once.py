@@ -9,8 +9,6 @@ flagged counts as a false alarm, those that are real errors of it too.  The line
 threshold for F1 and at 0.5, each kind apart, and what the shipped detector flags in the same translations undamaged.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from itertools import islice

@@ -22,8 +22,6 @@ alone" say what the least and the most of them would count.  The precision of wh
 the same for every k.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Systems seen word by word: a translator at one k, answered by one guesser, from the runs of an ablation."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

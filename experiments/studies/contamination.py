@@ -8,8 +8,6 @@ half of a question.  A remembered text needs far fewer nats and is continued wor
 has its 95% interval, and the largest share of one text stands last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 

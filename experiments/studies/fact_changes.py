@@ -4,8 +4,6 @@ Minor ones a reader forgives: a common word misspelt, a synonym, another order. 
 another number, a negation more or less.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Sequence

@@ -8,8 +8,6 @@ whole text are the sums of its passages'.
 Encoders are safetensors only, and no code that comes with a model is run.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Sequence
 from importlib import import_module

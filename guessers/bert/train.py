@@ -7,8 +7,6 @@
 Shapes: R passages read, N texts of a batch, H width of the encoder, D bottleneck, P pages.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

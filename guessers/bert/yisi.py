@@ -11,8 +11,6 @@ as the author does for languages without a labeller.  The encoder is that of the
 (the extra `bert`) or a folder of your own: scores of two encoders cannot be compared.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

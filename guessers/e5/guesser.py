@@ -15,8 +15,6 @@ multilingual-e5-small (Wang et al. 2024) in four bits, as the Python package nan
 One text at a time, so that a text's vector does not depend on what stands beside it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Learns the weights of guessers/fusion/scorer.py: which candidate of a step is the answer, or that none is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Standardised numbers -> rectified units -> a logit, and a softmax over the candidates of a step and "none of them".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ words of each text every guesser names its best pages, and the weights learn whi
 are: the config names those that did not, and under which names (`published`) the finished model asks for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -13,8 +13,6 @@ BidirectionalGru    QANTA's RNN guesser (Pinafore/qb, qanta/guesser/rnn.py, with
 Shapes: B texts, L tokens, N prefixes, E embedding, H hidden, F features, D bottleneck, P pages.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

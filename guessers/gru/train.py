@@ -5,8 +5,6 @@ start, and with them the page vectors of the forward network, as a truncated SVD
 matrix of the same tossups, or at random.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

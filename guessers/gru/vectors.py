@@ -4,8 +4,6 @@ A word and its numbers a line, blanks between, as GloVe has it (https://nlp.stan
 of two numbers, as word2vec and fastText write it, is skipped; .zst is read as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ One SQLite file: a reply is there whole or not at all, several runs may share it
 received.  It holds replies and counts, no prompts and no keys.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence

@@ -9,8 +9,6 @@ Retry-After names, else after `backoff`, twice that, four times that, ...  The k
 first request is made; it stands in no config, message, fingerprint or file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

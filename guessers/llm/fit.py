@@ -6,8 +6,6 @@ as TSV: how often the first page is right by retrieval alone and by the weights 
 the questions), how often the right page is among the candidates, and the weights.  Replies are kept as in any run.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -12,8 +12,6 @@ disk (guessers/llm/cache.py).  A reply that is not the JSON asked for is an empt
 `python -m guessers.llm CONFIG` says what a run would cost, and asks nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

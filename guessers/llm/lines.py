@@ -6,8 +6,6 @@ from memory once for all of them.  What else is in a batch can change the order 
 Letters in the shape comments: B prompts, N positions, M positions of the beginning, D width, V pieces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

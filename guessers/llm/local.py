@@ -4,8 +4,6 @@ Weights are read from safetensors only, nothing is fetched, no code that comes w
 template is asked as its template says; one without reads the prompt and a line break, and goes on.
 """
 
-from __future__ import annotations
-
 import copy
 import threading
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Letters in the shape comments: B rows, N positions, M positions before them, D width, V pieces that titles are made of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 

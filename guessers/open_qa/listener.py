@@ -9,8 +9,6 @@ most stems with the question, that the question does not have.  The last word co
 sentence is over: "Clara" may go on as "Clara Montes".  No answer: no guess.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

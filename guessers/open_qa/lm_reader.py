@@ -11,8 +11,6 @@ The solved questions are ours; none is in XOR-TyDi.  Yes/no questions are among 
 asked.  Questions are answered side by side (guessers/llm/lines.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

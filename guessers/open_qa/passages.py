@@ -9,8 +9,6 @@ what the mirror has: Quizbowl tossups and bonus parts, their answer as the title
 them, and few of them tell a date or a number: a stand-in for Wikipedia that knows much less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

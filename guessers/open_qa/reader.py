@@ -13,8 +13,6 @@ span.  So there is always an answer where there is a passage.
 Weights are safetensors only, nothing is fetched unless the config says so, no code that comes with a model is run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Sequence

@@ -16,8 +16,6 @@ Nothing found: the title.  No passage: "".
 The rules read English.  A question that stays in another language has no first word that they know.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Literal

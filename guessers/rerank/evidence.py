@@ -4,8 +4,6 @@ P pages, M candidates of a step, R = len(EVIDENCE) numbers each.  A text is read
 its postings, so what is known at a word depends on the words so far only.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

@@ -5,8 +5,6 @@ step, which has the step's numbers and zeros for the others.  The weights see on
 against the others of its step is in its numbers or nowhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ counts.  A buzzer learns from guesses for tossups that no part of its guesser sa
 fold's first half alone, and buzzers read its second.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal

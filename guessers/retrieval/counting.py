@@ -1,7 +1,5 @@
 """Counting the terms of texts by page: the training of the BM25 guesser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Only `Bm25Guesser.guess_prefixes` imports this module.  The import and the first
 where no earlier process has left the machine code.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from sqa.core.compute import compiled

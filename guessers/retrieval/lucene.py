@@ -22,8 +22,6 @@ Program 14(3), 1980), with what Lucene's differs in: words of one or two letters
 ("trekking").  Snowball's `english` (guessers/text.py) is a later algorithm.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

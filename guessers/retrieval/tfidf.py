@@ -11,8 +11,6 @@ common ones do: on complete questions of tournaments never seen that is worth th
 (data/models/bm25/README.md).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sqa.core.errors import NotNegative, Share, checked

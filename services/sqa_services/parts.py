@@ -1,7 +1,5 @@
 """What this distribution registers with `sqa`, as its entry point; nothing else is imported here."""
 
-from __future__ import annotations
-
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, ITEMS, QUALITY, TRANSLATORS
 
 TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build", keyed="smt.simuleval_agent:build")

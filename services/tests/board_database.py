@@ -1,7 +1,5 @@
 """The database of the board's tests: SQLite in the test's folder, or the PostgreSQL of SQA_BOARD_DB, emptied first."""
 
-from __future__ import annotations
-
 import os
 
 from sqlalchemy import create_engine

@@ -3,8 +3,6 @@
 The folder in TOY_LOG, if it is set, gets a file for each time a model is asked.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Finished runs to play on, and a player who speaks the page's requests, for the tests of `sqa play`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

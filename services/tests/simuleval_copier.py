@@ -1,7 +1,5 @@
 """A SimulEval agent that copies, three words late, a word at a time."""
 
-from __future__ import annotations
-
 from simuleval.agents import TextToTextAgent
 from simuleval.agents.actions import Action, ReadAction, WriteAction
 from simuleval.utils import entrypoint

@@ -6,8 +6,6 @@
 After every source word the prefix read so far is translated anew; the policy says what of that is written.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -6,8 +6,6 @@
 vocabulary, and what turns text into pieces: our vocabulary.model, or the tokenizer of the Hugging Face model.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ positions from 0, the end of the source appended, the decoder begun with <s>), b
   a bias, so a layer that changes nothing is put before the others.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -12,8 +12,6 @@ order.
 fairseq's k counts pieces: target piece j sees k + j - 1 source pieces, the end of the source being one of them.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ configuration as omegaconf objects, or numpy numbers among their statistics: tho
 of this module, so that neither package is imported.  A file that names anything else is refused.
 """
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@
 read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, an interpreter's pace.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

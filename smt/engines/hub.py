@@ -3,8 +3,6 @@
 Nothing is fetched unless the config says so, nothing pickled is read, no code that comes with a model is run.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A run of ours as a SimulEval log, for SimulEval's own scorer: the other direction of `smt.engines.recorded`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -7,8 +7,6 @@ A request is `translate({"text": one line})`, its answer a struct with "text" (m
 contrib/server).  The server is not trusted: responses are limited in size and time and parsed without declarations.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http
 import re

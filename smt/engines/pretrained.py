@@ -7,8 +7,6 @@ They read whole texts.  Without a policy every word is written once the sentence
 `policy`, `k` and `n` make the same model simultaneous, see smt/policies/prefixes.py.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Sequence

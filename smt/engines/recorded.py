@@ -25,8 +25,6 @@ A table: tab-separated, a header, then one line a token; the header says how uni
 Every error is a DataError "FILE:LINE: what is wrong".
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ question's `word_times` is no more than a microsecond later.  Which sentence a w
 equation 1 (`sqa.core.trace.by_sentence`), as for logs of whole questions.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -15,8 +15,6 @@ tokens retract the words they belonged to.
 Every error is a DataError "FILE:LINE: what is wrong".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ config.json                 direction, base, a probe of the tokenizer, how it wa
 pieces.safetensors          the pieces that the output layer chooses from, a bit for each of the vocabulary
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Where a language model comes from: the extra `lm`, a GGUF file, a folder, or a name on the Hugging Face hub."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache

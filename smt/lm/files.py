@@ -1,7 +1,5 @@
 """A language model's folder as Hugging Face writes it, read without its package: config.json and *.safetensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Every tensor is dequantised once and kept in bfloat16.  The tokenizer is made fr
 the one that the transformers package makes of the same file cuts words wrongly.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

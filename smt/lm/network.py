@@ -8,8 +8,6 @@ Letters in the shape comments: B sentences, N positions, D width, H heads, G key
 looked at, V vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

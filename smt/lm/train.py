@@ -6,8 +6,6 @@ to an adapter.  A step: draw a k for every pair, mask, forward, cross-entropy.
 Every random choice is keyed by (seed, step), so a training that was killed and resumed sees the same batches.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The config of a fine-tuning: `sqa train smt CONFIG` with the key `base`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from smt.policies.waitk import parse_k

@@ -9,8 +9,6 @@ language model without one translates whole texts after the prompt "Spanish: ...
 `smt.policies.prefixes` makes it simultaneous.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial

@@ -12,8 +12,6 @@ Letters in the shape comments: S source pieces, A pieces that ask for the transl
 pieces that the adapter chooses from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

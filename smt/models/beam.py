@@ -19,8 +19,6 @@ With n = 1 and look_ahead = 1 words are counted, and words and g are those of th
 Letters in the shape comments: A sentences, n hypotheses of each, R = A n of them, V vocabulary, T target pieces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 

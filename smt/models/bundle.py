@@ -6,8 +6,6 @@ converted from elsewhere keeps its float32 weights and has vocabulary.json (`smt
 vocabulary.model.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

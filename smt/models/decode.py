@@ -21,8 +21,6 @@ With `unit: piece` k counts pieces, as fairseq's does, and rules 1 and 2 become:
 A beam, which looks ahead before it publishes a word: smt/models/beam.py.  A model's side: smt/models/stepper.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import torch

@@ -8,8 +8,6 @@ NeurIPS 2022, without their outlier columns).
 float32 in the layout of oneDNN: arranged once, not for each product as MKL does; on a processor of AMD twice as fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Literal, NamedTuple

@@ -7,8 +7,6 @@
 The whole source is read first, for any k, and the words are forced (teacher forcing).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -16,8 +16,6 @@ The last options of ModelConfig build the variants that models trained elsewhere
 them).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -11,8 +11,6 @@ and `policy: wait-k` takes word j of the newest translation behind the words wri
 not begin with.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache

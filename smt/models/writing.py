@@ -1,8 +1,6 @@
 """Translators made of a `Writer`, the Transformer's or a language model's: wait-k that continues its own words, and
 whole texts, which the policies of `smt.policies.prefixes` make simultaneous."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from smt.models.beam import GREEDY, Beam, search_batch, search_stream

@@ -1,7 +1,5 @@
 """The policy that a translator's keys `policy`, `k` and `n` choose: one of the project's, or one of your own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache

@@ -4,8 +4,6 @@ Anything with `words` and `fingerprint` takes part: a pretrained model, a CTrans
 of `smt.policies.prefixes` make such a system simultaneous (or leave it full input) by asking it for prefixes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 

@@ -1,7 +1,5 @@
 """`policy: hold, n: 3`: the newest translation but for its last 3 words (Liu et al. 2020)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """`policy: local-agreement, n: 2`: what the last 2 translations share (Liu et al. 2020, Polák et al. 2022)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The contract of a policy, and policies of your own: `policy: {name: "mine.py:build", patience: 2}`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 

@@ -21,8 +21,6 @@ word j - 1, whichever translation that came from).  Only `retranslate` retracts,
 full-input translation.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

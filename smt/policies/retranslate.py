@@ -3,8 +3,6 @@
 Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

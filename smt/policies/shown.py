@@ -1,7 +1,5 @@
 """The text shown to a reader, as words, and how it changes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import takewhile
 

@@ -1,7 +1,5 @@
 """The config of a phrase-based training (smt/statistical/train.py), e.g. configs/pbmt_es_en.yaml."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

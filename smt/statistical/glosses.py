@@ -5,8 +5,6 @@ beside: it is read with it, so wait-k sees no word too early.  In training a par
 so that the model does not believe them blindly (Dinu et al., ACL 2019, annotate terms in the same way).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The folder of a phrase-based model: the decoder's files, and config.json, which says what they are."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

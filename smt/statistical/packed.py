@@ -11,8 +11,6 @@ reads a bundled one.  Three things make it small:
 The decoder (Thot) reads plain files, so a packed model is unpacked into the user's cache the first time it is used.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

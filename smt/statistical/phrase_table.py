@@ -3,8 +3,6 @@
 Both are written in the text formats that the decoder (Thot) reads.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice

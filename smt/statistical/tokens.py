@@ -7,8 +7,6 @@ together needs no rules of a language, and what is translated word by word keeps
 depend on that word alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -11,8 +11,6 @@ Each stage leaves its files and a note of what it was made from; a training that
 that is missing.  Alignment, language model and decoding are those of Thot, the engine of sil-machine[thot].
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -7,8 +7,6 @@
 policy every word is written once the sentence is over.  A word it never saw is copied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

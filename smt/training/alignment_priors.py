@@ -6,8 +6,6 @@
 and what is rare goes: a link seen once, or fewer times than one in RARE occurrences of either word.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

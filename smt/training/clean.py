@@ -7,8 +7,6 @@ Every step is a generator from pairs to pairs, so a corpus of any size streams t
 64-bit number per pair (duplicates) and the held-out sentences.  `sqa clean CONFIG` prints the counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

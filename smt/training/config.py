@@ -1,7 +1,5 @@
 """The config of a training: its corpus, its model, its optimiser.  configs/smt_es_en.yaml explains each key."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

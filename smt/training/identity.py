@@ -1,7 +1,5 @@
 """What a training depends on, kept beside its checkpoints, so that another training never resumes from them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping

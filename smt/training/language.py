@@ -9,8 +9,6 @@ Learnt from the 997 pairs of flores-dev, on newstest2013 (es-en, 3,000 pairs) an
 98.2% and 98.7% of the untranslated ones detected; Polish for Spanish in 97%, Spanish for Polish in 97%.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from functools import cache

@@ -7,8 +7,6 @@ things that parallel text from software lacks: the English of the questions, the
 words, and that names are to be carried over.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

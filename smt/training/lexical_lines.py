@@ -5,8 +5,6 @@ smt.training.lexical_lines pl-en"`.  The same lines give the same Polish; one of
 becomes an empty one.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -12,8 +12,6 @@ Any translator of that direction will do.  Its output is kept in the cache, bloc
 the translator's fingerprint and the texts: another training reads it there and a killed one resumes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

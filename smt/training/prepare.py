@@ -4,8 +4,6 @@ Besides the parallel corpora it adds names (countries, languages and currencies 
 CLDR, bilingual lexicons) and English tossups with a machine-made source side (back-translation).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Trainings whose rounds are optimiser steps: a rate for each, a line for each, development BLEU now and then."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence

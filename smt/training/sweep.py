@@ -11,8 +11,6 @@ own multi-path training, the control for the separate ones.  Inside `scheduled(.
 workers of a scheduler, who see the same runs/.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ backward, clip, schedule, step.  Every random choice is keyed by (seed, step), s
 resumed sees the same batches, the same k and the same dropout as one that was not.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -5,8 +5,6 @@ is talk and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 usage or confi
 imported when it is called (`COMMANDS` in sqa/core/registry.py), and imports what it needs when it runs.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from pathlib import Path

@@ -3,8 +3,6 @@
 Both are read from the dataclasses that the loader reads (sqa/run/config.py), meanings from the comments beside fields.
 """
 
-from __future__ import annotations
-
 import inspect
 import io
 import json

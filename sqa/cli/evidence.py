@@ -1,7 +1,5 @@
 """The commands that make evidence from runs: experiments, figures, tables, curves, errors, viewer, lab book."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from importlib import import_module

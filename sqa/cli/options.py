@@ -5,8 +5,6 @@ pipe gets them unchanged, line by line; a terminal gets aligned columns; `--json
 go to stderr: `-q` suppresses them, errors excepted, and `-v` adds more.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """`sqa init` and `sqa doctor`: a folder to start from, and what this machine has."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

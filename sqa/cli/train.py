@@ -1,7 +1,5 @@
 """Trainings, the cleaning of their text, and models trained elsewhere."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated

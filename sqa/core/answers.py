@@ -11,8 +11,6 @@ A config may ask for a second, more generous rule beside it: what a Quizbowl mod
 listener's own question (`asked` of a Question) is judged by that rule alone.
 """
 
-from __future__ import annotations
-
 import functools
 import unicodedata
 from collections.abc import Mapping

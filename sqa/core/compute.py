@@ -5,8 +5,6 @@ because a thread that waits for a processor holds up all others.  So small model
 processors.  A user's OMP_NUM_THREADS is kept.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence

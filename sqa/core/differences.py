@@ -10,8 +10,6 @@
 Ties count against a difference: a system compared with itself has p = 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Python packages that are not installed: which command installs them, and the one source of messages about them."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from sqa.core.errors import ConfigError

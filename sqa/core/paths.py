@@ -4,8 +4,6 @@ In a checkout the folders beside `sqa` (configs, data, docs, smt, ...) are what 
 installed package they lie below `sqa/bundled`.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

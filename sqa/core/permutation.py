@@ -7,8 +7,6 @@ known distribution: that over such permutations.  p = (1 + #{permuted >= observe
 as at least as large.  (Pitman 1937; the maximum: Westfall and Young 1993.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 A block of translations takes minutes, so a heartbeat redraws the bar meanwhile, with the time so far.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

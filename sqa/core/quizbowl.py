@@ -1,7 +1,5 @@
 """Right answers as Quizbowl takes them, more generous than `is_right` (sqa/core/answers.py)."""
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

@@ -10,8 +10,6 @@ questions give the same resamples for every metric and system; the result is a f
 Differences of two systems and bands of curves: sqa/core/differences.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist

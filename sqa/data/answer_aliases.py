@@ -14,8 +14,6 @@ page, tossups and bonus parts together:
 What a line only prompts on does not count.  The file has three columns: title, form or shared; page; the other name.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re

@@ -11,8 +11,6 @@ A new name stands in `_SETS` below; files that it downloads have their address, 
 Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references: both stay, both count.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -5,8 +5,6 @@ from its public home into the cache.  A file whose size or sha256 differs from t
 was right is noted by its path and modification time, so that large files are not read again on each run.
 """
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import hashlib

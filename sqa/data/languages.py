@@ -1,7 +1,5 @@
 """Languages by one code each, whatever models, tokenizers and programs call them."""
 
-from __future__ import annotations
-
 # ISO 639-1 and ISO 639-3; a macrolanguage has the 639-3 codes of its usual members behind it.
 _CODES = """
 aa aar, ab abk, ae ave, af afr, ak aka twi, am amh, an arg, ar ara arb ary arz ars apc ajp acm acq aeb, as asm, av ava,

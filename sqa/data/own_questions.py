@@ -16,8 +16,6 @@ data/listening/schema.json is the JSON Schema of a record.
 With `word_times` one text is not cut into sentences; `question` and `answers` replace the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -17,8 +17,6 @@ occurs in the answer is changed by the fairness perturbations.
 Your own is "module:build" or "file.py:build", a function without parameters that returns a `Perturbation`.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import unicodedata

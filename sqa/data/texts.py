@@ -7,8 +7,6 @@ Which tossup trains what is decided by a hash of its id, so that adding tossups 
     dev        5 %   stops training and sets thresholds
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

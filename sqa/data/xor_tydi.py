@@ -12,8 +12,6 @@ The human translations (file `xor-translations`) are found by language and wordi
 question itself; they stay as the annotators left them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

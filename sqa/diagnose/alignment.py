@@ -12,8 +12,6 @@ It is run with several seeds.  A word's trust is the mean over them and its spre
 texts always give the same numbers, and `load_aligner(..., cache=FILE)` keeps them.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

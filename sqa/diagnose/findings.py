@@ -1,7 +1,5 @@
 """`sqa diagnose RUN`: the worst step-wise errors of a finished run, as TSV or JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Collection, Sequence

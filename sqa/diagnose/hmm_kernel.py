@@ -6,8 +6,6 @@ States are the words of the side that is picked from, each once as a link and on
 counterpart, and the position does not change: Och and Ney 2003).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results for the same texts, kept in a file of the run's folder: a second call is quick and returns the same."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

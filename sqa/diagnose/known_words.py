@@ -1,7 +1,5 @@
 """The vocabulary of English: the words of the bundled BM25 guesser's questions, by the number of pages they are on."""
 
-from __future__ import annotations
-
 import re
 from functools import cache, lru_cache
 

@@ -1,7 +1,5 @@
 """A model's scores of the words of any translation, and their storage."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol

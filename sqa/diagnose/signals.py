@@ -4,8 +4,6 @@ Each signal is one number per target word.  None of them uses the human translat
 (except the aligner, which learns words from all texts).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from difflib import SequenceMatcher

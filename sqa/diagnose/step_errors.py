@@ -25,8 +25,6 @@ Log MRR is the natural logarithm of 1 / rank among the first `top` guesses, `flo
 Every word that was shown is judged once, in the text in which it came (`texts_of`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

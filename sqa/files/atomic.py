@@ -3,8 +3,6 @@
 Locks are `flock`s: the system ends them with the process, however that ends.  Digests are sha256, in hex.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

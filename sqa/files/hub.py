@@ -1,7 +1,5 @@
 """Other people's models: a local folder, or a name on the Hugging Face hub, fetched only with `download: true`."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Files of trained guessers and buzzers: a folder with model.safetensors (numpy arrays) and config.json."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tables in Parquet, which earlier versions wrote instead of .npz; read where pyarrow is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any

@@ -3,8 +3,6 @@
 Weights are read from safetensors only, nothing is fetched, and no code that comes with a model is run.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Worker processes: they end with the process that they work for."""
 
-from __future__ import annotations
-
 import os
 from multiprocessing import parent_process
 from multiprocessing.connection import wait

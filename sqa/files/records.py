@@ -3,8 +3,6 @@
 Limits of depth, size, numbers and encoding; errors name the file, and the line or key.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

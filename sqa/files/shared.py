@@ -7,8 +7,6 @@ In each of them a file appears whole or not at all.  Two writers without a lock 
 names everything that the bytes depend on; so the second one changes nothing.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -13,8 +13,6 @@ The key is the sha256 of everything that can change the rows, so an existing fil
 continues with the missing blocks.  No file holds a time or a random value: the same inputs give the same bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -10,8 +10,6 @@ An entry `like` another has that one's keys and values under its own.  Mappings 
 that names its component (`name`) replaces the whole.
 """
 
-from __future__ import annotations
-
 import re
 import types
 import typing

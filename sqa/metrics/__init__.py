@@ -11,8 +11,6 @@ sqa/metrics/latency.py (FORMULAS, CONVENTIONS), the others here.  Metrics that n
 entries of a config's `quality:` instead: sqa/metrics/quality/text_metric.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path

@@ -15,8 +15,6 @@ The band is a percentile bootstrap over questions: whole questions are drawn wit
 anew.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 

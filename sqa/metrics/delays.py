@@ -1,7 +1,5 @@
 """The delays of many sentences as arrays: what every formula of latency is computed from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -10,8 +10,6 @@
 What a fact is, and when a text has it: sqa/metrics/quality/facts.py.  They need no questions: any test set has facts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

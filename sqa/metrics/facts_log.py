@@ -6,8 +6,6 @@ instead.  Lags are source words; where delays are milliseconds of speech they ar
 has been read when its share of the transcript's characters has been heard: an estimate, as logs hold no word times.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Sequence

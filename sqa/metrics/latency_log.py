@@ -21,8 +21,6 @@ leaves everything as it stands in the log.
 Speech or text matters to ATD and to that end.  With `source="auto"`, lengths with a decimal point are taken for speech.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -7,8 +7,6 @@ sqa/metrics/latency.py); of `al@...` a `Convention`.  The signature ends in a ha
 edited files are neither taken from the store nor compared with those of the files before.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace

@@ -9,8 +9,6 @@ Curves of your own are read from the files that `sqa curve fit` writes (sqa/metr
 or {..., "method": "monotone", "knots": {"t": [0, ..., 1], "ew": [...]}}, and beside that how it was made, unread here.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

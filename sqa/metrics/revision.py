@@ -6,8 +6,6 @@ Arivazhagan et al. 2020 ("Re-translation versus streaming for simultaneous trans
 appends; 1 means that for every word that stayed one was taken back.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -15,8 +15,6 @@ The official script prints percentages; here all values are in 0..1.  SQuAD 2.0'
 that are both empty once normalised share no word, so their F1 is 0 here and 1 there.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import string

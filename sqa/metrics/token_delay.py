@@ -15,8 +15,6 @@ they first come, one that goes back has a negative size, and the k-th chunk of t
 them or, past their end, with all.  Such sentences are computed one by one, by `_of_falling`.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import replace
 from itertools import accumulate, groupby, pairwise

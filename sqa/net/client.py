@@ -7,8 +7,6 @@
 Redirects are followed only on request, and never from https to http.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

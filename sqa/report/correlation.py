@@ -15,8 +15,6 @@ ones for all systems and metrics, and scores all of them again (see sqa/core/sig
 the interval does not cover other systems.  Few systems have few orders: with 3 of them tau is one of -1, -1/3, 1/3, 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

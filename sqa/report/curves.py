@@ -1,7 +1,5 @@
 """`sqa curve fit`, `sqa curve show`: curves from people's buzzes, as file, table and figure."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The report's data: finished run folders, grouped by questions and compared, and the reasons for missing values."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

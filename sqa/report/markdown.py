@@ -3,8 +3,6 @@
 (tabulate pads its columns, also those of its TSV, and leaves bars in cells as they are, which ends the cell.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 

@@ -12,8 +12,6 @@ Only the run folders and the store beside them are read: no model is loaded, no 
 different questions get a table each and no test between them.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 import sys

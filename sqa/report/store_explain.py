@@ -1,7 +1,5 @@
 """The stages in a store, the runs that use them, and why a stage of a run was made again."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

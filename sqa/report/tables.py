@@ -1,7 +1,5 @@
 """A table of text cells for readers of every kind: aligned, TSV, LaTeX, HTML, JSON values."""
 
-from __future__ import annotations
-
 import html
 import json
 import unicodedata

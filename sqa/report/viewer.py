@@ -8,8 +8,6 @@ uPlot, which draws its charts (github.com/leeoniya/uPlot, version UPLOT, MIT lic
 policy names the hashes of what it may run, and allows no request at all; texts of the data are only ever shown as text.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Collection, Sequence

@@ -22,8 +22,6 @@ A trace has one entry per question, in the same order.  With n steps:
     f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity"}
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ Questions that are no data set (sentences of a news test, the examples of a boar
     planned = workshop.plan(config, given=given)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What other programs read: the texts, words and steps of finished runs, and the sentences of question sets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Files that parts of your own load while they run, recorded beside their results (sqa/core/own/code.py)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace

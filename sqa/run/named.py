@@ -1,7 +1,5 @@
 """Parts named on a command line: a translator that programs feed word by word, a guesser and a buzzer for servers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ such a key (`k`, `limit`).  A value is YAML.  `guesser=gru` takes another guesse
 as a file, and the run's name names the overrides: two configs never share a folder.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import itertools

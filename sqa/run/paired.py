@@ -1,7 +1,5 @@
 """Two finished runs compared metric by metric, paired over questions; the metrics of a finished run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -8,8 +8,6 @@
 The same config on the same data gives the same bytes in all four.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

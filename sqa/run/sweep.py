@@ -4,8 +4,6 @@ The runs share questions, models and the store, so a common translation is made 
 blocks are distributed over the workers of a scheduler.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ Its whole state is a mapping of names to tensors by name, state dictionaries or 
 checkpoint-<step>: model.safetensors, optimizer.safetensors, state.json.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import shutil

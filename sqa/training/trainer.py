@@ -13,8 +13,6 @@ A round is an optimiser step or a pass over the texts.  Random numbers in it dep
 a training that was killed and resumed sees the same batches as one that was not, and ends with the same weights.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

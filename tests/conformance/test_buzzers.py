@@ -1,7 +1,5 @@
 """The contract of every registered buzzer."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

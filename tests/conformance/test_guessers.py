@@ -1,7 +1,5 @@
 """The contract of every registered guesser."""
 
-from __future__ import annotations
-
 import functools
 from importlib.util import find_spec
 

@@ -4,8 +4,6 @@ A field that is not in keys.yaml fails, so does a part that has no entry.  The p
 tests/stand_ins/keyed_parts.py); what they need beside files (packages, servers) is named there.
 """
 
-from __future__ import annotations
-
 import typing
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Every registered metric keeps the contract of `sqa.core.types.Metric`; every wrong name is caught."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

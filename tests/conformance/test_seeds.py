@@ -3,8 +3,6 @@
 One row for everything that takes a seed in place of the resampling, whose own tests pin its numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any

@@ -3,8 +3,6 @@
 A change that is meant raises the VERSION of its module (CONTRIBUTING.md, "When a number changes") and pins it anew.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import numpy as np

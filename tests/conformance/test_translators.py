@@ -1,7 +1,5 @@
 """The contract of every registered translator."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The folder in which documented commands are executed: configs cut down, files of one's own, games of players."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """README.md and the pages of docs/ as tests read them: prose, blocks, and the commands that are written in them."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

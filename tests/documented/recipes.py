@@ -4,8 +4,6 @@ A command is executed as the page shows it, with `WORDS` in place of what is not
 more than words: a `--limit`, a `--port`, what comes first.  `CANNOT` says what is missing where nothing is executed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`sqa diagnose RUN` from a finished run to its table, and one clear line for every run it cannot read."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

@@ -17,8 +17,6 @@ from sqa.run.pipeline import RunResult, run
 from sqa.run.saving import save
 
 PARTS = '''
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS a folder for pictures of the page.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ searches (tests/golden/record_lucene.py) at four settings, and the expected wins
 guesser; tests/golden/test_elastic_api.py compares them with Lucene's scores and with the embedded twin.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

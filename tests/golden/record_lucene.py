@@ -11,8 +11,6 @@ byte holds exactly.  Elasticsearch's similarity is Lucene's times k1 + 1 (Legacy
 boost by it), which is what a query with that boost computes, in the same single precision.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -11,8 +11,6 @@ when its time has come, and is wrong about the last word that it writes, so that
 logs lies what simulstream's own reader makes of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """A default is part of every number of a config that does not name its key.  `SQA_RECORD=1` records them anew."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import config_defaults

@@ -8,8 +8,6 @@ today are then checked, no key that the specification does not know being allowe
 `python -m tests.golden.test_elastic_api` writes the file anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

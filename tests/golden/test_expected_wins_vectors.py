@@ -1,7 +1,5 @@
 """Expected wins and reciprocal ranks equal the numbers of the public code (vectors/expected_wins.json names it)."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

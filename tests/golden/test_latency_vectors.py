@@ -4,8 +4,6 @@ Each vector names its scorer and commit (vectors/latency.json, "provenance").  S
 older three in torch float32: seven digits.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -6,8 +6,6 @@ text of their own, the documents are the bundled questions.  Where `LUCENE` name
 texts.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -4,8 +4,6 @@ The question and the answer of MCIF are its own (FBK-MT/MCIF, CC BY 4.0); all ot
 files that sqa/data/listening.py names.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

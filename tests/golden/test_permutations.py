@@ -1,7 +1,5 @@
 """The orders that every published p-value was drawn with: another generator would print other digits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sqa.core.permutation import permuted_sums

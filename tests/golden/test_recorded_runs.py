@@ -3,8 +3,6 @@
 What is compared elsewhere in pieces (fast with plain, ours with others') is compared here with what it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Delays that fall, as no translator writes them: SimulEval 1.1's scorers and this project agree."""
 
-from __future__ import annotations
-
 import json
 import random
 import warnings

@@ -1,7 +1,5 @@
 """Logs that simulstream, SimulStreaming and OmniSTEval wrote themselves (record_speech_logs.py), read here."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Configs survive the way to YAML and back; whatever a file holds, the answer is a config or a ConfigError."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

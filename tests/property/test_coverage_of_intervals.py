@@ -4,8 +4,6 @@ Questions are drawn from made-up distributions whose mean is known; each time th
 (1,000 resamples).  `pytest -rP` prints the shares of intervals that hold the truth, percentile and BCa.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A made-up world of three pages, small enough for a classifier to learn in seconds."""
 
-from __future__ import annotations
-
 from sqa.data.texts import Tossup
 
 CLUES = {

@@ -6,8 +6,6 @@ once the index is refreshed.  The form of its answers is that of the published A
 `server.fail` is a list of [path part, status, times] to answer with errors first; `server.requests` is what came.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

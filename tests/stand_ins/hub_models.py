@@ -1,7 +1,5 @@
 """Tiny translation models of real architectures with real tokenizers, saved as the hub's models are."""
 
-from __future__ import annotations
-
 import io
 import json
 import warnings

@@ -1,7 +1,5 @@
 """Models and files of toy size for every registered part: no smaller ones can be built, hashed and told apart."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

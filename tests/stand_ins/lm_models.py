@@ -1,7 +1,5 @@
 """Tiny language models made here: random weights, a real tokenizer file, the families that are computed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A quality metric of one's own: the share of reference words that were written, and how often it was asked."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

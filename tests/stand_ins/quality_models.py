@@ -1,7 +1,5 @@
 """Tiny models of the real architectures of COMET, BERTScore and BLEURT, saved as the hub's models are."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections import Counter

@@ -1,7 +1,5 @@
 """Logs of other systems, written and replayed; what is said of those that cannot be."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ An ablation in this machine's processes and on as many local workers of Dask: se
 finished runs, is the item `cluster-plan`.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

@@ -4,8 +4,6 @@ The weights are a bundled model's without its lexicon, which CTranslate2 cannot 
 of the usual length.)  Both search greedily, in batches of similar length.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """How fast: the plain paths beside the fast ones, servers under many clients, runs on many machines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 

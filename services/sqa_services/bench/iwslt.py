@@ -7,8 +7,6 @@ clients that think 5 ms about a word.  Also what 200 clients take of the server'
 wins scored meanwhile.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

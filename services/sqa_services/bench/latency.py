@@ -3,8 +3,6 @@
 Both as whole commands, start-up included, and the scoring alone inside one process.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

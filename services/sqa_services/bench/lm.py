@@ -3,8 +3,6 @@
 A row also has the share of words that differ with the second arithmetic.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher

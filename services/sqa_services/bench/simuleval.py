@@ -3,8 +3,6 @@
 Both give the same words with the same delays, which is checked before any speed is reported.
 """
 
-from __future__ import annotations
-
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence

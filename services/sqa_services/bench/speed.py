@@ -4,8 +4,6 @@ Prints TSV: what was measured, unit, plain path, fast path, ratio.  Each pair do
 results), on the same machine, within the same minute.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import time

@@ -4,8 +4,6 @@ The same batches of random pieces, the sizes of configs/smt_es_en.yaml without i
 each, since a program sets its threads once.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Sequence

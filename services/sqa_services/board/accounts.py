@@ -3,8 +3,6 @@
 Of tokens and invitations the board keeps the SHA-256 alone; both have 192 bits from the system's generator.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import time

@@ -1,7 +1,5 @@
 """Labels and predictions -> the row of a leaderboard: scores, scores by tag, differences under perturbation."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

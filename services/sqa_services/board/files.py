@@ -7,8 +7,6 @@
 A file is there whole or not at all.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A model after its registration: log, withdrawal, restoration, requeueing, deletion."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

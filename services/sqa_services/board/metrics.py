@@ -7,8 +7,6 @@
 A metric of questions is additive as well (`Additive.stats`), which gives intervals and paired differences.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

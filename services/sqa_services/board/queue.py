@@ -6,8 +6,6 @@ writes the score and the new state in one transaction that holds only if its lea
 once, and `scores` has room for one row per evaluation only.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Mapping

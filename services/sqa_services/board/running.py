@@ -8,8 +8,6 @@ question, as a response of a model that does not answer; the guesser and the buz
     {"id": "q", "answered": false, "steps": [{"sentence": 0, "token": "The", "g": 3, "ended": false, "erase": 0}, ...]}
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence

@@ -16,8 +16,6 @@ an account, which may change its own submissions; on loopback, requests for othe
 rebinding).
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import nullcontext

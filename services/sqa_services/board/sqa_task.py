@@ -10,8 +10,6 @@ with one step per target word; `guess` and `buzz` in every step if `answered`, e
 config of a run, run on the questions of the data set, or a submission file (protocols/submission.py) for them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -18,8 +18,6 @@ Names are unique within a task; a data set never changes once it is registered. 
 2 of the tables did not know which accounts are one person's.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sa

@@ -1,7 +1,5 @@
 """What a task is: the form of examples and answers, its metrics, and how a registered model is made to answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

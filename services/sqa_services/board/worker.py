@@ -5,8 +5,6 @@ the worker ends with its traceback, the evaluation is tried again by the next on
 `queue.MAX_ATTEMPTS` workers.  One beside a server is begun again if it dies, and ended with the server.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Options of the commands that start a server."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from sqa.cli.options import option

@@ -1,7 +1,5 @@
 """`sqa serve`, `client`, `scorer` and `validate`: the wire formats of other people's programs; `bench` beside them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

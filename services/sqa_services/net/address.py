@@ -1,7 +1,5 @@
 """Where a server listens, and which requests it admits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Annotated

@@ -8,8 +8,6 @@ tells one client from another: that is for a proxy before the server (docs/trust
 The log is bounded, too: at most LINES a minute, each of LONGEST characters at most.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import resource

@@ -1,7 +1,5 @@
 """An SQLite file of a server: a change is in the file before the client is told of it, and survives a kill."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Middleware before every server's routes: names and size (Starlette's), other sites' pages, the token, headers."""
 
-from __future__ import annotations
-
 import asyncio
 import binascii
 import hmac

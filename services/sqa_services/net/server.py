@@ -4,8 +4,6 @@ A server binds to loopback unless it was given a token.  A request then brings i
 for clients that can only be given an address, as the password in it: http://any:TOKEN@host:port.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

@@ -8,8 +8,6 @@
 A question counts once for each player and run, the first time.  Metrics that need a model (`quality:`) are left out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

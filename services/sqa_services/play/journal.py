@@ -9,8 +9,6 @@
 A play is on the disk before its player is told the answer, so a kill at any moment loses the current question alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets

@@ -10,8 +10,6 @@ the buzz or null, and `answer`.  The guesser knows a question by the last of the
 it answers whole questions only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

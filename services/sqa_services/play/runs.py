@@ -1,7 +1,5 @@
 """The runs that people play on: finished ones by their folders, or a config whose run is made for each game."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

@@ -13,8 +13,6 @@
 All but the first two want the player's key ("X-Player: KEY").  Bound beyond loopback, all want the server's token.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -5,8 +5,6 @@ the answer, the source, the reference and what the system did.  Everybody reads 
 a buzz does not stop the question of the other player, so every play has an expected-wins score.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress

@@ -6,8 +6,6 @@ document.  The last value of a repeated name counts.  Numbers and booleans are r
 them to text where a string is requested; null is None.
 """
 
-from __future__ import annotations
-
 import re
 
 from sqa.core.errors import SqaError

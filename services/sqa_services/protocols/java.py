@@ -1,7 +1,5 @@
 """The three habits of Java that show in what old Java programs print: doubles, Hashtable order, String.trim."""
 
-from __future__ import annotations
-
 import math
 from bisect import insort_left
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ Its 23 statistics do not quite add: its own corpus score leaves out the chunks o
 (`MeteorStats.addStats`).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

@@ -12,8 +12,6 @@ What is not such a question gets 400, a batch or text that is too long 413, and 
 a second thread, a request after the other.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

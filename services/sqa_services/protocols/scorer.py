@@ -9,8 +9,6 @@ Every line gets its reply at once.  What cannot be answered gets one line that b
 is a new one.  Scores are sacrebleu's, 0 to 100 (TER: 0 is best); METEOR's are its own, 0 to 1.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys

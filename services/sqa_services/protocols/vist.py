@@ -7,8 +7,6 @@ The original carries its template inside; without `--template` every sequence of
 ends with a Java exception, we end with exit code 1, nothing on stdout and one line on stderr.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

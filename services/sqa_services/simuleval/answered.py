@@ -1,7 +1,5 @@
 """A log answered as `sqa run` answers it, for scorers inside other programs: SimulEval's and simulstream's."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -7,8 +7,6 @@ segment out until that is `finished`, empty segments after the last word.  Where
 announced with the last word, as SimulEval does (see agent.py); the package itself is not needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

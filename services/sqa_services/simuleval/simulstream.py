@@ -11,8 +11,6 @@ simulstream's own resegmentation.  With `--sqa-sources FILE`, a line for each se
 SQA_FACTS_LAG (that one in seconds, as `sqa latency LOG --facts` estimates them) and SQA_FACTS_TIMED have values, too.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import ArgumentParser, Namespace

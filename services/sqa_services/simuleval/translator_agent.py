@@ -11,8 +11,6 @@ Words and delays are those of a run of this project: what `translate` writes aft
 SimulEval hands over a word before it asks for anything, so what is written at g = 0 gets the delay 1.
 """
 
-from __future__ import annotations
-
 import weakref
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator

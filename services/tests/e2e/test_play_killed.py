@@ -1,7 +1,5 @@
 """`kill -9` of `sqa play serve` in the middle of a game: the current question is lost, nothing else."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

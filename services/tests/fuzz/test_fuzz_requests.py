@@ -4,8 +4,6 @@ The applications are asked in process, as uvicorn asks them; an error of theirs 
 The 500s of the originals, which the servers of IWSLT and of SimulEval give on purpose, are told by their page.
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

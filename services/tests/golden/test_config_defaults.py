@@ -1,7 +1,5 @@
 """As tests/golden/test_config_defaults.py, for the services."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import config_defaults

@@ -3,8 +3,6 @@
 vectors/dynabench_board.json holds what they gave when they were run unmodified on fake tasks ("provenance").
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 The recordings: fairseq 50ecb32b eval/server.py and SimulEval v1.0.2 online/server.py, run unmodified on loopback.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

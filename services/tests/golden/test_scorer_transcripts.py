@@ -4,8 +4,6 @@ vectors/cdec_external_protocol.json names what was run ("provenance"), and how c
 that is no plain number.  METEOR's transcripts: test_vist.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

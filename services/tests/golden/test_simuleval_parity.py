@@ -3,8 +3,6 @@
 A SimulEval agent as a translator in our pipeline; ours as agents are in test_simuleval_scorers.py.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Expected wins printed by the real `simuleval` command are those of `sqa run` on its log, to the last digit."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

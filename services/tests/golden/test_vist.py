@@ -4,8 +4,6 @@ vectors/vist_evaluator.json and vectors/meteor15_stdio.json name what was run ("
 pycocoevalcap, whose data take five seconds to load: one for all cases of VIST.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

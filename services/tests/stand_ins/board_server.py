@@ -1,7 +1,5 @@
 """A board over HTTP on a free port of loopback, and those who ask it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

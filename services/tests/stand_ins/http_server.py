@@ -1,7 +1,5 @@
 """An application on a free port of loopback, by the project's own server."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """A server on a free port of loopback, and an agent that waits and copies the reference."""
 
-from __future__ import annotations
-
 import wave
 from contextlib import AbstractContextManager
 from pathlib import Path

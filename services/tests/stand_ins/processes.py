@@ -1,7 +1,5 @@
 """Servers as processes of their own: a free port, an environment with this checkout, waiting, kill -9."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The real `simuleval` command (PyPI 1.1.4), the tables that it prints and writes, and our scorers inside it."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What this distribution registers is what the core says it would."""
 
-from __future__ import annotations
-
 from sqa.core.packages import OF_SERVICES
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, QUALITY, TRANSLATORS
 

@@ -6,8 +6,6 @@ A file defines `LANGUAGE`, and what only one side of a translation needs (en.py,
 `codes()` are the files of this folder.  Languages with no more than a stemmer or a name stand in `REST`.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field

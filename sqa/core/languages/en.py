@@ -1,7 +1,5 @@
 """English, the language of the translations: as of any language, and what only the reading of translations needs."""
 
-from __future__ import annotations
-
 from sqa.core.languages import Language, words
 
 LANGUAGE = Language(

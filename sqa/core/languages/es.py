@@ -1,7 +1,5 @@
 """Spanish."""
 
-from __future__ import annotations
-
 from sqa.core.languages import Language, both_ways, pairs, words
 
 LANGUAGE = Language(

@@ -1,7 +1,5 @@
 """Polish, and what rough Polish is written with (smt/training/lexical.py)."""
 
-from __future__ import annotations
-
 from sqa.core.languages import Language, both_ways, choices, pairs, words
 
 MEN = (

@@ -5,8 +5,6 @@ This module is all that a run without such parts needs of them.  The rest of the
 one: its `code`, what its methods may return (`answers`), its methods as the project calls them (`parts`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar

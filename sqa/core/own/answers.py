@@ -6,8 +6,6 @@ str 'Laser'
 A check takes the call, the value that came back, and the call's arguments; it returns the value in its plain type.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import reprlib

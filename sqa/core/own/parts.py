@@ -4,8 +4,6 @@ A registered part is called directly; a part of your own through one of these ob
 attributes of its kind that the part has.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -3,8 +3,6 @@
 A `World` replaces the process's own modules and is removed again.  Installed modules are the same in all of them.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import sysconfig

@@ -1,7 +1,5 @@
 """BERTScore F1 (Zhang et al. 2020) by the package bert-score: translation and reference of each question."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """BLEURT (Sellam et al. 2020) by the package bleurt-pytorch: reference and translation of each question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

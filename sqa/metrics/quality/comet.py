@@ -5,8 +5,6 @@ it: the encoder's folder or hub name is in hparams.yaml, or given here.  Checkpo
 values only; one that holds code is refused.
 """
 
-from __future__ import annotations
-
 import logging
 import pickle
 import warnings

@@ -6,8 +6,6 @@ A stem with a star takes up to ENDING more letters, as Polish inflection wants. 
 `sqa.metrics.quality.names.spelled` leaves them: lower case, no accents.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

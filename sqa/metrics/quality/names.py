@@ -9,8 +9,6 @@ can still lose the question; this metric shows it.
     names@invented   share of the output's names that neither the source nor the human translation has
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass

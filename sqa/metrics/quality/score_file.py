@@ -5,8 +5,6 @@ tab-separated, with the header `question`, `score` and perhaps `hypothesis`, in 
 the run's own translation, so that a file made from another run is caught.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Sequence

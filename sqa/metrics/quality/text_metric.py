@@ -12,8 +12,6 @@ One segment is one question, as for BLEU.  `QUALITY` in sqa/core/registry.py nam
 `MeanOfSegments`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

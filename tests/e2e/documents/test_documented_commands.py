@@ -3,8 +3,6 @@
 All in one folder and in this process, cut down to seconds (tests/documented/); what takes longer with SQA_DOCS=1.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """The README and the pages of docs/: links lead somewhere, commands exist, the example prints what the README says."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the tests of the paper's items share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 

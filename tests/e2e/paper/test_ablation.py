@@ -1,7 +1,5 @@
 """The main job on a few bundled questions: table, figure, report, claims; the same bytes when run again."""
 
-from __future__ import annotations
-
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest

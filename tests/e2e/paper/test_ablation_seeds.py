@@ -1,7 +1,5 @@
 """The ablation over k with separately trained models: rows per seed, their mean and deviation, a figure."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

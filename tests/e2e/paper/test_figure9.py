@@ -1,7 +1,5 @@
 """Figure 9 and YiSi-1: numbers against plain computation, what is left out, what is remembered."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

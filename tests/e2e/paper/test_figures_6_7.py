@@ -1,7 +1,5 @@
 """Figures 6, 7 and 10 on a few bundled questions: what is run again, what is left out, which questions count."""
 
-from __future__ import annotations
-
 import math
 
 import doubles

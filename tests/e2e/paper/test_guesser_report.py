@@ -1,7 +1,5 @@
 """The guessers' report on bundled questions: its numbers against plain computation, what is kept, what is refused."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -3,8 +3,6 @@
 The "language model" is the small Transformer here, and two sets stand for XQB, so that the primary claims are tested.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Our own items and the paper's examples on a few bundled questions: files, numbers, rules, what is not there."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Table 4 on a small copy of XOR-TyDi's files: its numbers against plain computation, what is kept, what is refused."""
 
-from __future__ import annotations
-
 import json
 from contextlib import redirect_stdout
 from io import StringIO

@@ -1,7 +1,5 @@
 """The table of translators on bundled questions and a few made sentences: its files and its numbers."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

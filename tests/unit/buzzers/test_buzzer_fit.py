@@ -1,7 +1,5 @@
 """Expected wins as a thing to train for, tuning, calibration and the table of buzzers, against direct computation."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The buzzers' own numbers."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The system against recorded opponents: the points, the counting of words, the questions left out."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Right answers case by case: the strict rule, and as Quizbowl matches them, which takes never fewer."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

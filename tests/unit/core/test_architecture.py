@@ -1,7 +1,5 @@
 """The house as ARCHITECTURE.md draws it, read from the source text and from a fresh interpreter."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import re

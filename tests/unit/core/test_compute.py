@@ -1,7 +1,5 @@
 """Thread counts that the program sets itself, and bars that move."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

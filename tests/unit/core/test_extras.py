@@ -1,7 +1,5 @@
 """Every extra of the project can be installed, alone and all together; whatever lacks one says so in the same words."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Plugins: loaded when they are needed, left out when they are broken, named when they are missing."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

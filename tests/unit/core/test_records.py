@@ -1,7 +1,5 @@
 """One reader for what others wrote: formats, limits, and messages that name the place and fit a screen."""
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

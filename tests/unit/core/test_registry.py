@@ -1,7 +1,5 @@
 """Names resolve lazily, to build functions whose annotation names a config class."""
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """The four packages beside `sqa`: importable through it, never in the way of others."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

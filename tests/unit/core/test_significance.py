@@ -1,7 +1,5 @@
 """Intervals and p-values: closed forms, scipy's, determinism."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.stats

@@ -1,7 +1,5 @@
 """Files appear whole or not at all, with the same bytes every time; a damaged one is named with its remedy."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The trace checks itself once; positions counted by hand; its tables give back what was put in."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

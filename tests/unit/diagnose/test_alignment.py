@@ -1,7 +1,5 @@
 """Word forms, priors on disk, and what the aligner links."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import product

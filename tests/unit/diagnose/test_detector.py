@@ -1,7 +1,5 @@
 """Signals of single words, the network's arithmetic and files, and what the shipped weights make of plain cases."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Step-wise errors on traces written by hand, with an aligner that is told the links."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Policies around a program: what is committed when, and what happens when the program misbehaves."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import sys

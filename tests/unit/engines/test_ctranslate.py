@@ -1,7 +1,5 @@
 """CTranslate2: our network exported (same scores, same words), models of `transformers` converted, and refusals."""
 
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The latencies of a run and those of its exported log: one number wherever both say that it is the same one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checkpoints in fairseq's layout, made here from torch's own layers: the converted model gives the same logits."""
 
-from __future__ import annotations
-
 import math
 import os
 from argparse import Namespace

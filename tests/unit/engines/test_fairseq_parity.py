@@ -3,8 +3,6 @@
 Needs an interpreter that has fairseq (the package ve-fairseq): this one, or the one that SQA_FAIRSEQ_PYTHON names.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import io

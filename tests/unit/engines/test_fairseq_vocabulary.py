@@ -1,7 +1,5 @@
 """Vocabularies of converted models: how words become pieces, and where a word ends on the way out."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

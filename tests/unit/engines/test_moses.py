@@ -1,7 +1,5 @@
 """A Moses server over XML-RPC: a real server on loopback that answers as mosesserver does, or does not."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import threading

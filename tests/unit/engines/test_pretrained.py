@@ -1,7 +1,5 @@
 """Models of `transformers`: words as the package itself gives them, batches, languages, and what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle

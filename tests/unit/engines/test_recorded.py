@@ -1,7 +1,5 @@
 """Existing text as a translator: logs of other systems, what they mean and can be wrong; text shown at a pace."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Logs of systems that listen: what they mean, what can be wrong with them, and what replaying them must give."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What other names of answers change: the strict value and the paired difference."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the study of remembered questions measures, beside the transformers package."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

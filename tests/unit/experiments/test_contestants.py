@@ -1,7 +1,5 @@
 """Names of an ablation's contestants, its robustness against odd configs, errors and workers between processes."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Changes of one place in a text that the study of fact metrics compares: what each may touch."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """What items compute, on data whose answer is known."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import numpy as np

@@ -3,8 +3,6 @@
 That the project's own is up to date: `sqa results check`, executed by tests/e2e/documents.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

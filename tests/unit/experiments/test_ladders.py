@@ -1,7 +1,5 @@
 """Claims over k on made-up questions: planted effects are found, chance is not, whatever the k that is chosen."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

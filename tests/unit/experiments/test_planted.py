@@ -1,7 +1,5 @@
 """Planted errors: what each kind does to a sentence, what is drawn, and how finding them is counted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Sentences say what numbers mean; the numbers stand in blocks that are made from ledgers."""
 
-from __future__ import annotations
-
 import re
 
 from sqa.core.paths import ROOT

@@ -1,7 +1,5 @@
 """`sqa reproduce all`: what can be made is made, what cannot is named at the end; the paper stands beside its items."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows of the paper's figures and tables, from results small enough to check by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Trainings compared: closed forms, and the variance of trainings beside that of questions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import refused

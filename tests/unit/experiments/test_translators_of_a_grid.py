@@ -1,7 +1,5 @@
 """The translators that a grid's config lists: every one has its rows and its curve, or a line that says why not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

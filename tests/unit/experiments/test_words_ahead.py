@@ -1,7 +1,5 @@
 """Which words of a human translation wait-k has to write before their source is read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The BERT guesser on a real architecture of toy size and a made-up world small enough to learn in seconds."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

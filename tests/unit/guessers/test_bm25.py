@@ -1,7 +1,5 @@
 """BM25 against its formula, worked out by hand and slowly, and its files."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

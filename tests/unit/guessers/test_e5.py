@@ -1,7 +1,5 @@
 """The guesser of multilingual sentence vectors: its rules with an encoder of words, its promise with the real one."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from importlib.util import find_spec
 

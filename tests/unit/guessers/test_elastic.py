@@ -1,7 +1,5 @@
 """The Elasticsearch guesser over a socket: a stand-in answers with the scores that were recorded from Lucene."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """The fusion guesser: reciprocal rank by hand, what candidates are described by, weights that learn whom to believe."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

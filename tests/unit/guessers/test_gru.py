@@ -1,7 +1,5 @@
 """The GRU guesser on a made-up world small enough to learn in seconds."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What guessers learn from: bonus parts that repeat no question the project is judged on, texts of one's own."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 from pathlib import Path

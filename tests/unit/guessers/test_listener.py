@@ -1,7 +1,5 @@
 """Questions to a listener: read, answered from the translation so far, scored by how early that is."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

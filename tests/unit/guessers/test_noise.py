@@ -1,7 +1,5 @@
 """Noise of training text: keyed by tossup, and a file of machine-translated tossups that a kill does not corrupt."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

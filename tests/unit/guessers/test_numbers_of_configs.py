@@ -1,7 +1,5 @@
 """The bounds of the numbers in configs of guessers, buzzers and their trainings."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training guessers and buzzers from a config: keys, folds, and a whole training on a made-up world."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields, replace
 

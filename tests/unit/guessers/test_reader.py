@@ -1,7 +1,5 @@
 """Passages, short answers by rule, an extractive reader and a language model as one, both tiny ones made here."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The rerank guesser: what questions call their answers, evidence by hand, weights that learn to use it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Where a language model comes from: GGUF files made here, and what is said when one is not to be had."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """Decoding with a language model: streaming as batched, g as equation 1 has it, odd input, scores of given words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

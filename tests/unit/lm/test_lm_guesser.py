@@ -1,7 +1,5 @@
 """A base model as contestant: real networks and a real BM25 index, both made here."""
 
-from __future__ import annotations
-
 import json
 import math
 import threading

@@ -1,7 +1,5 @@
 """The language model's network beside the transformers package, its adapters beside peft, matrices of 8-bit numbers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a fine-tuning sees is what decoding shows, and a training that was killed goes on as if it had not been."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Expected-wins curves from human buzzes: the published formula, the monotone one, files, filters, bad input."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

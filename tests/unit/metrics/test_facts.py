@@ -1,7 +1,5 @@
 """Facts: what the rules take for one, which of them another text has, what is invented, and how late they come."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

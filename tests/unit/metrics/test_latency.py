@@ -1,7 +1,5 @@
 """What the conventions of latency do to a trace, and what they refuse; normalized erasure.  Formulas: tests/golden."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from doubles import echo, question

@@ -1,7 +1,5 @@
 """`sqa latency`: a log in, the latencies of every sentence out; what is wrong with a log is named by line."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """Names and numbers in translations: what counts as one, what is lost, what is invented."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import refused

@@ -1,7 +1,5 @@
 """Negations that a translation has as the human translation has them."""
 
-from __future__ import annotations
-
 import pytest
 from refusals import refused
 

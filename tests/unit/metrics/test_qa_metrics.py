@@ -1,7 +1,5 @@
 """Expected wins, accuracy and reciprocal rank on hand-made questions."""
 
-from __future__ import annotations
-
 import pytest
 from refusals import refused
 

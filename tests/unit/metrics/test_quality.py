@@ -1,7 +1,5 @@
 """`quality:` in a run's config: what it takes, what is kept, what the report says of what could not be had."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """COMET, BERTScore and BLEURT on tiny models of the real architectures: the packages' own numbers, and bad models."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 import socket

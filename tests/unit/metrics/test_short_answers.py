@@ -1,7 +1,5 @@
 """Exact match and F1: worked by hand from the official rule, and against the copies that transformers has."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The bounded client: no redirects elsewhere, no endless answers, each thread its own connections."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The matrix of many runs, against results worked out here one by one: every swap counted, Holm step by step."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kendall's tau over systems: scipy's values, joint resamples, what is refused, and how long it takes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

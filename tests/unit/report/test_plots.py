@@ -1,7 +1,5 @@
 """Lines over k, over a lag or over a share read: the points in their order, the same colours in every panel."""
 
-from __future__ import annotations
-
 import pytest
 from matplotlib import pyplot
 

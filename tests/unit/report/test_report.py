@@ -1,7 +1,5 @@
 """The report of finished runs: its numbers are theirs, its gaps are said, and nothing of a run becomes markup."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

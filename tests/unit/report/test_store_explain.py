@@ -1,7 +1,5 @@
 """The store of a folder of runs: who uses what, what nobody uses, and why a stage was made again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

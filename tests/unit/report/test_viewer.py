@@ -1,7 +1,5 @@
 """The viewer's page: its data, what it refuses, and that no text of the data can become part of its code."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

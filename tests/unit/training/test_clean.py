@@ -1,7 +1,5 @@
 """Cleaning parallel text: each step drops what it is for and nothing else, and counts it; aligning its words."""
 
-from __future__ import annotations
-
 from itertools import repeat
 
 import numpy as np

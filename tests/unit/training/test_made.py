@@ -1,7 +1,5 @@
 """Made pairs: the sides, the cache that a killed making goes on from, and is refused; names in rough Polish."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Parallel text of one's own, in any language pair, all the way to a model."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields
 from functools import partial

@@ -1,7 +1,5 @@
 """Tokens, phrase pairs, n-gram counts and weights of the phrase-based system, without its engine."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sacrebleu

@@ -1,7 +1,5 @@
 """Training: the loss falls, a saved model translates the same, trainings are not mixed and stay in their folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

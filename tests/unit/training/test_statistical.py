@@ -1,7 +1,5 @@
 """Phrase-based SMT on a tiny language: training in stages, tuning, translating, packed models, broken folders."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Many trainings from one config: nothing is trained twice, nothing is lost by a kill, nothing is mixed up."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

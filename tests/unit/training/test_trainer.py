@@ -1,7 +1,5 @@
 """The loop that all trainings share: checkpoints when they are due, the best round, the same end after a kill."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The bonus for names: what it falls on, that streaming and batched agree, what it does to a real model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

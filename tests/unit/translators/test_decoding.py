@@ -1,7 +1,5 @@
 """Decoding, greedy and by beam: the schedule and its mask, plain searches without caches, streaming against batched."""
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import get_args

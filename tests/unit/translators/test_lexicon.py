@@ -1,7 +1,5 @@
 """Word translations in a search: which there are, where the bonus falls, that streaming and batched agree."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from dataclasses import replace

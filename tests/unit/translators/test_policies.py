@@ -1,7 +1,5 @@
 """Policies on translations short enough to follow by hand, and around a system that changes its mind."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zlib

@@ -1,7 +1,5 @@
 """What the bundled Transformer says of words that it did not write."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -12,8 +12,6 @@ is shown as unverified.
     answers  one and the same answer to every question
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

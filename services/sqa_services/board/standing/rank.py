@@ -8,8 +8,6 @@
 What is implausible or withdrawn has no rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any

@@ -5,8 +5,6 @@ submission were right.  A rounded score reveals only how many.  For the same rea
 perturbation) with few examples has no score.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ The first data set of a task makes the view "main"; what is registered later is 
 headline only with a new version of it.  Earlier versions stay and can be asked for.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

@@ -9,8 +9,6 @@ A sentence is over when the agent has sent "</s>".  The method names of `Evaluat
 2020 call.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 import time

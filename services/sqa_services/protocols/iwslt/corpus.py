@@ -7,8 +7,6 @@
 Recordings are 16-bit mono .wav files; a request reads the samples it asks for from the file, nothing is kept.
 """
 
-from __future__ import annotations
-
 import math
 import unicodedata
 import wave

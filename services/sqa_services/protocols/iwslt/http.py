@@ -16,8 +16,6 @@ Every reply has the body, status and content type of the original.  It runs in o
 a client that stalls holds nothing but its own connection; a body that does not arrive in time is given up.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import sys

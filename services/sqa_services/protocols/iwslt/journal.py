@@ -3,8 +3,6 @@
 A power failure can lose the last moments, never the file.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from pathlib import Path

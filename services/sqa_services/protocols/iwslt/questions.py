@@ -8,8 +8,6 @@ Until then a score is that of the questions from the first to the last that has 
 counted as unanswered, and of every question as far as it goes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path

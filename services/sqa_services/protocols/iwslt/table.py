@@ -3,8 +3,6 @@
 A participant of an evaluation has a token and one session, which it can neither leave nor reset.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 import time

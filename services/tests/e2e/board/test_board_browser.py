@@ -3,8 +3,6 @@
 SQA_CHROMIUM names a browser that is not on the path.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`sqa board` from registration to leaderboard, as a user types it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 `SQA_KILLS=1` kills the server 50 times.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """The board's files on S3: s3fs against moto's server on loopback; skipped where either is missing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """schemathesis on the board's OpenAPI description: no request it thinks of gives a 500."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

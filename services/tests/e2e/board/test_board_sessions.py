@@ -1,7 +1,5 @@
 """Hidden questions, met only by what runs here: a client's session on an evaluation server counts what it read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

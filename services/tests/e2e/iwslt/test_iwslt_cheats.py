@@ -1,7 +1,5 @@
 """Latencies that a client does not have, and pages of strangers that would read or reset: neither is to be had."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

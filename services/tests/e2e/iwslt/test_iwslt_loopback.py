@@ -1,7 +1,5 @@
 """Clients and the evaluation server over real sockets: routes, sessions, many clients, bad clients."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

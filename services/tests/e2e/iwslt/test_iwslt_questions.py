@@ -1,7 +1,5 @@
 """Expected wins while a client translates: the server's scores are the pipeline's on the same words at the same g."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

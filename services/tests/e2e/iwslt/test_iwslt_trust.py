@@ -1,7 +1,5 @@
 """What the evaluation server does not tell, what participants cannot do, and that nothing told is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

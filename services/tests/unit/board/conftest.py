@@ -1,7 +1,5 @@
 """The board of these tests, with the toy task, and its server."""
 
-from __future__ import annotations
-
 import pytest
 from stand_ins.board_server import board, organiser  # noqa: F401
 

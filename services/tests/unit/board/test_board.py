@@ -1,7 +1,5 @@
 """The board: registration queues, workers finish each evaluation once, the leaderboard, files, submissions."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Submissions that cannot be true: each is marked and has no rank, and what is honest has one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path

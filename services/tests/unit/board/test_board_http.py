@@ -1,7 +1,5 @@
 """The board over HTTP: who may do what, what leaves it in each phase of data, what a hostile request gets."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

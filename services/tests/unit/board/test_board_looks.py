@@ -1,7 +1,5 @@
 """What one look at the scores of kept answers tells, and how many looks a person has."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a headline is made of."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Connections that stall, idle, crowd or speak nonsense: each ends in time, and the log stays short."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """An SQLite file: a transaction that fails leaves nothing, and the next goes on."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

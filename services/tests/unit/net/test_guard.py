@@ -1,7 +1,5 @@
 """Who may ask a server: by host name, by origin, by token; what it may send."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from functools import partial
 

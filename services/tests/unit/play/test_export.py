@@ -1,7 +1,5 @@
 """Games as runs: expected wins by hand, and the commands that take them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

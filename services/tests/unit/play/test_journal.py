@@ -1,7 +1,5 @@
 """The file of games: what is kept, what is lost, what is deleted."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a person's buzz is worth, against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from doubles import echo, question
 

@@ -1,7 +1,5 @@
 """A game over HTTP: what reaches a page and when, who may ask, what a restart keeps."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

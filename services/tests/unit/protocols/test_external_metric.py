@@ -1,7 +1,5 @@
 """The client of the SCORE/EVAL protocol against programs that keep it and programs that break it."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The evaluation server of IWSLT 2020: corpora, sessions, scores (its latencies: golden/test_http_transcripts.py)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

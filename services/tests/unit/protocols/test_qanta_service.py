@@ -1,7 +1,5 @@
 """QANTA's act API, both ways: our players behind it, and systems behind it as guesser and buzzer of a run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

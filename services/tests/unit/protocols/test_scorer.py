@@ -1,7 +1,5 @@
 """The server of the SCORE/EVAL protocol: additive statistics, sacrebleu's scores, one reply for every line."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

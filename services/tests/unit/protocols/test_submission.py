@@ -1,7 +1,5 @@
 """Submissions of a shared task: every problem is found at once, and a good one is scored as a run is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

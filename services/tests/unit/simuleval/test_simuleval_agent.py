@@ -1,7 +1,5 @@
 """SimulEval agents as translators: the words and delays that SimulEval's own evaluator records of the same class."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

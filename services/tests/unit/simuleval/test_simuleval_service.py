@@ -1,7 +1,5 @@
 """SimulEval 1.1's agent service, both ways: its client drives ours, its server is driven by ours (simuleval 1.1.4)."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

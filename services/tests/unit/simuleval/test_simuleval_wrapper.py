@@ -1,7 +1,5 @@
 """Translators of this project as SimulEval agents: `translate` turned inside out, and the agent around it."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from argparse import Namespace

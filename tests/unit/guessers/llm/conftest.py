@@ -1,7 +1,5 @@
 """What the tests of language models behind a server share."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

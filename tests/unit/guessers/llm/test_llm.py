@@ -1,7 +1,5 @@
 """The language model as contestant: the guesser's contract, kept replies, the budget and the estimate."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """A chat model behind an endpoint: a real server on loopback that speaks the protocol, or does not."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

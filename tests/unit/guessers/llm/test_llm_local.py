@@ -1,7 +1,5 @@
 """A causal language model in a folder: a real one, made here, beside a plain loop over its logits."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from pathlib import Path

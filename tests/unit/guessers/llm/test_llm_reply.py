@@ -1,7 +1,5 @@
 """What a language model's reply says."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
