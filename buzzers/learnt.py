@@ -209,8 +209,9 @@ class LearntConfig:
 
     model: str = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
     threshold: Share | None = None  # chance of being right at which to answer, 0..1; null = the model's own
-    # the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)
-    end: End | None = field(default=None, metadata={"written": "if any"})
+    end: End | None = field(
+        default=None, metadata={"written": "if any"}
+    )  # the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)
 
 
 @dataclass(frozen=True, slots=True)

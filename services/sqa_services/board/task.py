@@ -31,8 +31,12 @@ class Unscorable(DataError):
     """A model that can never be scored, with every reason."""
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
-        self.reasons = tuple(reasons)
+        self.what, self.reasons, self.remedy = what, tuple(reasons), remedy
         super().__init__(f"{what}: {joined(self.reasons)}{'; ' if remedy else ''}{remedy}")
+
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...], str]]:
+        """For the way between two processes."""
+        return type(self), (self.what, self.reasons, self.remedy)
 
 
 class NotFound(DataError):

@@ -33,8 +33,11 @@ class Refused(Exception):
     """A request that gets no further."""
 
     def __init__(self, status: int, problem: str = "") -> None:
-        super().__init__(problem)
+        super().__init__(status, problem)
         self.status, self.problem = status, problem
+
+    def __str__(self) -> str:
+        return self.problem
 
 
 def json_page(status: int, problem: str) -> Response:
