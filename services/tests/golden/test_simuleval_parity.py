@@ -67,7 +67,7 @@ def our_scores(questions, batch, references=None):
 
 def test_an_agent_on_the_bundled_questions_and_back_into_simuleval(tmp_path):
     """A SimulEval agent in our pipeline: the command's log and scores of the same file; and those of what we export."""
-    path, out, questions = tmp_path / "uneven.py", tmp_path / "out", load_questions("mini-es")
+    path, out, questions = tmp_path / "uneven.py", tmp_path / "out", load_questions("mini-es", 15)
     path.write_text(AGENT, encoding="utf-8")
     references = list(references_of(questions))
     source = write_lines(
@@ -76,7 +76,7 @@ def test_an_agent_on_the_bundled_questions_and_back_into_simuleval(tmp_path):
     inputs = ("--source", source, "--target", write_lines(tmp_path / "target", references))
     simuleval("--agent", path, "--waitk", 4, *inputs, "--output", out, "--latency-metrics", *LATENCY)
     spec = {"name": "sqa_services.simuleval.agent:build", "agent": f"{path}:Uneven", "args": ["--waitk", 4]}
-    mapping = {"dataset": {"name": "mini-es"}, "translator": spec, "metrics": ["al", "ap", "dal"]}
+    mapping = {"dataset": {"name": "mini-es", "limit": 15}, "translator": spec, "metrics": ["al", "ap", "dal"]}
     result = small_run(tmp_path, **mapping, guesser=None, buzzer=None)
     batch = [trace.emissions for trace in result.traces]
     recorded = build_recorded(RecordedConfig(str(out / "instances.log")))
