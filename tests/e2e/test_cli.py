@@ -23,7 +23,7 @@ from sqa.core.errors import NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
-from sqa.report.tables import as_objects
+from sqa.report.tables import as_objects, restyled
 from sqa.run.export import submission_lines
 
 
@@ -265,6 +265,7 @@ def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> 
 
 
 def test_cells_that_only_look_like_numbers_stay_texts() -> None:
+    assert restyled("a\tb\n10\t2\nthe end\n", "aligned") == " a  b\n10  2\nthe end\n"
     rows = as_objects([["a", "b"], ["1_000", "n/a"], ["nan", "2"]])
     assert rows == [{"a": "1_000", "b": None}, {"a": "nan", "b": 2}]
 

@@ -229,7 +229,7 @@ SHOWN = [
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("base"), "llama", seed=6)
+    return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # its answers depend on the piece that begins a text
 
 
 def test_the_sentence_that_shares_most_with_the_question_is_shown():
@@ -274,7 +274,7 @@ def test_an_answer_is_the_likeliest_line_whatever_is_asked_along(language_model)
 
 
 def test_the_fingerprint_tells_what_decides_an_answer(language_model, tmp_path):
-    other = str(make(tmp_path, "gemma3_text", seed=6))
+    other = str(make(tmp_path, "gemma3_text", seed=3))
     changes = [{}, {"precision": "bfloat16"}, {"passages": 1}, {"max_tokens": 5}, {"base": other}, {}]
     plain = LmReaderConfig(base=str(language_model), precision="float32")
     prints = [LmReader(replace(plain, **change)).fingerprint() for change in changes]

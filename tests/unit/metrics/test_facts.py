@@ -64,6 +64,7 @@ def test_numbers_by_value():
     assert values("mil novecientos ochenta y cuatro".split(), "es") == [({"1984"}, 0, 4)]
     assert values("dwudziestego listopada".split(), "pl") == [({"20"}, 0, 0), ({"month-11"}, 1, 1)]
     assert values("two hundred and six thousand".split(), "en") == [({"206000"}, 0, 4)]
+    assert values("20 five".split(), "en") == [({"20"}, 0, 0), ({"5"}, 1, 1)]  # digits are whole
 
 
 def test_inflection_and_what_is_none():
@@ -133,6 +134,8 @@ def test_seconds_of_questions_with_word_times():
     times = tuple(0.5 * number for number in range(1, len(trace.question.words) + 1))
     heard = QuestionTrace(replace(trace.question, word_times=times), trace.emissions)
     assert metric.stats(heard).tolist() == [0.5 * 2 + 0.5 * 1, 2]
+    guessed = replace(heard, emissions=(Emission(0, "1830", 0, False),))  # two seconds before it is said
+    assert metric.stats(guessed).tolist() == [-0.5 * 4, 1]
 
 
 def test_what_the_viewer_says():
