@@ -67,10 +67,13 @@ def save_comet(folder: Path, encoder: Path, kind: str = "RegressionMetric", name
 
     torch.manual_seed(3)
     cls = getattr(comet.models, kind)
-    more: dict[str, Any] = {"input_segments": ["mt", "src", "ref"]} if kind == "UnifiedMetric" else {}
+    unified = {"input_segments": ["mt", "src", "ref"], "layer_transformation": "sparsemax"}
+    more: dict[str, Any] = unified if kind == "UnifiedMetric" else {}
     more |= {"encoder_model": "BERT" if (encoder / "vocab.txt").is_file() else "XLM-RoBERTa"}
     more |= {"pretrained_model": str(encoder), "train_data": [], "validation_data": [], "local_files_only": True}
     model = cls(hidden_sizes=[16, 8], **more)
+    for weight in model.layerwise_attention.scalar_parameters:
+        torch.nn.init.normal_(weight)  # else every transformation of them is the same
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trainer = pytorch_lightning.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
