@@ -61,7 +61,7 @@ def test_plain_yaml_with_aliases_is_read(tmp_path):
     path.write_text("a: &x {k: 1e-3, n: [1, 2]}\nb: *x\nc: {<<: *x, n: no}\nd: '2024-02-03'\n", encoding="utf-8")
     a = {"k": 0.001, "n": [1, 2]}
     assert read_yaml(path) == {"a": a, "b": a, "c": {"k": 0.001, "n": False}, "d": "2024-02-03"}
-    assert parse_yaml("") is None
+    assert parse_yaml("") is None and parse_yaml(f"[{2**63 - 1}]") == [2**63 - 1]
 
 
 def test_values_are_counted_with_aliases_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
