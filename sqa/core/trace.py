@@ -167,8 +167,8 @@ def prefixes(question: Question, emissions: Sequence[Emission]) -> Prefixes:
     """The steps of `emissions` (valid for `question`: see `sqa.core.trace.check_emissions`)."""
     finished = (0, *accumulate(len(sentence) for sentence in question.sentences))  # words before sentence i
     source_words = np.array([finished[e.sentence] + e.g for e in emissions], dtype=np.int64)
-    chars_at = np.cumsum([1, *(len(word) + 1 for word in question.words)]) - 2  # len(" ".join(words[:i])) at i > 0
-    chars_at[0] = 0
+    ends = np.cumsum([len(word) + 1 for word in question.words], dtype=np.int64) - 1  # of each word, blanks counted
+    chars_at = np.concatenate([[0], ends])  # chars_at[i] = len(" ".join(words[:i]))
     source_chars = chars_at[source_words]
     fraction = source_chars / chars_at[-1] if len(emissions) else np.zeros(0)
     for array in (source_words, source_chars, fraction):

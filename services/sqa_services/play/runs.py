@@ -87,8 +87,14 @@ def opponents(run: PlayedRun, runs: Iterable[PlayedRun]) -> list[PlayedRun]:
 def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> list[Question]:
     """At most `n` questions in a random order, none whose source text is that of a question in `seen` (ids)."""
     texts = {question.text for question in questions if question.id in seen}
-    new = list({question.text: question for question in questions if question.text not in texts}.values())
-    return random.Random(seed).sample(new, min(n, len(new)))
+    shuffled = list(questions)
+    random.Random(seed).shuffle(shuffled)
+    chosen: list[Question] = []
+    for question in shuffled:
+        if len(chosen) < n and question.text not in texts:
+            texts.add(question.text)
+            chosen.append(question)
+    return chosen
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> DatasetConfig:

@@ -344,7 +344,8 @@ async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:
     try:
         while True:
             try:
-                event: Event | None = await asyncio.wait_for(stream.get(), STILL_HERE)
+                async with asyncio.timeout(STILL_HERE):
+                    event: Event | None = await stream.get()
             except TimeoutError:
                 yield ": still here\n\n"
                 continue

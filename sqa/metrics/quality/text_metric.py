@@ -76,7 +76,8 @@ class MeanOfSegments:
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
         """A model that fails, or a score that is not finite: DataError."""
-        with refused_with(f"{self.name}: its model fails on these texts"):  # weights do not fit the tokenizer, ...
+        fails = (RuntimeError, IndexError, ValueError, TypeError)  # weights that do not fit the tokenizer, ...
+        with refused_with(f"{self.name}: its model fails on these texts", fails):
             scores = [float(score) for score in self.scores(segments)]
         if len(scores) != len(segments):
             raise DataError(f"{self.name}: {len(scores)} scores for {len(segments)} questions")
@@ -115,12 +116,15 @@ def _refusing(reason: str) -> Callable[[Sequence[Segment]], Sequence[float]]:
     return scores
 
 
+UNLOADABLE = (RuntimeError, ValueError, TypeError, LookupError, OSError, AttributeError, AssertionError)
+
+
 @contextmanager
-def refused_with(start: str) -> Iterator[None]:
-    """What a model's package raises, as a DataError of one line."""
+def refused_with(start: str, kinds: tuple[type[Exception], ...] = UNLOADABLE) -> Iterator[None]:
+    """What a model's package raises, by default when it loads a model, as a DataError of one line."""
     try:
         yield
-    except (RuntimeError, ValueError, TypeError, LookupError, OSError, AttributeError, AssertionError) as error:
+    except kinds as error:
         raise DataError(f"{start}: {' '.join(str(error).split())[:200]}") from error
 
 
