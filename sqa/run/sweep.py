@@ -5,6 +5,7 @@ blocks are distributed over the workers of a scheduler.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,15 +38,22 @@ class Swept:
 def run_all(
     combinations: Iterable[tuple[tuple[Override, ...], RunConfig]], runs: Path, progress: bool = True
 ) -> Iterator[Swept]:
-    """Run each config, write its folder, and yield the run; what the store has is not made again."""
+    """Run each config, write its folder, and yield the run; reuse the store's results.
+
+    progress: one bar that counts runs, or the stages of a single run.
+    """
     scheduler = current()
     if scheduler is not None:
         yield from _spread(scheduler, list(combinations), runs)
         return
-    parts, store = Parts(), Store(runs)
-    for chosen, config in combinations:
-        result = pipeline.run(config, store, parts=parts, progress=progress)
-        yield _swept(chosen, saving.save(result, runs), result)
+    parts, store, jobs = Parts(), Store(runs), list(combinations)
+    bar = progress_bars.bar("sweep", len(jobs), unit="run") if progress and len(jobs) > 1 else nullcontext()
+    with bar as shown:
+        for chosen, config in jobs:
+            result = pipeline.run(config, store, parts=parts, progress=progress and shown is None)
+            yield _swept(chosen, saving.save(result, runs), result)
+            if shown is not None:
+                shown.update()
 
 
 def _swept(chosen: tuple[Override, ...], folder: Path, result: pipeline.RunResult) -> Swept:
