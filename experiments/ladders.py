@@ -42,6 +42,11 @@ class Ladder(NamedTuple):
     ks: tuple[int | str, ...]  # full input last
     parts: tuple[Mapping[str, Floats], ...]  # of each data set: metric -> (n, K, d)
 
+    @property
+    def metrics(self) -> set[str]:
+        """The metrics that every part has."""
+        return set.intersection(*(set(part) for part in self.parts))
+
     def table(self, metric: str) -> Floats:
         """(n, K, d) over the questions of all parts; each part has the same sum of weights."""
         return np.concatenate([part[metric] / len(part[metric]) for part in self.parts])
@@ -92,12 +97,14 @@ def differences(ladder: Ladder) -> Iterator[Row]:
     """A row for each claim that the ladder's k and metrics allow."""
     for claim, (metric, kind, _) in CLAIMS.items():
         compared = ladder.compared(kind)
-        if compared is not None and all(metric in part for part in ladder.parts):
+        if compared is not None and metric in ladder.metrics:
             indices, end = compared
             yield difference(ladder, claim, metric, ladder.best(metric, indices), end)
-    if all({"ew", "oracle-ew"} <= part.keys() for part in ladder.parts):
+    if {"ew", "oracle-ew"} <= ladder.metrics:
         finite = [index for index, k in enumerate(ladder.ks) if k != "full"]
-        yield difference(ladder, LATER, "ew", ladder.best("ew", finite), ladder.best("oracle-ew", finite))
+        peaks = ladder.best("ew", finite), ladder.best("oracle-ew", finite)
+        if peaks[0] != peaks[1]:
+            yield difference(ladder, LATER, "ew", *peaks)
 
 
 def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:

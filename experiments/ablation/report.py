@@ -9,28 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from experiments.grid import AblationConfig, Row, finished
 from experiments.items import training
 from experiments.items.over_k import PANELS, drawn_over, every_k
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
-from experiments.ladders import differences, ladders
+from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
 from sqa.report import plots
+from sqa.report.tables import aligned
 from sqa.run.config import load
 
 MOST_LINES = 7  # translators in one figure
+PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest k", "at the largest k"]
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Run everything that the store lacks; write table, differences, figures and report; the differences on stdout."""
+    """Run everything that the store lacks; write table, differences, figures and report; print the peaks of EW."""
     config = load(config_path, AblationConfig)
     rows = finished(config, runs)
     once = [row for row in rows if row.cell.seed is None]
     ledger = Ledger(config.name, "", "", "", {}, grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))
     lines, outputs = ladders(once), Outputs(runs / config.name)
     outputs.rows("table.csv", grid_rows.COLUMNS, grid_rows.rows_of(rows))
-    outputs.differences(claim for ladder in lines for claim in differences(ladder))
+    outputs.differences((row for ladder in lines for row in differences(ladder)), show=False)
+    print(aligned([PEAK, *(peak(ladder) for ladder in lines if "ew" in ladder.metrics)]), end="")
     report = ["# Expected wins and translation quality over k"]
     for dataset in dict.fromkeys(row.cell.dataset for row in rows):
         report += ["", f"## {title(dataset, config)}", ""]
@@ -46,6 +51,14 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.end()
 
 
+def peak(ladder: Ladder) -> list[str]:
+    """Return the row of PEAK for a translator: EW at its best k, at its smallest k and at its largest."""
+    scores = ladder.scores("ew")
+    best = int(np.argmax(scores))
+    ends = (f"{scores[i]:.3f} (k = {ladder.ks[i]})" for i in (0, -1))
+    return [ladder.dataset, ladder.translator, ladder.contestant, str(ladder.ks[best]), f"{scores[best]:.3f}", *ends]
+
+
 def title(dataset: str, config: AblationConfig) -> str:
     """A data set's name in titles, and which data sets it replaces."""
     instead = "" if dataset in config.datasets else f", in place of {' and '.join(config.datasets)}"
@@ -55,9 +68,9 @@ def title(dataset: str, config: AblationConfig) -> str:
 def figure(ledger: Ledger, dataset: str, translators: Sequence[str], above: str) -> plots.Figure:
     """A data set's figure: a row of panels for each contestant."""
     contestants = dict.fromkeys(row.cell[3] for row in ledger.where(dataset=dataset))
-    drawn = drawn_over(ledger, [(dataset, contestant, contestant) for contestant in contestants], translators)
-    drawn.suptitle(above)
-    return drawn
+    return drawn_over(
+        ledger, [(dataset, contestant, contestant) for contestant in contestants], translators, title=above
+    )
 
 
 def tables(ledger: Ledger, rows: Sequence[Row]) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
@@ -75,27 +76,33 @@ def _cell(dataset: str, translator: str, k: str, contestant: str = BEST) -> Cell
 
 
 def drawn_over(
-    ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequence[str], lag: bool = False
+    ledger: Ledger,
+    rows: Sequence[tuple[str, str, str]],
+    drawn: Sequence[str],
+    lag: bool = False,
+    names: Mapping[str, str] = MappingProxyType({}),
+    title: str = "",
 ) -> plots.Figure:
-    """A row of panels for each (data set, contestant, title): quality, expected wins and oracle expected wins.
+    """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected wins.
 
-    Metrics that were not measured have no panel.  lag: over the lag that each k gives (DAL), in place of k.
+    Metrics that were not measured have no panel.  lag: draw over the lag of each k (DAL), in place of k.  names: the
+    names of translators in the legend, where they differ from their labels.
     """
     grid = []
-    for dataset, contestant, title in rows:
+    for dataset, contestant, label in rows:
         rows_drawn = [row for row in ledger.where(dataset=dataset, contestant=contestant) if row.cell[1] in drawn]
         lags = [row for row in rows_drawn if row.metric == "dal"] if lag else None
         panels: list[plots.Panel] = []
-        for metric, label in PANELS:
+        for metric, above in PANELS:
             measured = [row for row in rows_drawn if row.metric == metric]
             if measured:
-                lines = plots.lines(measured, 1, 2, drawn, lambda name: NAMES.get(name, name), lags)
-                panels.append(plots.Panel(label, lines, "" if panels else f"{title}, {measured[0].n} questions"))
+                lines = plots.lines(measured, 1, 2, drawn, lambda name: names.get(name, name), lags)
+                panels.append(plots.Panel(above, lines, "" if panels else f"{label}, {measured[0].n} questions"))
         grid.append(panels)
-    return plots.over_k(grid, OVER_LAG if lag else OVER_K)
+    return plots.over_k(grid, OVER_LAG if lag else OVER_K, title=title)
 
 
-figure3 = partial(drawn_over, rows=[(ES, BEST, "Spanish"), (PL, BEST, "Polish")], drawn=DRAWN)
+figure3 = partial(drawn_over, rows=[(ES, BEST, "Spanish"), (PL, BEST, "Polish")], drawn=DRAWN, names=NAMES)
 ITEM = grid_rows.of_grid(
     "over-k",
     "expected wins, quality and lag over k (Figure 3)",

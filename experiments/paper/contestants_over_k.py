@@ -341,7 +341,6 @@ def by_guesser(rows: Sequence[Row], which: str) -> plots.Figure:
         human = {row.cell[3]: row for row in of_metric if row.cell[1] == "reference"}
         lines = plots.lines((row for row in of_metric if row.cell[1] != "reference"), 3, 2)
         panels.append(plots.Panel(name, [line._replace(human=human[line.label]) for line in lines]))
-    figure = plots.over_k([panels], "k (source words read first); dotted: the human translation", 2.4)
     kind = "questions" if which == "all" else "questions with a matched answer"
-    figure.suptitle(f"{rows[0].cell[0]}, {rows[0].n} {kind}, 95% bands", fontsize=8)
-    return figure
+    title = f"{rows[0].cell[0]}, {rows[0].n} {kind}, 95% bands"
+    return plots.over_k([panels], "k (source words read first); dotted: the human translation", 2.4, title=title)

@@ -123,6 +123,5 @@ def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str
     for name, label in labels.items():
         lines = plots.lines((row for row in rows if row.metric == name), 1, 2, families)
         panels += [plots.Panel(label, lines)] if lines else []
-    figure = plots.over_k([panels], "k (source words read first); no axis starts at 0", 2.6)
-    figure.suptitle(f"{rows[0].cell[0]}, {rows[0].n} questions, 95% bands", fontsize=8)
-    return figure
+    title = f"{rows[0].cell[0]}, {rows[0].n} questions, 95% bands"
+    return plots.over_k([panels], "k (source words read first); no axis starts at 0", 2.6, title=title)

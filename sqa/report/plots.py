@@ -58,6 +58,10 @@ def style(settings: Mapping[str, Any] | None = None, to_files: bool = True) -> I
 
     if to_files:
         matplotlib.use("Agg")
+    else:
+        from matplotlib import pyplot
+
+        pyplot.draw_if_interactive()  # loads Jupyter's backend, whose interactive mode would end with the context below
     with matplotlib.rc_context(SETTINGS | dict(settings or {})):
         yield
 
@@ -170,8 +174,12 @@ def over_k(
     colours: Sequence[str] = COLOURS,
     bars: bool = False,
     ylabel: str = "",
+    title: str = "",
 ) -> Figure:
-    """A row of panels for each of `grid`; the names of all lines above.  bars: in place of bands, each with its k."""
+    """Draw a row of panels for each of `grid`, below the title and the names of all lines.
+
+    bars: draw intervals as bars, and the k at each point, in place of bands.
+    """
     figure, all_axes = canvas((width, 0.6 + height * len(grid)), len(grid), max(map(len, grid)))
     named: dict[str, Artist] = {}
     for axes_row, panels in zip(all_axes, grid, strict=True):
@@ -184,8 +192,19 @@ def over_k(
     figure.supxlabel(xlabel, fontsize=8)
     if ylabel:
         figure.supylabel(ylabel, fontsize=8)
-    figure.legend(list(named.values()), list(named), loc="outside upper center", ncols=4 if len(named) > 3 else 3)
+    above(figure, named, title)
     return figure
+
+
+def above(figure: Figure, named: Mapping[str, Artist], title: str = "") -> None:
+    """Add a legend above the panels, in as many columns, at most four, as fit the figure's width."""
+    for columns in range(4 if len(named) > 3 else 3, 0, -1):
+        legend = figure.legend(
+            list(named.values()), list(named), loc="outside upper center", ncols=columns, title=title
+        )
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def draw(axes: Axes, panel: Panel, colours: Sequence[str] = COLOURS, bars: bool = False) -> None:

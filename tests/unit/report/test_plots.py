@@ -1,5 +1,9 @@
 """Lines over k, over a lag or over a share read: the points in their order, the same colours in every panel."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from matplotlib import pyplot
 
@@ -26,3 +30,33 @@ def test_a_system_looks_the_same_where_another_is_missing() -> None:
     figure = over_k([[Panel("", [Line("dot", 0, {"1": rows[0]}), Line("line", 1, {"1": rows[2], "3": rows[3]})])]], "k")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot"]
     pyplot.close(figure)
+
+
+def test_legend_and_title_fit_above_the_panels() -> None:
+    rows = [Row(("x", k), "ew", 0.5, 0.4, 0.6) for k in ("1", "3")]
+    names = [f"a translator with quite a long name, number {i}" for i in range(5)]
+    drawn = [Line(name, i, {"1": rows[0], "3": rows[1]}) for i, name in enumerate(names)]
+    figure = over_k([[Panel("EW", drawn), Panel("BLEU", drawn)]], "k", width=5.0, title="mini-es, in place of xqb-es")
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_window_extent()
+    assert figure.bbox.x0 <= legend.x0 and legend.x1 <= figure.bbox.x1 and legend.y1 <= figure.bbox.y1
+    assert all(axes.title.get_window_extent().y1 <= legend.y0 for axes in figure.axes)
+    assert figure.legends[0].get_title().get_text() == "mini-es, in place of xqb-es" and not figure.get_suptitle()
+    pyplot.close(figure)
+
+
+JUPYTER = """import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas, FigureManagerBase as FigureManager
+matplotlib.interactive(True)
+"""
+
+
+def test_plot_leaves_jupyter_interactive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jupyter's backend turns interactive mode on while it loads; later cells show their figures only with it."""
+    (tmp_path / "like_jupyter.py").write_text(JUPYTER, encoding="utf-8")
+    monkeypatch.setenv("MPLBACKEND", "module://like_jupyter")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    code = "import matplotlib\nfrom sqa.report import plots\nwith plots.style(to_files=False): plots.canvas((3, 2))\n"
+    code += "print(matplotlib.is_interactive())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"]
