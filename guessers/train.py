@@ -53,7 +53,7 @@ def _bert(config: Any, folder: Path) -> None:
 
 
 def _alone(config: Any, folder: Path) -> None:
-    """Fusion and rerank, which read what they need themselves."""
+    """Train a guesser whose module reads its own material."""
     import_module(KINDS[config.kind][0]).train(config).save(folder)
 
 
@@ -61,6 +61,5 @@ KINDS: dict[str, tuple[str, str, Callable[[Any, Path], None]]] = {  # kind -> wh
     "bert": ("guessers.bert.train", "BertTraining", _bert),
     "bm25": ("guessers.retrieval.counting", "Bm25Training", _bm25),
     "gru": ("guessers.gru.train", "GruTraining", _gru),
-    "fusion": ("guessers.fusion.train", "FusionTraining", _alone),
     "rerank": ("guessers.rerank.train", "RerankTraining", _alone),
 }

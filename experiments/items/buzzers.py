@@ -203,7 +203,7 @@ LONG = [
     *columns(AGAINST, sign=True),
 ]
 ORACLES = ("stable oracle", "oracle")
-TRAINED = ("mlp-bert", "mlp-fusion", "mlp-rerank", "mlp-rerank-translated")
+TRAINED = ("mlp-bert", "mlp-rerank", "mlp-rerank-translated")
 BUZZERS = ("recurrent", "mlp", "logistic", "threshold")
 
 ITEMS = (

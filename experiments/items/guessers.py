@@ -10,7 +10,7 @@ from guessers import evaluate, paired
 
 SETS = evaluate.DATASETS
 WHOLE, EVERY = "complete questions", "every word"
-PAIRS = (("rerank", "tfidf"), ("fusion", "tfidf"))
+PAIRS = (("rerank", "tfidf"),)
 _BASES = ("bm25", "gru")
 
 
@@ -76,7 +76,7 @@ ITEMS = (
         "",
         ("pair", "dataset", "read", "guesser"),
         in_pairs,
-        inputs_of(("rerank", "fusion", *_BASES), SETS),
+        inputs_of(("rerank", *_BASES), SETS),
         {a: pivot(("guesser",), OF_PAIR, pair=f"{a}, {b}") for a, b in PAIRS},
     ),
     Item(

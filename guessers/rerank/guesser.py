@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from guessers.fusion.scorer import Scorer, Tensors, best
 from guessers.rerank.evidence import Knowledge, Reading
 from guessers.rerank.kinds import Kinds
 from guessers.rerank.numbers import NUMBERS, numbers
+from guessers.rerank.scorer import Scorer, Tensors, best
 from guessers.retrieval.bm25 import Index
 from sqa.core.errors import DataError
 from sqa.core.types import Guess

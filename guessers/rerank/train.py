@@ -1,12 +1,13 @@
 """`sqa train guesser configs/train_guessers.yaml:rerank`: learns the order of what retrieval finds.
 
-The texts are tossups of the fold `buzzer`, as they are, with words corrupted and translated there and back
-(guessers/fusion/train.py); those as they are teach once more at their last word alone.  Retrieval and the kinds of its
+The texts are tossups of the fold `buzzer`, as they are, with words corrupted (sqa/data/texts.py) and translated there
+and back; the unchanged tossups teach once more at their last word alone.  Retrieval and the kinds of its
 pages have then seen the fold `guesser` only.  The finished model has the weights of the whole fold around the published
 counts.  A buzzer learns from guesses for tossups that no part of its guesser saw, so `work` gets the weights of the
 fold's first half alone, and buzzers read its second.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,16 +15,15 @@ from typing import Literal
 import numpy as np
 from tqdm import tqdm
 
-from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, drawn_ends, fitted, lesson_of
-from guessers.fusion.train import texts_of, tossups_of
 from guessers.lessons import lessons
 from guessers.rerank.evidence import Knowledge
+from guessers.rerank.fitting import KEPT_BACK, Lesson, Teaching, drawn_ends, fitted, lesson_of
 from guessers.rerank.guesser import RerankGuesser, candidates
 from guessers.rerank.kinds import Kinds
 from guessers.retrieval.bm25 import Index
 from sqa.core.answers import key
 from sqa.core.errors import Count, DataError, checked
-from sqa.data.texts import Fold, Half, Tossup
+from sqa.data.texts import Fold, Half, Tossup, corrupt, fold_of, half_of, load_tossups, translations
 from sqa.files.model_files import resolve_model
 
 HALVES: tuple[Half, Half] = ("first", "second")
@@ -76,6 +76,19 @@ def read(knowledge: Knowledge, config: RerankTraining, half: Half) -> list[Lesso
     as_they_are = lessons_of[: len(tossups_of((half,))[: config.limit])]
     taught = [lesson for lesson in lessons_of if len(lesson.target)]
     return [*taught, *(at_last_word(lesson) for lesson in as_they_are if len(lesson.target))]
+
+
+def texts_of(config: Teaching, halves: Sequence[Half]) -> list[Tossup]:
+    """Return the tossups of some halves of the fold, unchanged, corrupted and translated."""
+    whole = tossups_of(halves)
+    tossups = whole[: config.limit]
+    corrupted = corrupt(tossups, config.noise) if config.noise else []
+    return [*tossups, *corrupted, *translations(config.translated, whole)]
+
+
+def tossups_of(halves: Sequence[Half]) -> list[Tossup]:
+    """Return the tossups of some halves of the fold."""
+    return [tossup for tossup in load_tossups() if fold_of(tossup.id) == "buzzer" and half_of(tossup.id) in halves]
 
 
 def at_last_word(lesson: Lesson) -> Lesson:

@@ -226,7 +226,6 @@ TRANSLATORS = _registry(
         "pretrained": ("smt.engines.pretrained:build", "smt.pretrained:build"),
         "ctranslate2": ("smt.engines.ctranslate:build", "smt.ctranslate:build"),
         "pbmt": ("smt.statistical.translator:build", "smt.statistical:build"),
-        "moses": ("smt.engines.moses:build", "smt.moses:build"),
         "recorded": ("smt.engines.recorded:build", "smt.recorded:build"),
         "fixed": ("smt.engines.fixed:build", "smt.fixed:build"),
     },
@@ -238,13 +237,12 @@ GUESSERS = _registry(
         "bm25": ("guessers.retrieval.bm25:build", "guessers.bm25:build"),
         "tfidf": ("guessers.retrieval.tfidf:build", "guessers.tfidf:build"),
         "gru": ("guessers.gru.guesser:build", "guessers.gru:build"),
-        "fusion": "guessers.fusion.guesser:build",
+        "fusion": "guessers.fusion:build",
         "rerank": "guessers.rerank.guesser:build",
         "elasticsearch": ("guessers.elastic.guesser:build", "guessers.elastic:build"),
         "listener": "guessers.open_qa.listener:build",
         "llm": ("guessers.llm.guesser:build", "guessers.llm:build"),
         "e5": "guessers.e5.guesser:build",
-        "qanta_service": "guessers.qanta_service:build",
     },
 )
 BUZZERS = _registry(
@@ -255,7 +253,6 @@ BUZZERS = _registry(
         "mlp": ("buzzers.learnt:mlp", "buzzers.mlp:build"),
         "recurrent": "buzzers.recurrent:build",
         "oracle": "buzzers.oracle:build",
-        "qanta_service": "buzzers.qanta_service:build",
     },
 )
 POLICIES = _registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys

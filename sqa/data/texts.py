@@ -92,7 +92,7 @@ def fold_of(tossup_id: str) -> Fold:
 
 
 def half_of(tossup_id: str) -> Half:
-    """The half of its fold: a fusion of guessers learns from the first, its buzzers from the second."""
+    """Return the half of its fold: a reranking guesser learns from the first, its buzzers from the second."""
     return "first" if hashlib.sha256(f"half {tossup_id}".encode()).digest()[0] < 128 else "second"
 
 

@@ -18,8 +18,7 @@ def decide(buzzer, history):
     return buzzer.decide(history)
 
 
-# qanta_service takes its own guesser's guesses only
-@pytest.fixture(scope="module", params=[name for name in BUZZERS.names() if name != "qanta_service"])
+@pytest.fixture(scope="module", params=BUZZERS.names())
 def buzzer(request):
     return BUZZERS.build(request.param, BUZZERS.config_class(request.param)())
 

@@ -3,7 +3,7 @@
 One row for everything that takes a seed in place of the resampling, whose own tests pin its numbers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,13 +15,11 @@ from buzzers import fit as buzzer_fit
 from buzzers.histories import GuessHistory
 from buzzers.learnt import N_FEATURES, N_SHAPE
 from guessers import noise
-from guessers.fusion import fitting
-from guessers.fusion import train as fusion
+from guessers.rerank import fitting
 from smt.lm.network import CausalLM
 from smt.training.lexical import back_translate_lexically
 from sqa.core.differences import MeanCurve, bootstrap_band, curve_stats
 from sqa.core.permutation import p_values, permuted_sums, shuffled
-from sqa.core.types import Guess
 from sqa.data.texts import Tossup
 
 VALUES = np.random.default_rng(7).random((20, 3))
@@ -34,22 +32,12 @@ def p_of(seed: int) -> Any:
     return p_values(table, lambda sums: sums.max(axis=1)[:, 0], np.array([table.sum(axis=0).max()]), 199, seed)
 
 
-class Names:
-    """Names the last word of a text."""
-
-    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        return [[Guess(text.split()[-1], 1.0)] for text in texts]
-
-
-def lessons(seed: int) -> Any:
-    return [lesson.rows for lesson in fusion.lessons_of([Names()], TOSSUPS, 3, seed)]
-
-
-def trained_fusion(seed: int) -> Any:
-    """`train` from its config on: what it learns from, too."""
-    read = fusion.lessons_of([Names()], TOSSUPS, 3, 0)
+def trained_reranker(seed: int) -> Any:
+    """Fit the weights of a reranker on made-up lessons of four candidates."""
+    rng = np.random.default_rng(0)
+    texts = [(rng.normal(size=(5, 3)), np.zeros(4, np.int64), np.arange(4) == rng.integers(4)) for _ in range(24)]
     config: Any = SimpleNamespace(seed=seed, hidden=3, learning_rate=0.01, weight_decay=0.0, epochs=2, batch=8)
-    return list(fitting.fitted(config, read).tensors.values())
+    return list(fitting.fitted(config, [fitting.lesson_of(*text) for text in texts]).tensors.values())
 
 
 def trained_buzzer(seed: int) -> Any:
@@ -78,8 +66,8 @@ DRAWN: dict[str, Callable[[int], Any]] = {
     "shuffled sets": lambda seed: shuffled([VALUES[..., None]], 4, seed),
     "a band": lambda seed: [bootstrap_band(curve_stats(VALUES), MeanCurve("x"), 50, seed).low],
     "tossups to translate": lambda seed: [[tossup.id for tossup in noise.choose(TOSSUPS, 9, seed)]],
-    "steps that a fusion learns from": lessons,
-    "weights of a fusion": trained_fusion,
+    "steps that a reranker learns from": lambda seed: [fitting.drawn_ends(50, 3, seed, number) for number in range(5)],
+    "weights of a reranker": trained_reranker,
     "weights of a buzzer": trained_buzzer,
     "an adapter": adapter,
     "rough Polish": lambda seed: [
@@ -97,17 +85,6 @@ def test_the_seed_decides(what: str) -> None:
     first, again, *others = (DRAWN[what](seed) for seed in (3, 3, 4, 5, 6))
     assert same(first, again)
     assert any(not same(first, other) for other in others)
-
-
-def test_a_fusion_learns_from_the_steps_of_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds: list[int] = []
-    monkeypatch.setattr(fusion, "texts_of", lambda config: TOSSUPS)
-    monkeypatch.setattr(fusion, "built", lambda parts: [])
-    monkeypatch.setattr(fusion, "lessons_of", lambda parts, texts, points, seed: seeds.append(seed) or [])
-    monkeypatch.setattr(fusion, "fitted", lambda *_: None)
-    monkeypatch.setattr(fusion, "FusionGuesser", lambda *_: SimpleNamespace(save=lambda folder: None))
-    fusion.train(SimpleNamespace(guessers=(), points=1, seed=11, work=None, published={}))  # type: ignore[arg-type]
-    assert seeds == [11]
 
 
 def test_the_command_of_noise_hands_its_seed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -1,14 +1,12 @@
 """The contract of every registered translator."""
 
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
-from xmlrpc.server import SimpleXMLRPCServer
 
 import pytest
 
@@ -100,13 +98,6 @@ def statistical(folder):
     return {"model": str(train_tiny(folder)), "k": 3}
 
 
-def moses(folder):
-    server = SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False, allow_none=False)
-    server.register_function(lambda request: {"text": request["text"].upper()}, "translate")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return {"url": f"http://127.0.0.1:{server.server_address[1]}/RPC2", "tokenize": "none", "k": 3}
-
-
 SERVING = ExitStack()  # servers of the cases, until the module is done
 
 
@@ -144,7 +135,6 @@ CASES = [
     Case("pretrained", hub, needs="transformers"),
     Case("ctranslate2", exported, needs="ctranslate2"),
     Case("pbmt", statistical, needs="thot"),
-    Case("moses", moses),
     Case("simuleval_service", served, streams=False, needs="simuleval"),
 ]
 

@@ -196,8 +196,6 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "sqa serve simuleval": Serve(f"sqa serve simuleval {WAITK}"),
     "sqa serve simuleval --translator {name: waitk, model: es-en, k: 6}": Serve(),
-    "sqa serve qanta": Serve(asks=("GET /api/1.0/quizbowl/status",)),
-    "sqa serve qanta --guesser bm25 --buzzer {name: mlp, model: bm25}": Serve(asks=("GET /api/1.0/quizbowl/status",)),
     # -------------------------------------------------------------------------------------- people, the board
     "sqa play serve RUN": Serve(),
     "sqa play serve runs/mini_es_wait6_bm25": Serve(),

@@ -29,8 +29,8 @@ RUNS = {
     "pl-agreement-fusion": (
         "pl",
         {"name": "prefix", "model": "pl-en", "policy": "local-agreement", "beam": 2},
-        "fusion",
-        {"name": "mlp", "model": "fusion"},
+        {"name": "fusion", "guessers": ["tfidf", "bm25", "gru"]},
+        {"name": "threshold", "threshold": 0.4},
     ),
     "es-human-threshold": (
         "es",
@@ -54,7 +54,7 @@ def test_a_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
     language, translator, guesser, buzzer = RUNS[name]
     if translator["name"] == "pbmt":
         pytest.importorskip("thot")
-    parts = {"translator": translator, "guesser": {"name": guesser}, "buzzer": buzzer, "metrics": ALL}
+    parts = {"translator": translator, "guesser": guesser, "buzzer": buzzer, "metrics": ALL}
     config = run_from_mapping({"name": name, "dataset": {"name": f"mini-{language}", "limit": LIMIT}, **parts})
     result = run(config, Store(tmp_path), progress=False)
     folder = saving.save(result, tmp_path)

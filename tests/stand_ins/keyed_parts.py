@@ -133,30 +133,19 @@ def _bert(places: Places, path: Path, seed: int) -> None:
 
 
 def scorer_tensors(numbers: int, seed: int) -> dict[str, np.ndarray]:
-    """Weights of guessers/fusion/scorer.py with two hidden units."""
+    """Weights of guessers/rerank/scorer.py with two hidden units."""
     rng = np.random.default_rng(seed)
     shapes = {"mean": (numbers,), "deviation": (numbers,), "hidden.weight": (2, numbers), "hidden.bias": (2,)}
     shapes |= {"output.weight": (1, 2), "output.bias": (1,)}
     return {name: rng.random(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def _fusion(places: Places, path: Path, seed: int) -> None:
-    from guessers.fusion.candidates import width
-    from guessers.fusion.guesser import FusionGuesser, built
-    from guessers.fusion.scorer import Scorer
-    from guessers.retrieval.bm25 import Bm25Config
-    from sqa.run.config import ComponentConfig
-
-    parts = built([ComponentConfig("bm25", Bm25Config(places.path("bm25")))])
-    FusionGuesser(parts, Scorer(scorer_tensors(width(1), seed), width(1))).save(path)
-
-
 def _rerank(places: Places, path: Path, seed: int) -> None:
-    from guessers.fusion.scorer import Scorer
     from guessers.rerank.evidence import Knowledge
     from guessers.rerank.guesser import RerankGuesser
     from guessers.rerank.kinds import Kinds
     from guessers.rerank.numbers import NUMBERS
+    from guessers.rerank.scorer import Scorer
     from guessers.retrieval.bm25 import Index
 
     index = Index.load(Path(places.path("bm25")))
@@ -171,7 +160,7 @@ def _comet(places: Places, path: Path, seed: int) -> None:
     write(path / "checkpoints" / "model.ckpt", f"weights {seed}")
 
 
-MODELS = (_ours, _ctranslate, _lm, _adapter, _nllb, _pbmt, _log, _bm25, _gru, _encoder, _bert, _fusion, _rerank, _comet)
+MODELS = (_ours, _ctranslate, _lm, _adapter, _nllb, _pbmt, _log, _bm25, _gru, _encoder, _bert, _rerank, _comet)
 MAKERS: dict[str, Callable[[Places, Path, int], object]] = {
     made.__name__.removeprefix("_"): made for made in MODELS
 } | {

@@ -63,21 +63,6 @@ def serve_iwslt(
     serve(source, target, kind, config, questions, guesser, buzzer)
 
 
-@serve_app.command("qanta")
-def serve_qanta(
-    guesser: Guesser = "",
-    buzzer: Buzzer = "",
-    host: Host = "127.0.0.1",
-    port: Port = 4861,
-    token: Token = None,
-    underscores: Annotated[bool, option("--underscores", "Titles as QANTA's data has them.")] = False,
-    names: HostNames = None,
-) -> None:
-    """Answer Quizbowl questions as QANTA's systems do: /api/1.0/quizbowl/status, /act and /batch_act."""
-    address = Address(host, port, token, tuple(names or ()), max_body=4 << 20)
-    call("sqa_services.protocols.qanta:serve", guesser, buzzer, address, underscores)
-
-
 @app.command("simuleval-dir")
 def simuleval_dir() -> None:
     """The folder for SimulEval's --user-dir: metrics SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW, SQA_ACCURACY."""

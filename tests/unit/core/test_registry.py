@@ -70,13 +70,13 @@ def test_what_a_part_of_your_own_lacks_is_named(tmp_path, monkeypatch, capsys, s
 
 
 FIRST = """
-translator: waitk=smt.neural prefix=smt.prefix causal-lm=smt.lm.translator command=smt.command moses=smt.moses
+translator: waitk=smt.neural prefix=smt.prefix causal-lm=smt.lm.translator command=smt.command
 translator: pretrained=smt.pretrained ctranslate2=smt.ctranslate pbmt=smt.statistical simuleval=smt.simuleval_agent
 translator: simuleval_service=smt.simuleval_service recorded=smt.recorded fixed=smt.fixed
 guesser: bert=guessers.bert bm25=guessers.bm25 tfidf=guessers.tfidf gru=guessers.gru elasticsearch=guessers.elastic
-guesser: llm=guessers.llm qanta_service=guessers.qanta_service e5=guessers.e5.guesser
+guesser: llm=guessers.llm e5=guessers.e5.guesser
 buzzer: threshold=buzzers.threshold logistic=buzzers.logistic mlp=buzzers.mlp recurrent=buzzers.recurrent
-buzzer: oracle=buzzers.oracle qanta_service=buzzers.qanta_service
+buzzer: oracle=buzzers.oracle
 """
 KEYED = [  # what stores filled by version 0.1.0 are keyed by: kind, name, module of `build`
     (kind, *part.split("="))

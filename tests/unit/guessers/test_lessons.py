@@ -161,9 +161,8 @@ def test_too_few_texts_to_stop_by_and_edited_ones_are_noticed(tmp_path: Path) ->
     assert identity_of(Bm25Training("bm25", tmp_path, texts=(other,)), ("bonus",)) != before
 
 
-@pytest.mark.parametrize("kind", ["fusion", "rerank"])
-def test_fusion_and_rerank_are_trained_by_their_own_modules(kind, monkeypatch, tmp_path):
+def test_rerank_is_trained_by_its_own_module(monkeypatch, tmp_path):
     saved = []
-    monkeypatch.setattr(f"guessers.{kind}.train.train", lambda config: SimpleNamespace(save=saved.append))
-    KINDS[kind][2](SimpleNamespace(kind=kind), tmp_path)
-    assert saved == [tmp_path] and hasattr(import_module(KINDS[kind][0]), KINDS[kind][1])
+    monkeypatch.setattr("guessers.rerank.train.train", lambda config: SimpleNamespace(save=saved.append))
+    KINDS["rerank"][2](SimpleNamespace(kind="rerank"), tmp_path)
+    assert saved == [tmp_path] and hasattr(import_module(KINDS["rerank"][0]), KINDS["rerank"][1])

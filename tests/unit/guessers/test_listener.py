@@ -10,7 +10,8 @@ import pytest
 from refusals import refused
 
 import sqa
-from guessers.open_qa.listener import ListenerConfig, build, rule_answer
+from guessers.open_qa.listener import ListenerConfig, build
+from guessers.open_qa.lm_reader import LmReaderConfig
 from guessers.open_qa.passages import Passage
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
@@ -27,9 +28,29 @@ SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
 RECORDS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
+class Finder:
+    """A reader that answers with the right answer once the text has it."""
+
+    def __init__(self, config: LmReaderConfig) -> None:
+        self.config = config
+
+    def answers(self, asked: list[str], passages: list[list[Passage]]) -> list[str]:
+        right = {record["question"]: record["answers"] for record in RECORDS}
+        texts = (passage[0].text if passage else "" for passage in passages)
+        return [next((a for a in right[q] if a in text), "") for q, text in zip(asked, texts, strict=True)]
+
+    def fingerprint(self) -> str:
+        return "finder"
+
+
+@pytest.fixture(autouse=True)
+def finder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guessers.open_qa.listener.LmReader", Finder)
+
+
 def run(reveal: str, runs: Path, guesser: str = "listener") -> dict[str, float]:
     translator = {"name": "fixed", "text": "reference", "reveal": reveal}
-    buzzer = {"name": "threshold", "signal": "score", "threshold": 0.5}
+    buzzer = {"name": "oracle"}
     config = {"name": "heard", "dataset": {"name": str(FILE)}, "translator": translator, "guesser": guesser}
     config |= {"buzzer": buzzer, "metrics": ["ew", "oracle-ew", "accuracy", "answer-lag"]}
     return {name: float(value) for name, value in sqa.run(config, runs=runs, progress=False).metrics.items()}
@@ -37,37 +58,13 @@ def run(reveal: str, runs: Path, guesser: str = "listener") -> dict[str, float]:
 
 def test_who_waits_longer_lets_a_listener_answer_later(tmp_path: Path) -> None:
     paced, late = (run(reveal, tmp_path) for reveal in ("diagonal", "full"))
-    assert paced["accuracy"] == late["accuracy"] == pytest.approx(5 / 6)  # "In March" is where no letter comes from
+    assert paced["accuracy"] == late["accuracy"] == 1
     assert paced["ew"] > late["ew"] and paced["oracle-ew"] > late["oracle-ew"] > 0
-    assert paced["answer-lag"] == pytest.approx(0.8) and late["answer-lag"] > 10
+    assert paced["answer-lag"] == pytest.approx(1 / 3) and late["answer-lag"] > 10
 
 
 def test_a_guesser_of_pages_is_not_asked(tmp_path: Path) -> None:
     refused(ConfigError, "question harbour asks 'Who enlarged the harbour of the city", run, "full", tmp_path, "bm25")
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "answer"),
-    [
-        ("Who enlarged the harbour?", "The harbour was enlarged by Clara", ""),  # "Clara" may go on
-        ("Who enlarged the harbour?", "The harbour was enlarged by Clara Montes. It", "Clara Montes"),
-        ("Who directs the Prado?", "The Prado is directed by Elena Roca.", "Elena Roca"),
-        ("When did it open?", "It opened in 1928 .", "1928"),
-        ("How many people work there?", "Today four hundred people work there.", "four"),
-        ("Is the museum closed on Mondays?", "The museum is closed on Mondays.", "yes"),
-        ("Who directs it?", "", ""),
-    ],
-)
-def test_the_rules(question: str, text: str, answer: str) -> None:
-    assert rule_answer(question, text) == answer
-
-
-def test_the_contract() -> None:
-    guesser, asked = build(ListenerConfig()), "Who directs the museum?"
-    texts = ["", "The museum is directed by Elena Roca.", "The museum is directed by Elena Roca."]
-    assert guesser.answer(asked, texts, 50) == [[], [Guess("Elena Roca", 1.0)], [Guess("Elena Roca", 1.0)]]
-    assert guesser.answer(asked, texts, 0) == guesser.guess(texts, 50) == [[], [], []]
-    assert guesser.fingerprint() == build(ListenerConfig()).fingerprint()
 
 
 def test_a_language_model_is_asked_once_for_each_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,9 +73,10 @@ def test_a_language_model_is_asked_once_for_each_text(monkeypatch: pytest.Monkey
         return [f"{question} {passage[0].text}" if passage else "" for question, passage in pairs]
 
     guesser = build(ListenerConfig())
-    monkeypatch.setattr(guesser, "_lm", SimpleNamespace(answers=answers))
+    monkeypatch.setattr(guesser, "_reader", SimpleNamespace(answers=answers))
     shown = guesser.answer("Who?", ["", "Ana", "Eva", "Ana"], 50)
     assert [[guess.page for guess in guesses] for guesses in shown] == [[], ["Who? Ana"], ["Who? Eva"], ["Who? Ana"]]
+    assert guesser.answer("Who?", ["Ana"], 0) == guesser.guess(["Ana"], 50) == [[]]
 
 
 def test_right_answers() -> None:

@@ -15,7 +15,7 @@ from buzzers.train import NetworkShape
 from guessers.bert.guesser import BertConfig
 from guessers.e5.guesser import E5Config
 from guessers.elastic.guesser import ElasticConfig
-from guessers.fusion.guesser import FusionConfig
+from guessers.fusion import FusionConfig
 from guessers.gru.guesser import GruConfig
 from guessers.llm.client import EndpointConfig
 from guessers.llm.guesser import LlmConfig
@@ -38,7 +38,11 @@ WRONG: list[tuple[type, dict[str, Any], list[str]]] = [  # config, keys, what is
     (GruConfig, {"temperature": 0}, ["temperature: must be > 0"]),
     (BertConfig, {"temperature": 0, "batch_tokens": 0}, ["temperature: must be", "batch_tokens: must be"]),
     (E5Config, {"every": 0, "temperature": 0}, ["every: must be >= 1, got 0", "temperature: must be > 0, got 0"]),
-    (FusionConfig, {"constant": -1.0}, ["constant: must be >= 0"]),
+    (
+        FusionConfig,
+        {"guessers": (), "constant": -1.0},
+        ["constant: must be >= 0", "guessers: a fusion needs two or more, got 0"],
+    ),
     (ElasticConfig, {"k1": 0, "b": 2}, ["k1", "b"]),
     (LmReaderConfig, {"passages": 51, "max_tokens": 0}, [r"passages: must be in \[0, 50\], got 51", "max_tokens"]),
     (LocalConfig, {"folder": Path("x"), "max_tokens": 0}, ["max_tokens"]),

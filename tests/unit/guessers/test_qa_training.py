@@ -18,7 +18,6 @@ from buzzers.recurrent import RECURRENT
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate, paired
 from guessers.bert.train import BertTraining
-from guessers.fusion.train import FusionTraining
 from guessers.gru.train import GruTraining
 from guessers.rerank.train import RerankTraining
 from guessers.retrieval.bm25 import Bm25Guesser
@@ -35,10 +34,9 @@ CONFIGS = {
     **dict.fromkeys(["bm25", "bm25-85", "bm25-lucene"], Bm25Training),
     **dict.fromkeys(["gru", "gru-bidirectional", "gru-paper"], GruTraining),
     "bert": BertTraining,
-    "fusion": FusionTraining,
     "rerank": RerankTraining,
 }
-EXTRA = {"mlp": ("bert", "bm25-translated", "fusion", "rerank", "rerank-translated")}
+EXTRA = {"mlp": ("bert", "bm25-translated", "rerank", "rerank-translated")}
 CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS.items()} | {
     f"train_buzzers.yaml:{kind}-{guesser}": training
     for kind, training in buzzers.train.KINDS.items()
@@ -61,8 +59,6 @@ gru    | {bottleneck: null}               | bottleneck: must be >= 1
 gru    | {direction: bidirectional}       | bottleneck: must be null
 gru    | {vectors: glove.txt}             | start: must be random where
 bert   | {bottleneck: 0, dropout: 1.0}    | bottleneck; dropout
-fusion | {points: 0, noise: 1.5, learning_rate: 0.0, limit: 7} | points; noise; learning_rate; limit
-fusion | {guessers: [bm25]}               | a fusion is of two or more
 rerank | {points: 0, noise: 1.5, learning_rate: 0.0, limit: 7} | points; noise; learning_rate; limit
 rerank | {learnt: {model: bm25, folds: [guesser, buzzer], bonus: true}} | learnt.folds: must be without buzzer
 """

@@ -290,7 +290,7 @@ def test_the_weights_learn_what_kind_is_asked_for(learnt):
 
 def test_texts_as_they_are_teach_once_more_at_their_last_word(config, monkeypatch):
     made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer" and half_of(text.id) == "first"][:20]
-    monkeypatch.setattr("guessers.fusion.train.load_tossups", lambda: made)
+    monkeypatch.setattr("guessers.rerank.train.load_tossups", lambda: made)
     given = replace(config, limit=12, noise=0.5, translated=())
     taught = training.read(known(), given, "first")
     assert len(taught) == 12 + 12 + 12  # as they are, corrupted, and the last words of the first
@@ -305,7 +305,7 @@ def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, 
     for name in ("learnt", "published"):
         fit(docs, 1).save(tmp_path / name)
     made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer"]
-    monkeypatch.setattr("guessers.fusion.train.load_tossups", lambda: made)
+    monkeypatch.setattr("guessers.rerank.train.load_tossups", lambda: made)
     monkeypatch.setattr(training, "lessons", lambda folds, bonus: docs)
     counts = {name: training.Counts(str(tmp_path / name), ("guesser",), False) for name in ("learnt", "published")}
     given = replace(config, **counts, least=1, limit=None, noise=0.0, translated=(), work=tmp_path / "work", epochs=2)

@@ -17,7 +17,6 @@ KNOWN = {  # a translator's config -> its source language
     "waitk": (WAITK, "es"),
     "prefix": ({"name": "prefix", "model": "pl-en"}, "pl"),
     "apertium": ({"name": "command", "command": ["apertium", "-u", "-d", "x-y", "spa-eng"]}, "es"),
-    "moses": ({"name": "moses", "source_language": "spa"}, "es"),
 }
 
 
@@ -44,8 +43,6 @@ def refused(translator, tmp_path, dataset="mini-es"):
 @pytest.mark.parametrize("case", KNOWN)
 def test_questions_of_another_language_are_refused_by_name(case, language, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: name)
-    if case == "moses":
-        pytest.importorskip("sacremoses")
     translator, source = KNOWN[case]
     path = tmp_path / "mine_es.jsonl"  # whose name says nothing
     record = {"source": ["Nació en Lima ."], "reference": "Born in Lima.", "page": "Lima", "language": language}

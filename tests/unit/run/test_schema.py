@@ -64,7 +64,7 @@ FITS = [
 DOES_NOT = [
     {"translator": "waitkk"},
     {"translator": {"name": "waitk", "k": [3]}},
-    {"guesser": {"name": "fusion", "guessers": [{"name": "bm25", "kk": 1}]}},
+    {"guesser": {"name": "fusion", "guessers": ["tfidf", {"name": "bm25", "kk": 1}]}},
     {"guesser": {"name": "bm25", "other_languages": True}},
     {"dataset": "mini-es"},
     {"metrics": ["eww"]},

@@ -57,20 +57,14 @@ def test_requests_of_other_sites_are_refused() -> None:
 
 
 def test_every_server_checks_names() -> None:
-    """IWSLT, QANTA (the board's, the games' and SimulEval's: in their own tests)."""
+    """The server of IWSLT; those of the board, the games and SimulEval are checked in their own tests."""
     from sqa_services.protocols.iwslt.corpus import TextCorpus
     from sqa_services.protocols.iwslt.http import ServeConfig, make_app
-    from sqa_services.protocols.qanta import QantaConfig
-    from sqa_services.protocols.qanta import make_app as make_qanta
 
     corpus = TextCorpus((("a",),), ("b",))
-    for server, path in (
-        (make_app(corpus, ServeConfig()), ""),
-        (make_qanta(None, QantaConfig()), "/api/1.0/quizbowl/status"),
-    ):
-        with serving_app(server) as url:
-            assert requests.get(url + path, timeout=30).status_code == 200
-            assert requests.get(url + path, headers={"Host": "evil.example"}, timeout=30).status_code == 400
+    with serving_app(make_app(corpus, ServeConfig())) as url:
+        assert requests.get(url, timeout=30).status_code == 200
+        assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
 
 
 def test_tokens() -> None:

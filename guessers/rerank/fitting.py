@@ -1,4 +1,4 @@
-"""Learns the weights of guessers/fusion/scorer.py: which candidate of a step is the answer, or that none is."""
+"""Fit the weights of guessers/rerank/scorer.py: which candidate of a step is the answer, or that none is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from guessers.fusion.scorer import CLIP, Scorer
+from guessers.rerank.scorer import CLIP, Scorer
 from sqa.core.errors import Bound, Count, NotNegative, Positive, Share, Whole, checked
 from sqa.training.trainer import Trainer
 
@@ -19,7 +19,7 @@ KEPT_BACK = 8  # one in so many texts chooses the epoch
 @dataclass(frozen=True, slots=True, kw_only=True)
 @checked
 class Teaching:
-    """Which texts are learnt from, and how: meanings and units in configs/train_guessers.yaml:fusion."""
+    """Which texts are learnt from, and how: meanings and units in configs/train_guessers.yaml:rerank."""
 
     limit: Annotated[int, Bound(KEPT_BACK)] | None
     noise: Share
