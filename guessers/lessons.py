@@ -12,7 +12,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.data.texts import Tossup, fold_of, load_tossups
-from sqa.files.records import numbered_lines
+from sqa.files.records import name_of, numbered_lines
 
 KEYS = ("text", "page", "id", "meta")  # of a text of your own
 
@@ -50,15 +50,14 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
             if unknown := [key for key in record if key not in KEYS and not key.startswith("_")]:
                 near = did_you_mean(unknown[0], KEYS)
                 raise DataError(f"{where}: unknown key {unknown[0][:60]!r}{near}; there are {', '.join(KEYS)}")
-            text, page, id = record.get("text"), record.get("page"), record.get("id", f"{file.stem}-{number}")
+            text, page, id = record.get("text"), record.get("page"), record.get("id")
             if not (isinstance(text, str) and text.split() and isinstance(page, str) and answers.canonical(page)):
                 raise DataError(f"{where}: expected a text 'text' and the title of its page 'page', neither empty")
             if wrong := answers.unwritable(answers.canonical(page)):
                 raise DataError(f"{where}: 'page' holds {wrong}; a page title has no control characters")
-            if isinstance(id, str) and (wrong := answers.unwritable(id, answers.LINE_ENDS)):
-                raise DataError(f"{where}: 'id' holds {wrong}; an id is one line without tabs or control characters")
-            if not isinstance(id, str) or id in texts:
-                raise DataError(f"{where}: expected an 'id' of its own, a text, got {id!r}")
+            id = f"{file.stem}-{number}" if id is None else name_of(where, "id", id)
+            if id in texts:
+                raise DataError(f"{where}: expected an 'id' of its own, got {id!r}, which an earlier text has")
             texts[id] = Tossup(id, " ".join(text.split()), answers.canonical(page), "", page, "", None)
     if not texts:
         raise DataError(f"{', '.join(map(str, files))}: no texts in it")

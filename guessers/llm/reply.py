@@ -18,6 +18,7 @@ from guessers.text import fold
 from sqa.core.answers import canonical, key
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Guess
+from sqa.files import records
 from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
 
@@ -50,17 +51,15 @@ class Titles:
     @classmethod
     def of(cls, name: str) -> Titles:
         """The lines of a .txt file, or the pages of a BM25 model (a bundled one or a folder)."""
-        if not name.endswith(".txt"):
+        if records.suffix(Path(name)) != ".txt":
             return cls(Index.load(resolve_model(name)).titles)
         path = Path(name).expanduser()
         try:
             if path.stat().st_size > MAX_LIST:
                 raise DataError(f"{path}: more than {MAX_LIST} bytes; is it a list of titles?")
-            titles = cls(path.read_text(encoding="utf-8").splitlines())
+            titles = cls(records.lines(path))
         except OSError as error:
             raise ConfigError(f"pages: {path} cannot be read: {error.strerror or error}") from error
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}: not UTF-8 (byte {error.start})") from error
         if not titles.pages:
             raise DataError(f"{path}: names no page")
         return titles

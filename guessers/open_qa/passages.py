@@ -45,9 +45,11 @@ def read_passages(path: Path) -> list[Passage]:
     """The passages of a JSON lines file.  DataError names the first invalid record, or an id that occurs twice."""
     passages: dict[str, Passage] = {}
     for i, record in enumerate(records.json_lines(path)):
-        passage = records.converted(f"{path}: record {i}", record, Passage)
+        where = f"{path}: record {i}"
+        id = {"id": records.name_of(where, "id", record["id"])} if "id" in record else {}
+        passage = records.converted(where, record | id, Passage)
         if passage.id in passages or not passage.text.strip():
-            raise DataError(f"{path}: record {i}: expected an id of its own and a text, got {str(record)[:80]}")
+            raise DataError(f"{where}: expected an id of its own and a text, got {str(record)[:80]}")
         passages[passage.id] = passage
     if not passages:
         raise DataError(f"{path}: no passages in it")

@@ -26,6 +26,7 @@ from smt.models.transformer import ModelConfig, Transformer, sinusoid_halves
 from smt.models.vocab_bpe import SPECIAL, Bpe, BpeVocabulary, Cutting
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.languages import certain
+from sqa.files import records
 from sqa.files.atomic import file_digest
 
 ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of our first four
@@ -98,12 +99,8 @@ def convert(
 
 def read_dictionary(path: Path) -> tuple[str, ...]:
     """The symbols of a dict.txt ("symbol count" a line) in our order: <pad> <unk> <s> </s>, then the file's."""
-    try:
-        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text ({error})") from error
     symbols, seen = list(SPECIAL), set(SPECIAL)
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate("\n".join(records.lines(path)).rstrip("\n").split("\n"), 1):
         fields = line.rstrip().rsplit(" ", 2 if line.rstrip().endswith(OVERWRITE) else 1)
         if len(fields) < 2 or not fields[0] or not fields[1].isdecimal():
             raise DataError(f"{path}:{number}: not a line of a fairseq dictionary, 'symbol count': {line[:60]!r}")

@@ -18,6 +18,7 @@ from typing import Literal
 from sqa.core.errors import DataError
 from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
+from sqa.files import records
 
 VERSION = 1  # raise when the emissions change
 GIVEN = ("reference", "source")  # texts that a question has itself
@@ -84,13 +85,9 @@ def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
 
 
 def _read_lines(path: Path) -> list[str]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; text is 'reference', 'source' or a file of translations") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from error
-    return text.removesuffix("\n").split("\n")
+    if not path.exists():
+        raise DataError(f"{path}: no such file; text is 'reference', 'source' or a file of translations")
+    return list(records.lines(path))
 
 
 def build(config: FixedConfig) -> FixedTranslator:

@@ -72,7 +72,7 @@ def _question_set(name: str) -> _QuestionSet:
     path, shown = Path(name), name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
     if len(name) <= LONGEST_NAME and path.is_file():  # `is_file` raises for longer names
         return _QuestionSet(lambda: _own_questions(path), (path,))
-    if path.name.endswith((".json", ".jsonl", ".jsonl.zst")):
+    if records.suffix(path) in (".json", ".jsonl"):
         raise DataError(f"{shown}: there is no such file of questions")
     near = difflib.get_close_matches(name, _SETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"

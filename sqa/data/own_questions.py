@@ -1,7 +1,7 @@
 """Questions of your own: a file of records, its keys and their checks.
 
-JSON (a list, or a mapping with a list "questions") or JSON lines, .zst or not.  Each record has `source` and
-`reference` (a text, or a list of sentences), `page` (or `target_page`), `language` (ISO 639-1) and optionally `id`; ids
+JSON (a list, or a mapping with a list "questions") or JSON lines, packed (.zst, .gz) or not.  Each record has `source`,
+`reference` (texts, or lists of sentences), `page` (or `target_page`), `language` (ISO 639-1) and optionally `id`; ids
 are <file name>-<record number> otherwise.  Other data goes under `meta` or keys that begin with an underscore; any
 other key is refused.  What a listener is asked about a source, and when each word was said:
 
@@ -37,22 +37,18 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
     stem = path.name.split(".")[0]
     listed: Iterable[tuple[str, dict[str, Any]]] = (
         ((str(path), record) for record in records.listed(path))
-        if path.suffix == ".json"
+        if records.suffix(path) == ".json"
         else ((f"{path}:{number}", record) for number, record in records.numbered_lines(path))
     )
     for i, (file, record) in enumerate(listed):
         where = f"{file}: record {i}"
         _check_keys(where, record)
         given = record.get("id")
-        if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int)) or given == ""):
-            raise DataError(f"{where}.id: expected a text or a whole number, got {repr(given)[:60]}")
-        if wrong := answers.unwritable(str(given), answers.LINE_ENDS):
-            raise DataError(f"{where}.id: holds {wrong}; an id is one line without tabs or control characters")
+        id = f"{stem}-{i}" if given is None else records.name_of(where, "id", given)
         spoken, source = {"word_times", "recording"} & record.keys(), record.get("source")
         titles, page = record.get("answers"), record.get("page", record.get("target_page"))
         if isinstance(titles, list) and titles:
             page = titles[0]
-        id = f"{stem}-{i}" if given is None else str(given)
         source = [source] if spoken and isinstance(source, str) else source
         yield where, record, (id, stem, record.get("language"), source, record.get("reference"), page)
 

@@ -192,7 +192,7 @@ def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
     """
     languages = pair.split("-")
     for number, line in enumerate(records.lines(path), 1):
-        row = line.removesuffix("\r").split("\t")
+        row = line.split("\t")
         if len(row) not in (2, 3) or not all(cell.strip() for cell in row):
             raise DataError(
                 f"{path}:{number}: expected source, target and, if you like, a corpus, tab-separated, none empty"

@@ -288,5 +288,5 @@ def name_of(where: str, field: str, value: object) -> str:
         raise DataError(f"{where}.{field}: expected a text or a whole number, got {repr(value)[:60]}")
     text = str(value)
     if wrong := answers.unwritable(text, answers.LINE_ENDS):
-        raise DataError(f"{where}.{field}: holds {wrong}; an identifier is one line without tabs or control characters")
+        raise DataError(f"{where}.{field}: holds {wrong}; an id is one line without tabs or control characters")
     return text

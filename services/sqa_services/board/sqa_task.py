@@ -25,7 +25,7 @@ from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import download, texts
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import MINI, load_questions
-from sqa.files.records import json_document
+from sqa.files.records import json_document, lines_of
 from sqa.run.config import RunConfig, run_in
 from sqa_services.board import running
 from sqa_services.board.metrics import Answer, Job
@@ -179,7 +179,7 @@ def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) ->
 def submitted(submission: bytes, questions: Sequence[Question]) -> list[QuestionTrace]:
     """The traces of a submission's rows for these questions; its rows for others are left aside."""
     problems: list[str] = []
-    traces = fitted(*rows_of(submission.decode(), problems), questions, problems)
+    traces = fitted(*rows_of(lines_of([submission], "submission"), problems), questions, problems)
     if problems:
         raise DataError(f"submission: {joined(problems)}")
     return traces
@@ -189,7 +189,9 @@ def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -
     """data set -> why a submission cannot be scored there, every reason; of a config only running it can tell."""
     if kind == "config":
         return {}
-    rows = rows_of(model.decode(), []) if kind == "submission" else None  # once for all sets: it may be large
+    rows = (
+        rows_of(lines_of([model], "submission"), []) if kind == "submission" else None
+    )  # once for all sets: it may be large
     by_dataset = {}
     for name, examples in sets.items():
         questions, problems = [question_of(example) for example in examples], list[str]()
@@ -239,12 +241,8 @@ def check_model(kind: str, model: bytes) -> None:
             raise ConfigError("model: a model of this task needs a guesser and a buzzer")
     if kind != "submission":  # a session's file was made here
         return
-    try:
-        text = model.decode()
-    except UnicodeDecodeError as error:
-        raise DataError(f"submission: not UTF-8 at byte {error.start}") from error
     problems: list[str] = []
-    rows, _ = rows_of(text, problems)
+    rows, _ = rows_of(lines_of([model], "submission"), problems)
     if problems:
         reasons = [problem[:SHOWN_OF_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
         raise Unscorable("submission", reasons, "see `sqa validate sqa --schema`")

@@ -169,7 +169,7 @@ class Server:
         live = [load_run(path) for path in config.runs if is_config(str(path))]
         self.live = {f"{config.name} (live)": config for config in live}
         text = config.consent or files("sqa_services.play") / "page" / "consent.txt"
-        self.consent = text.read_text(encoding="utf-8").strip()
+        self.consent = text.read_text(encoding="utf-8-sig").strip()
         self.consent_hash = hashlib.sha256(self.consent.encode()).hexdigest()
         self.journal = Journal(config.games / FILE)
         self.journal.lose_open()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from pathlib import Path
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sqa.core.errors import ConfigError, DataError, NotComputable, on_a_screen
+from sqa.core.errors import ConfigError, NotComputable, on_a_screen
 from sqa.core.registry import did_you_mean
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
-from sqa.files.records import parse_json
+from sqa.files.records import lines, parse_json
 from sqa.metrics import build, collect
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Line(BaseModel):
             "dependentRequired": {"guess": ["buzz"], "buzz": ["guess"]},
         },
     )
-    question: Annotated[str, Field(description="the question's id")]
+    question: Annotated[str, Field(description="the question's id", json_schema_extra={"type": ["string", "integer"]})]
     step: Annotated[int, Field(ge=0, description="0, 1, 2, ... within the question")]
     token: Annotated[
         str,
@@ -111,16 +111,12 @@ def _problem(model: type[BaseModel], details: ErrorDetails) -> str:
 
 
 def main(submission: str, questions: str, as_json: bool = False, schema: bool = False) -> int:
-    """Checks and scores; 0, or 1 after every problem was listed.  Not UTF-8: DataError."""
+    """Check and score; 0, or 1 after every problem was listed.  A file that is not lines of UTF-8: DataError."""
     if schema:
         print(json.dumps(Line.model_json_schema(), indent=2))
         return 0
-    try:
-        text = Path(submission).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{submission}: not UTF-8: {error.reason} at byte {error.start}") from error
     problems: list[str] = []
-    traces = traces_of(text, load_questions(questions), problems)
+    traces = traces_of(lines(Path(submission)), load_questions(questions), problems)
     rows = [] if problems else list(scores(traces))
     if as_json:
         result = {"valid": not problems, "problems": problems, "scores": rows}
@@ -150,22 +146,22 @@ def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def traces_of(text: str, questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
-    """The traces of a submission, in the order of `questions`; every problem is added to `problems`."""
+def traces_of(written: Iterable[str], questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
+    """The traces of a submission's lines, in the order of `questions`; every problem is added to `problems`."""
     if not questions:
         raise ConfigError("--questions: the set has no questions")
-    rows, torn = rows_of(text, problems)
+    rows, torn = rows_of(written, problems)
     ids = {question.id for question in questions}
     extra = (row for id, of_question in rows.items() if id not in ids for row in of_question)
     problems.extend(f"{row.line}: question: the set has no {row.question!r}" for row in islice(extra, MOST_PROBLEMS))
     return fitted(rows, torn, questions, problems)
 
 
-def rows_of(text: str, problems: list[str]) -> tuple[dict[str, list[Row]], set[object]]:
+def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list[Row]], set[object]]:
     """question -> its rows; and the questions with a row that cannot be read, whose steps are therefore not counted."""
     rows: dict[str, list[Row]] = {}
     torn: set[object] = set()
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(written, start=1):
         if len(problems) >= MOST_PROBLEMS:
             break
         if not line.strip():
@@ -174,10 +170,12 @@ def rows_of(text: str, problems: list[str]) -> tuple[dict[str, list[Row]], set[o
             problems.append(f"{number}: a line may have {LONGEST} characters, this one has {len(line)}")
             continue
         try:
-            value = parse_json(line)
+            value = parse_json(line, whole=True)
         except ValueError as error:
             problems.append(f"{number}: {error}: {line[:60]!r}")
             continue
+        if isinstance(value, dict) and type(value.get("question")) is int:
+            value["question"] = str(value["question"])  # as in a file of questions
         wrong = shape_problems(Line, value)
         if isinstance(value, Mapping) and ("guess" in value) != ("buzz" in value):
             wrong.append("guess, buzz: a row has both or neither")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.files import records
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
 HEADER = ("question", "score")
@@ -42,21 +43,20 @@ def build(config: ScoreFileConfig) -> MeanOfSegments:
 
 def read(path: Path, segments: Sequence[Segment]) -> list[float]:
     """The score of each segment.  Missing, repeated or additional rows, or invalid numbers: DataError."""
-    try:
-        rows = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as UTF-8 text") from error
-    if rows and tuple(rows[0].split("\t")[:2]) == HEADER:
+    rows = [(number, line) for number, line in enumerate(records.lines(path), start=1) if line.strip()]
+    if rows and tuple(rows[0][1].split("\t")[:2]) == HEADER:
         return _table(path, rows, segments)
     if len(rows) != len(segments):
         raise DataError(f"{path}: {len(rows)} scores for {len(segments)} questions")
-    return [_number(path, line, row) for line, row in enumerate(rows, start=1)]
+    return [_number(path, line, row) for line, row in rows]
 
 
-def _table(path: Path, rows: Sequence[str], segments: Sequence[Segment]) -> list[float]:
+def _table(path: Path, rows: Sequence[tuple[int, str]], segments: Sequence[Segment]) -> list[float]:
     by_id = {segment.id: segment for segment in segments}
     scores: dict[str, float] = {}
-    for line, row in enumerate(csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
+    numbers, texts = zip(*rows, strict=True)
+    table = csv.DictReader(texts, delimiter="\t", quoting=csv.QUOTE_NONE)
+    for line, row in zip(numbers[1:], table, strict=True):
         id = row["question"]
         if id not in by_id:
             raise DataError(f"{path} line {line}: {id!r} is not a question of this run")

@@ -257,7 +257,7 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
         ("question\tscore\nq0\t1\nq7\t2\n", "line 3: 'q7' is not a question of this run"),
         ("question\tscore\nq0\t1\nq0\t2\n", "line 3: 'q0' has a score already"),
         ("question\tscore\thypothesis\nq0\t1\tother\n", "line 2: made from another translation of 'q0' than this"),
-        ("\udcff", "cannot be read as UTF-8"),
+        ("\udcff", ":1: not UTF-8"),
     ],
 )
 def test_wrong_files_of_scores(tmp_path: Path, text: str, message: str) -> None:

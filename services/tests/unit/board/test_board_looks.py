@@ -179,7 +179,7 @@ def test_a_submission_that_is_refused_is_not_read_to_its_end(heavy: str, checks:
     assert len(checks) <= most and len(error.value.reasons) <= 10_000 and max(map(len, error.value.reasons)) < 1000
     checks.clear()
     problems: list[str] = []
-    assert protocol.traces_of(data.decode(), load_questions("mini-es"), problems) == []
+    assert protocol.traces_of(data.decode().splitlines(), load_questions("mini-es"), problems) == []
     assert len(checks) <= most and len(problems) <= 30_000
 
 

@@ -59,7 +59,7 @@ def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
     good[last] |= {"step": 77}
     lines = [*good, "{\n", {"question": "nobody", "step": 0, "token": "a", "g": 1, "guess": "", "buzz": True}, [1]]
     lines += [{"question": first, "step": True, "g": -1, "x": 1, "guess": "a"}]
-    lines += [good[0] | {"g": 1.0, "guess": "two\nlines"}]
+    lines += [good[0] | {"g": 1.5, "guess": "two\nlines"}]
     assert run(tmp_path, lines) == 1
     problems = "\n".join(json.loads(capsys.readouterr().out)["problems"])
     for said in (
@@ -72,7 +72,7 @@ def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "an object was expected",
         "step: Input should be a valid integer, got True",
         "g: Input should be greater than or equal to 0",
-        "g: Input should be a valid integer, got 1.0",
+        "g: Input should be a valid integer, got 1.5",
         "guess: a page title without control characters expected",
         "x: no such field",
         "guess, buzz: a row has both or neither",
@@ -105,5 +105,5 @@ def test_a_word_belongs_to_the_sentence_that_holds_the_last_word_read() -> None:
         {"question": question.id, "step": step, "token": "x", "g": g} for step, g in enumerate((0, first, first + 1))
     ]
     problems: list[str] = []
-    [trace] = submission.traces_of("\n".join(map(json.dumps, lines)), [question], problems)
+    [trace] = submission.traces_of(map(json.dumps, lines), [question], problems)
     assert [(e.sentence, e.g) for e in trace.emissions] == [(0, 0), (0, first), (1, 1)] and not problems
