@@ -30,8 +30,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-# languages written without blanks: a character is a word, a run of Latin ones too
-BY_CHARACTER = frozenset(("ja", "zh"))
+# languages whose text is read by characters: each is a word, as is a run of letters of other scripts
+BY_CHARACTER = frozenset(("ja", "yue", "zh"))
+# Thai, Lao, Tibetan, Burmese, Khmer and their kin, kana and Chinese characters: written without blanks between words
+BLANKLESS = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u3005-\u3007\u3031-\u3035\u303b-\u30ff"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff\U0001b000-\U0001b16f"
+    "\U00020000-\U0003ffff"
+)
 # of a trace's columns with 16 bits: sentences of a question, words that a step takes back
 GREATEST_SMALL = 2**15 - 1
 

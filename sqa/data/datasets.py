@@ -20,12 +20,13 @@ from typing import NamedTuple
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.core.types import BY_CHARACTER, GREATEST_SMALL, Question
+from sqa.core.types import BLANKLESS, BY_CHARACTER, GREATEST_SMALL, Question
 from sqa.files import records
 
 MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
+_BLANKLESS = re.compile(f"[{BLANKLESS}]")
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
@@ -144,7 +145,11 @@ def _question(
     where: str, id: str, dataset: str, language: object, source: object, reference: object, page: object
 ) -> Question:
     """A validated question, its fields in the order of `Question`; `where` names file and record in the error."""
-    problem, hint = "", ""
+    problem, hint, given = "", "", language
+    if isinstance(given, str) and not (len(given) == 2 and given.islower()):
+        from sqa.data.languages import code_of
+
+        language = code_of(given)
     if not isinstance(source, list):
         from sqa.data.sentences import LANGUAGES
 
@@ -154,7 +159,7 @@ def _question(
     elif not isinstance(language, str) or not _CODE.fullmatch(language):
         problem = "expected a code of two or three letters"
     if problem or not isinstance(language, str):
-        raise DataError(f"{where}.language: {problem}, got {language!r}{hint}")
+        raise DataError(f"{where}.language: {problem}, got {given!r}{hint}")
     title = answers.canonical(records.text_of(where, "page", page))
     if wrong := answers.unwritable(title):
         raise DataError(f"{where}.page: holds {wrong}; a page title has no control characters")
@@ -167,19 +172,21 @@ def _question(
 
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
     """The sentences of a text, or of a list that is one sentence an item already; at least one."""
-    if isinstance(value, list):
-        texts = [records.text_of(where, f"{field}[{i}]", item) for i, item in enumerate(value)]
-        if language in BY_CHARACTER:
-            from sqa.data.sentences import spaced
+    listed = isinstance(value, list)
+    items = {f"{field}[{i}]": item for i, item in enumerate(value)} if isinstance(value, list) else {field: value}
+    texts = [records.text_of(where, name, item) for name, item in items.items()]
+    if listed if language in BY_CHARACTER else any(map(_BLANKLESS.search, texts)):
+        from sqa.data.sentences import all_spaced
 
-            texts = [spaced(text, language) for text in texts]
+        texts = all_spaced(f"{where}.{field}", texts, language)
+    if listed:
         parts = tuple(tuple(text.split()) for text in texts)
         if not all(parts):
             raise DataError(f"{where}.{field}: sentence {parts.index(())} is empty")
     else:
         from sqa.data.sentences import split
 
-        parts = split(records.text_of(where, field, value), language)
+        parts = split(texts[0], language)
     if not parts:
         raise DataError(f"{where}.{field}: a question needs at least one sentence, this one has none")
     if len(parts) > GREATEST_SMALL:

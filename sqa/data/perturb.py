@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 from sqa.core.answers import STROKES, key, unmarked
 from sqa.core.errors import ConfigError
-from sqa.core.languages import language_of
+from sqa.core.languages import language_of, marks
 from sqa.core.own import answers, short
 from sqa.core.own.answers import Call
 from sqa.core.own.parts import built
@@ -211,7 +211,8 @@ def diacritics(question: Question, rng: random.Random) -> Question:
 
 
 def _unpunctuated(word: str) -> str:
-    kept = re.sub(r"(?<!\d)[^\w\s]|[^\w\s](?!\d)", " ", word)
+    mark = rf"[^\w\s{marks(word)}]"
+    kept = re.sub(rf"(?<!\d){mark}|{mark}(?!\d)", " ", word)
     return " ".join(kept.split())
 
 

@@ -21,7 +21,7 @@ import snowballstemmer
 
 from sqa.core.answers import unmarked
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import every, language_of
+from sqa.core.languages import every, language_of, marks
 from sqa.core.paths import DATA
 from sqa.files.model_files import (
     CONFIG,
@@ -58,6 +58,8 @@ def is_content(word: str, language: str) -> bool:
 
 def strip_edges(word: str) -> str:
     """The word without punctuation at its beginning and end: "(Paris)," -> "Paris"."""
+    if letter_marks := marks(word):
+        return re.sub(rf"^(?:[^\w{letter_marks}]|_)+|(?:[^\w{letter_marks}]|_)+$", "", word)
     return _EDGES.sub("", word)
 
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sqa.core.types import BY_CHARACTER
+from sqa.core.errors import DataError
+from sqa.core.languages import marks
+from sqa.core.types import BLANKLESS, BY_CHARACTER
 
 if TYPE_CHECKING:
     from sentence_splitter import SentenceSplitter
@@ -26,7 +29,8 @@ _ORDINAL = re.compile(r"\d+\.$")
 _STOP = re.compile(
     r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])"
 )  # after these a sentence ends in zh and ja
-_UNIT = re.compile(r"[A-Za-z0-9]+(?:[.,'’-][A-Za-z0-9]+)*|\S")
+_BLANKLESS = re.compile(f"[{BLANKLESS}]")
+LETTERS = 6  # of these scripts that a word has on average at most, kana and Chinese characters counted 1.5 times
 
 
 @functools.cache
@@ -51,11 +55,45 @@ def _is_crumb(words: list[str]) -> bool:
     return sum(any(map(str.isalpha, word)) for word in words) < 2
 
 
+def _units(text: str) -> list[str]:
+    """The characters of a text with their marks; a run of letters or digits of other scripts is one unit."""
+    own_marks = marks(text)
+    letters = rf"(?:(?![_{BLANKLESS}\uff00-\uffef])[\w{own_marks}])+"
+    return re.findall(rf"{letters}(?:[.,'’-]{letters})*|\S" + (f"[{own_marks}]*" if own_marks else ""), text)
+
+
 def spaced(text: str, language: str) -> str:
-    """A text with blanks between its words: as it stands, but for languages written without and a text without any."""
-    if language not in BY_CHARACTER or len(text.split()) > 1:
-        return text
-    return " ".join(_UNIT.findall(text))
+    """A text with blanks between its words: as it stands, but in BY_CHARACTER one without blanks between its words.
+
+    U+200B between words of Thai, Khmer and the like counts as a blank.
+    """
+    if language in BY_CHARACTER:
+        return " ".join(_units(text)) if len(text.split()) < 2 or _lacks_blanks([text]) else text
+    return text.replace("\u200b", " ") if _BLANKLESS.search(text) else text
+
+
+def all_spaced(where: str, texts: Sequence[str], language: str, slack: int = 0) -> list[str]:
+    """`spaced` texts.  Thai, Khmer and the like without blanks between the words: DataError that `where` begins.
+
+    `slack` allows for so many words more than the texts have: a line may be one long word.
+    """
+    texts = [spaced(text, language) for text in texts]
+    if language not in BY_CHARACTER and _lacks_blanks(texts, slack):
+        longest = max(" ".join(texts).split(), key=len)
+        problem = f"expected blanks between words, got {longest[:40]!r} in language {language!r}"
+        raise DataError(f"{where}: {problem}; separate the words (only ja, yue and zh are read by characters)")
+    return texts
+
+
+def _lacks_blanks(texts: Iterable[str], slack: int = 0) -> bool:
+    """Whether texts mostly in scripts without blanks have words too long to be words."""
+    line = " ".join(texts)
+    if not _BLANKLESS.search(line):
+        return False
+    words = [letters for word in line.split() if (letters := _BLANKLESS.findall(word))]
+    letters = [c for word in words for c in word if c.isalpha()]
+    size = sum(1.5 if c >= "\u3000" else 1 for c in letters)
+    return size > LETTERS * (len(words) + slack) and 2 * len(letters) > sum(map(str.isalpha, line))
 
 
 @functools.lru_cache(maxsize=1 << 13)  # one program asks for the questions of a set many times
@@ -69,7 +107,7 @@ def split(text: str, language: str) -> tuple[tuple[str, ...], ...]:
     if not line:
         return ()
     if language in BY_CHARACTER:
-        return tuple(tuple(_UNIT.findall(piece)) for piece in _STOP.split(line) if piece.strip())
+        return tuple(tuple(_units(piece)) for piece in _STOP.split(line) if piece.strip())
     pieces = [piece.split() for piece in _splitter(language).split(line)]
     merged: list[list[str]] = [pieces[0]]
     for piece in pieces[1:]:

@@ -19,6 +19,7 @@ from msgspec import Struct
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.data import download, sentences
+from sqa.data.languages import code_of
 from sqa.files import records
 
 Fold = Literal["guesser", "buzzer", "dev"]
@@ -187,15 +188,18 @@ def _pairs(path: Path, part: str) -> Iterator[Pair]:
 def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
     """Sentence pairs of your own, `source<TAB>target` or `source<TAB>target<TAB>corpus` a line; the corpus is "own".
 
-    Languages without blanks between words are given them ("zh-en": `sentences.spaced`).  No such file, another number
-    of columns, an empty side: DataError by line.
+    Chinese and Japanese are given blanks between their characters (`sentences.spaced`).  No such file, another number
+    of columns, an empty side, no blanks between words of Thai and the like: DataError by line.
     """
-    languages = pair.split("-")
+    languages = [code_of(language) for language in pair.split("-")]
     for number, line in enumerate(records.lines(path), 1):
         row = line.split("\t")
         if len(row) not in (2, 3) or not all(cell.strip() for cell in row):
             raise DataError(
                 f"{path}:{number}: expected source, target and, if you like, a corpus, tab-separated, none empty"
             )
-        source, target = (sentences.spaced(text, language) for text, language in zip(row, languages, strict=False))
-        yield Pair(source, target, row[2] if len(row) == 3 else "own")
+        sides = [
+            sentences.all_spaced(f"{path}:{number}", [text], language, slack=1)[0]
+            for text, language in zip(row, languages, strict=False)
+        ]
+        yield Pair(*sides, row[2] if len(row) == 3 else "own")

@@ -7,6 +7,7 @@ A file defines `LANGUAGE`, and what only one side of a translation needs (en.py,
 """
 
 import pkgutil
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -77,6 +78,23 @@ _WITHOUT_FILES = (
     Language("ru", "Russian", "russian"),
 )
 REST = {language.code: language for language in _WITHOUT_FILES}
+
+
+_JOINERS = "\u200c\u200d"  # Persian and Indic words hold them
+
+
+@cache
+def _marks_a_letter(character: str) -> bool:
+    return character in _JOINERS or unicodedata.category(character).startswith("M")
+
+
+def marks(text: str) -> str:
+    r"""Return the distinct marks and joiners of a text, sorted, to stand beside `\w` in a regular expression's class.
+
+    Python's `\w` and `str.isalpha` leave them out, and words of Hindi, Thai, vocalised Arabic or decomposed Vietnamese
+    fall apart without them.
+    """
+    return "" if text.isascii() else "".join(sorted(filter(_marks_a_letter, set(text))))
 
 
 # ----------------------------------------------------------------------------------------- how files write their tables

@@ -164,3 +164,93 @@ def test_a_split_source_needs_no_splitter(tmp_path: Path) -> None:
     assert question.language == "sw" and len(question.sentences) == 2
     refused(DataError, "as a list of sentences", questions, tmp_path, language="sw", source="Nchi hii iko Amerika.")
     refused(DataError, "got 'Swahili'", questions, tmp_path, language="Swahili", source=["Nchi hii iko Amerika."])
+
+
+SAME = {
+    "ES": "es",
+    "spa_Latn": "es",
+    "es-419": "es",
+    "jpn": "ja",
+    "ja_JP": "ja",
+    "cmn": "zh",
+    "zho": "zh",
+    "zh-Hans": "zh",
+}
+SAME |= {"tha": "th", "khm_Khmr": "km", "haw": "haw", "pt-BR": "pt", "Japanese": "ja"}
+
+
+@pytest.mark.parametrize("written", SAME)
+def test_one_code_for_each_language(tmp_path: Path, written: str) -> None:
+    [question] = questions(tmp_path, language=written, source=["Lima 2030"])
+    assert question.language == SAME[written]
+
+
+@pytest.mark.parametrize("language", ["jpn", "zho", "cmn", "zh-Hans", "ja_JP", "yue"])
+def test_synonyms_of_codes_are_read_by_characters(tmp_path: Path, language: str) -> None:
+    for source in ("秘鲁的首都。利马", ["秘鲁的首都。利马"]):
+        [question] = questions(tmp_path, language=language, source=source)
+        assert len(question.words) == 8
+
+
+@pytest.mark.parametrize(
+    "source", ["秘鲁的首都是利马 马丘比丘在哪里", "ペルーの首都はリマである。 太平洋に面している。"]
+)
+def test_a_blank_between_clauses_makes_no_words(tmp_path: Path, source: str) -> None:
+    [question] = questions(tmp_path, language="zh", source=[source])
+    assert question.words == tuple(source.replace(" ", ""))
+
+
+def test_marks_and_other_scripts_by_characters(tmp_path: Path) -> None:
+    source = "か\u3099くは Müller-Łoś と Москва 3.5 の葛\U000e0100"
+    [question] = questions(tmp_path, language="ja", source=source)
+    expected = ("か\u3099", "く", "は", "Müller-Łoś", "と", "Москва", "3.5", "の", "葛\U000e0100")
+    assert question.words == expected
+
+
+WITHOUT_BLANKS = {
+    "th": "เมืองหลวงของเปรูคือลิมา",
+    "tha": "บริษัท Apple ประกาศเปิดตัว iPhone 15 รุ่นใหม่ล่าสุดในงานแถลงข่าวเมื่อวานนี้",
+    "km": "រាជធានីនៃប្រទេសប៉េរូគឺលីម៉ា",
+    "lo": "ນະຄອນຫຼວງຂອງເປຣູແມ່ນລີມາ",
+    "my": "ပီရူးနိုင်ငံ၏မြို့တော်မှာလီမာဖြစ်သည်",
+    "bo": "བོད་ཀྱི་རྒྱལ་ས་ལྷ་ས་ཡིན།",
+    "nan": "秘魯的首都是利馬在佗位",
+    "es": "秘鲁的首都是利马",
+}
+
+
+@pytest.mark.parametrize("language", WITHOUT_BLANKS)
+def test_scripts_without_blanks_are_refused(tmp_path: Path, language: str) -> None:
+    source = [WITHOUT_BLANKS[language]]
+    message = r"record 0\.source: expected blanks between words, got .*; separate the words"
+    refused(DataError, message, questions, tmp_path, language=language, source=source)
+    refused(
+        DataError,
+        "record 0.reference: expected blanks",
+        questions,
+        tmp_path,
+        language="es",
+        source=["a"],
+        reference=source,
+    )
+
+
+WITH_BLANKS = {
+    "th": "เมือง หลวง ของ เปรู คือ ลิมา",
+    "km": "រាជធានី\u200bនៃ\u200bប្រទេស\u200bប៉េរូ\u200bគឺ\u200bលីម៉ា",
+    "hi": "भारत की राजधानी दिल्ली है ।",
+    "ta": "பெருவின் தலைநகரம் லிமா ஆகும் .",
+    "ar": "عَاصِمَةُ بِيرُو هِيَ لِيمَا .",
+    "he": "בִּירַת פֶּרוּ הִיא לִימָה .",
+    "fa": "پایتخت پرو را می\u200cدانم .",
+    "ko": "페루의 수도는 리마이다 .",
+    "vi": "Thu\u0309 đo\u0302 cu\u0309a Pêru là Lima .",
+    "es": "La ciudad de 東京都千代田区 está en Japón .",
+}
+
+
+@pytest.mark.parametrize("language", WITH_BLANKS)
+def test_other_scripts_keep_their_words(tmp_path: Path, language: str) -> None:
+    source = WITH_BLANKS[language]
+    [question] = questions(tmp_path, language=language, source=[source])
+    assert question.words == tuple(source.replace("\u200b", " ").split())

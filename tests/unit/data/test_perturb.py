@@ -88,6 +88,7 @@ def test_gender_words_of_the_answer_stay() -> None:
     [
         ("casing", "El Niño VIO", "el niño vio"),
         ("diacritics", "El pingüino está en Łódź, señor", "El pinguino esta en Lodz, senor"),
+        ("punctuation", "«हिन्दी» की, से!", "हिन्दी की से"),
         ("punctuation", "¿Qué? «Sí», 1914-1918: 4.700 m, ...", "Qué Sí 1914-1918 4.700 m"),
     ],
 )

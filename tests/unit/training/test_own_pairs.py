@@ -118,6 +118,16 @@ def test_pairs_are_refused_by_line_and_spaced_where_the_language_has_no_blanks(t
     pairs = load_own_pairs(path, "zh-en")
     assert next(pairs) == ("这 是 GPT-4 。", "This is GPT-4.", "news")
     refused(DataError, r"pairs.tsv:2: expected source, target", next, pairs)
+    [pair] = load_own_pairs(written(path, "首都はリマ\tIts capital is Lima\n"), "jpn-eng")
+    assert pair.source == "首 都 は リ マ"
+    thai = written(path, "กรุงเทพมหานคร\tBangkok\nเมืองหลวงของเปรูคือลิมา\tIts capital is Lima\n")
+    refused(DataError, r"pairs.tsv:2: expected blanks between words, got .* 'th'", list, load_own_pairs(thai, "tha-en"))
+
+
+def written(path: Path, text: str) -> Path:
+    """The file, with this text."""
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
