@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from guessers.bonus import Bonus, clean_bonus
+from guessers.text import tokens
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
@@ -53,6 +54,8 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
             text, page, id = record.get("text"), record.get("page"), record.get("id")
             if not (isinstance(text, str) and text.split() and isinstance(page, str) and answers.canonical(page)):
                 raise DataError(f"{where}: expected a text 'text' and the title of its page 'page', neither empty")
+            if not any(map(tokens, text.split())):
+                raise DataError(f"{where}: 'text' has no Latin letter and no digit; guessers read nothing else")
             if wrong := answers.unwritable(answers.canonical(page)):
                 raise DataError(f"{where}: 'page' holds {wrong}; a page title has no control characters")
             id = f"{file.stem}-{number}" if id is None else name_of(where, "id", id)

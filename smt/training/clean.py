@@ -19,12 +19,13 @@ from typing import Annotated, Any
 from smt.models.vocab import normalise
 from smt.training.language import Languages
 from sqa.core.errors import Bound, ConfigError, Count, Share, Whole, checked
+from sqa.core.languages import marks
 
 Pair = tuple[str, str, str]  # source, target, corpus
+VERSION = 2  # raise when other pairs come through: own pairs are then prepared again
 STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
 
 _NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
-_WORD = re.compile(r"\w+")
 _ALIGNED_TOGETHER = 200_000  # pairs per call of the aligner: its statistics want many, its memory few
 
 
@@ -37,7 +38,7 @@ class CleanConfig:
     max_words: int = 80  # words, either side
     max_ratio: Annotated[float, Bound(1)] = 2.0  # longer side over shorter side, each with `ratio_slack` words more
     ratio_slack: Whole = 3  # words
-    min_letters: Share = 0.7  # share of letters and blanks among the characters
+    min_letters: Share = 0.7  # share of letters with their marks and blanks among the characters
     language: bool = False  # drop a pair one side of which is not in its language (smt/training/language.py)
     overlap_words: Whole = 0  # also drop a side that shares this many words in a row with held-out text; 0 = off
     min_aligned: Share = 0.0  # least share of words that both directions of a word aligner link; 0 = not aligned
@@ -75,7 +76,8 @@ PAIR_TESTS: dict[str, Callable[[list[str], list[str], str, str, CleanConfig], bo
     "noise": lambda x, y, s, t, c: not (_NOISE.search(s) or _NOISE.search(t)),
     "copied": lambda x, y, s, t, c: len(y) <= 3 or s != t,
     "letters": lambda x, y, s, t, c: all(
-        sum(ch.isalpha() or ch == " " for ch in side) >= c.min_letters * len(side) for side in (s, t)
+        sum(ch.isalpha() or ch == " " or ch in letter_marks for ch in side) >= c.min_letters * len(side)
+        for side, letter_marks in ((s, marks(s)), (t, marks(t)))
     ),
 }
 
@@ -112,7 +114,7 @@ def clean(
 
 
 def _key(text: str) -> str:
-    return re.sub(r"\W+", "", text.lower())
+    return re.sub(rf"[^\w{marks(text)}]+", "", text.lower())
 
 
 class Duplicates:
@@ -140,7 +142,7 @@ class Overlap:
 
     def _hashes(self, text: str) -> Iterator[int]:
         if self.words:
-            words = _WORD.findall(text.lower())
+            words = re.findall(rf"[\w{marks(text)}]+", text.lower())
             for i in range(len(words) - self.words + 1):
                 yield hash(tuple(words[i : i + self.words]))
 

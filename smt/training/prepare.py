@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
-from smt.training.clean import CleanConfig, Pair, Report, aligned_enough, clean
+from smt.training.clean import VERSION, CleanConfig, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.language import Languages
@@ -178,9 +178,10 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
 
 
 def _digests(config: CorpusConfig) -> dict[str, str]:
-    """sha256 of own pairs by their key, so that edited ones are prepared anew; nothing of the project's."""
+    """The sha256 of own pairs by their key and the cleaner's version; a change of either has them prepared again."""
     files = {"train": config.train, "development": config.development}
-    return {key: file_digest(Path(file)) for key, file in files.items() if file is not None}
+    digests = {key: file_digest(Path(file)) for key, file in files.items() if file is not None}
+    return digests | ({"cleaning": str(VERSION)} if digests else {})
 
 
 def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = None) -> None:

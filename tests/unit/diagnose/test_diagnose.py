@@ -12,7 +12,7 @@ from viewer_runs import make
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess, Question
-from sqa.data.priors import is_content
+from sqa.data.priors import is_content, strip_edges
 from sqa.diagnose import findings as diagnose_command
 from sqa.diagnose.alignment import Alignment
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding, SourceSpan, is_name, ranked, step_errors
@@ -204,6 +204,7 @@ def test_content_words() -> None:
     content = [("(Paris),", "en"), ("król", "pl"), ("1914", "es")]
     function = [("The", "en"), ("--", "en"), ("Doesn’t", "en"), ("których", "pl"), ("también,", "es")]
     assert all(is_content(*word) for word in content) and not any(is_content(*word) for word in function)
+    assert strip_edges("«की»,") == "की" and strip_edges("_(Paris)_") == "Paris" and strip_edges("بِيرُ.") == "بِيرُ"
     assert is_content("der", "xx") and not is_content("–", "xx")  # without a list every word is content
 
 

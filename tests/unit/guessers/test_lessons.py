@@ -141,6 +141,7 @@ def test_a_bundled_model_is_never_written_over(tmp_path: Path, output: str) -> N
         ([{"text": "a", "page": "A"}, {"text": " ", "page": "A"}], "record 2: expected a text 'text' and the title"),
         ([{"text": "a"}], "record 1: expected a text 'text' and the title"),
         ([{"id": "x", "text": "a", "page": "A"}] * 2, "record 2: expected an 'id' of its own, got 'x'"),
+        ([{"text": "a", "page": "A"}, {"text": "столица Перу", "page": "A"}], "record 2: 'text' has no Latin letter"),
         ([], "no texts in it"),
     ],
 )

@@ -141,3 +141,28 @@ def test_aligner_and_lexicon_find_translations():
     source, target = vocabulary().word("reina")[0], vocabulary().word("queen")[0]
     assert target in ids[source][probabilities[source] > 0.2]
     assert np.all(probabilities.sum(1) <= 1.0)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "हिन्दी में लिखी हुई किताबें पढ़ी थीं",
+        "பெருவின் தலைநகரம் லிமா ஆகும்",
+        "เมือง หลวง ของ เปรู คือ ลิมา ที่ นี่",
+        "រាជធានី នៃ ប្រទេស ប៉េរូ គឺ លីម៉ា",
+        "عَاصِمَةُ بِيرُو هِيَ لِيمَا",
+        "בִּירַת פֶּרוּ הִיא לִימָה",
+        "پایتخت پرو را می\u200cدانم و می\u200cخواهم",
+        "페루의 수도는 리마이다",
+    ],
+)
+def test_letters_of_every_script_pass(source):
+    assert refused_by(source, "the capital of Peru is Lima", CleanConfig(min_letters=0.95)) is None
+
+
+def test_words_that_differ_in_a_mark_differ():
+    pairs = [("मैं रोटी खाता हूँ", "I eat bread today", "a"), ("मैं रोटी खाती हूँ", "I eat bread today", "a")]
+    assert list(clean(pairs, [], CleanConfig(), Report())) == pairs
+    assert list(clean(pairs, [pairs[0][0]], CleanConfig(), Report())) == pairs[1:]
+    overlap = Overlap(["वह हिन्दी बोलती है"], words=3)
+    assert overlap("क्या वह हिन्दी बोलती थी") and not overlap("क्या वह हिन्दू बोलते थे")
