@@ -198,8 +198,8 @@ def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
             raise DataError(
                 f"{path}:{number}: expected source, target and, if you like, a corpus, tab-separated, none empty"
             )
-        sides = [
+        source, target = (
             sentences.all_spaced(f"{path}:{number}", [text], language, slack=1)[0]
             for text, language in zip(row, languages, strict=False)
-        ]
-        yield Pair(*sides, row[2] if len(row) == 3 else "own")
+        )
+        yield Pair(source, target, row[2] if len(row) == 3 else "own")
