@@ -1,27 +1,36 @@
-"""The one reader of JSON, JSON lines and TSV that others wrote, plain or zstd.
+"""The one reader of JSON, JSON lines, TSV and plain lines that others wrote, also packed by zstd or gzip.
 
-Limits of depth, size, numbers and encoding; errors name the file, and the line or key.
+The same rules hold for every file: a byte order mark at its beginning is dropped, lines end with \\n or \\r\\n, blank
+lines of JSON lines are skipped, and in a record a number such as 6.0 is the whole number 6.  Depth, size, numbers and
+encoding have limits; errors name the file, and the line or key.
 """
 
 import json
 import math
 import re
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
+from sqa.core import answers
 from sqa.core.errors import DataError
 
 T = TypeVar("T")
+Packing = tuple[str, Callable[[], Any], type[Exception]]  # name, what begins a frame, its error
 MAX_LINE = 1 << 28  # bytes
-MAX_UNPACKED = 1 << 26  # bytes that a .zst of any size may hold; a greater one at most GREATEST_RATIO times its size
+MAX_UNPACKED = (
+    1 << 26
+)  # bytes that a packed file of any size may hold; a greater one at most GREATEST_RATIO times its size
 GREATEST_RATIO = 200  # natural text compresses to a tenth
 MAX_DEPTH = 100  # nested lists and objects
+PACKED = (".zst", ".gz")
 GREATEST_WHOLE = (1 << 63) - 1  # the range of numpy and of the columns of a trace
 _MANY_DIGITS = re.compile(r"[0-9]{19}")  # every greater integer has at least as many
+_EXACT_FLOATS = 1 << 53  # up to here every whole number is a float64
 _SHOWN = 40  # characters of a numeral or of a key in a message
 _CHUNK = 1 << 20  # bytes
 _PIECE = 1 << 12  # bytes given to the decompressor at once: what comes out of them fits into memory
@@ -30,8 +39,10 @@ _PIECE = 1 << 12  # bytes given to the decompressor at once: what comes out of t
 # ------------------------------------------------------------------------------------------------------------- JSON
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, whole: bool = False) -> Any:
     """The value of a JSON text, bytes being UTF-8 with or without a byte order mark.
+
+    whole: a number such as 6.0 becomes an int, since many programs write whole numbers so.
 
     ValueError, one line saying what and where: "not JSON: ..." for invalid syntax (NaN and numbers beyond float64
     included); bytes that are not UTF-8; a repeated key of an object; an integer of more than 64 bits; lists and objects
@@ -42,7 +53,7 @@ def parse_json(text: str | bytes) -> Any:
             text = text.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise ValueError(f"not UTF-8 (byte {error.object[error.start]:#04x} at {error.start})") from None
-    decoder = _EXACT if _MANY_DIGITS.search(text) else _DECODER
+    decoder = _DECODERS[whole, bool(_MANY_DIGITS.search(text))]
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
@@ -70,6 +81,11 @@ def _float(text: str) -> float:
     return number if math.isfinite(number) else _refuse_constant(text)
 
 
+def _whole(text: str) -> float | int:
+    number = _float(text)
+    return int(number) if number.is_integer() and abs(number) <= _EXACT_FLOATS else number
+
+
 def _integer(text: str) -> int:
     if len(text) > len(str(GREATEST_WHOLE)) + 1 or abs(int(text)) > GREATEST_WHOLE:
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} digits)"
@@ -86,8 +102,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-_HOOKS: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _refuse_constant, "parse_float": _float}
-_DECODER, _EXACT = json.JSONDecoder(**_HOOKS), json.JSONDecoder(**_HOOKS, parse_int=_integer)
+_HOOKS: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _refuse_constant}
+_DECODERS = {  # by `whole`, and whether there may be an integer beyond the limit
+    (whole, long): json.JSONDecoder(**_HOOKS, parse_float=parse, parse_int=_integer if long else int)
+    for whole, parse in ((False, _float), (True, _whole))
+    for long in (False, True)
+}
 
 
 def _check_depth(value: Any) -> None:
@@ -103,23 +123,23 @@ def _check_depth(value: Any) -> None:
 # ------------------------------------------------------------------------------------------------------------ files
 
 
+def suffix(path: Path) -> str:
+    """The suffix of a file's name without that of its packing: ".jsonl" for a.jsonl.gz."""
+    return (path.with_suffix("") if path.suffix in PACKED else path).suffix
+
+
 def chunks(path: Path) -> Iterator[bytes]:
-    """The file's bytes in pieces, decompressed if its name ends in .zst.  Unreadable or truncated: DataError."""
+    """The file's bytes in pieces, unpacked if its name ends in .zst or .gz.  Unreadable or truncated: DataError."""
     try:
         with path.open("rb") as file:
             raw = iter(lambda: file.read(_CHUNK), b"")
-            yield from _decompressed(path, raw) if path.suffix == ".zst" else raw
+            yield from _unpacked(path, raw) if path.suffix in PACKED else raw
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _decompressed(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
-    from sqa.core.packages import need
-
-    need("zstandard", str(path))
-    import zstandard
-
-    decompressor = zstandard.ZstdDecompressor()
+def _unpacked(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
+    kind, begin, unsound = _gzip() if path.suffix == ".gz" else _zstd(path)
     frame = None  # the frame being read, None between frames
     packed = unpacked = 0
     try:
@@ -127,7 +147,7 @@ def _decompressed(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
             data = piece
             packed += len(data)
             while data:
-                frame = frame or decompressor.decompressobj()
+                frame = frame or begin()
                 out = frame.decompress(data)
                 unpacked += len(out)
                 if unpacked > max(MAX_UNPACKED, GREATEST_RATIO * packed):
@@ -135,43 +155,69 @@ def _decompressed(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
                 yield out
                 data = frame.unused_data if frame.eof else b""
                 frame = None if frame.eof else frame
-    except zstandard.ZstdError as error:
-        raise DataError(f"{path}: not a sound zstd file: {error}") from error
+    except unsound as error:
+        raise DataError(f"{path}: not a sound {kind} file: {error}") from error
     if frame is not None:
-        raise DataError(f"{path}: the zstd stream ends too early; the file is truncated, get it again")
+        raise DataError(f"{path}: the {kind} stream ends too early; the file is truncated, get it again")
+
+
+def _gzip() -> Packing:
+    return "gzip", lambda: zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), zlib.error
+
+
+def _zstd(path: Path) -> Packing:
+    from sqa.core.packages import need
+
+    need("zstandard", str(path))
+    import zstandard
+
+    return "zstd", zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The file's lines without their line ends. Only \\n ends a line (U+2028 and \\r are text); a BOM is dropped."""
+    """The file's lines without their line ends, see `lines_of`."""
+    return lines_of(chunks(path), str(path))
+
+
+def lines_of(pieces: Iterable[bytes], name: str) -> Iterator[str]:
+    """The lines of UTF-8 text that comes in pieces, without their line ends and without a byte order mark.
+
+    Lines end with \\n or \\r\\n.  Any other \\r is a DataError; U+0085, U+2028 and U+2029 are blanks within a line, as
+    `str.split` has them.  `name` names the text in messages.
+    """
     number = 1
     parts: list[bytes] = []  # of the line that is being read
     size = 0
-    for chunk in chunks(path):
-        first, *others = chunk.split(b"\n")
+    for piece in pieces:
+        first, *others = piece.split(b"\n")
         parts.append(first)
         size += len(first)
         if size > MAX_LINE:
-            raise DataError(f"{path}:{number}: a line of more than {MAX_LINE >> 20} MiB")
+            raise DataError(f"{name}:{number}: a line of more than {MAX_LINE >> 20} MiB")
         for start in others:
-            yield _decode(path, b"".join(parts), number)
+            yield _decode(name, b"".join(parts), number)
             number, parts, size = number + 1, [start], len(start)
     if size:
-        yield _decode(path, b"".join(parts), number)
+        yield _decode(name, b"".join(parts), number)
 
 
-def _decode(path: Path, line: bytes, number: int) -> str:
+def _decode(name: str, line: bytes, number: int) -> str:
+    line = line.removesuffix(b"\r")
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        what = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
-        raise DataError(f"{path}:{number}: {what}") from error
+        problem = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
+        raise DataError(f"{name}:{number}: {problem}") from error
+    if "\r" in text:
+        problem = f"a carriage return within the line (character {text.index(chr(13))})"
+        raise DataError(f"{name}:{number}: {problem}; end lines with \\n or \\r\\n")
     return text.removeprefix("\ufeff") if number == 1 else text
 
 
-def json_document(path: Path) -> Any:
-    """The JSON document in the file."""
+def json_document(path: Path, whole: bool = False) -> Any:
+    """The JSON document in the file; `whole` as in `parse_json`."""
     try:
-        return parse_json(b"".join(chunks(path)))
+        return parse_json(b"".join(chunks(path)), whole)
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
 
@@ -183,21 +229,26 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The same with the number of each line, from 1."""
-    for number, line in enumerate(lines(path), 1):
+    return numbered(lines(path), str(path))
+
+
+def numbered(rows: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same from lines of text; `name` names the text in messages."""
+    for number, line in enumerate(rows, 1):
         if not line.strip():
             continue
         try:
-            record = parse_json(line)
+            record = parse_json(line, whole=True)
         except ValueError as error:
-            raise DataError(f"{path}:{number}: {error}") from error
+            raise DataError(f"{name}:{number}: {error}") from error
         if not isinstance(record, dict):
-            raise DataError(f"{path}:{number}: expected a JSON object, got {type(record).__name__}")
+            raise DataError(f"{name}:{number}: expected a JSON object, got {type(record).__name__}")
         yield number, record
 
 
 def listed(path: Path) -> list[dict[str, Any]]:
     """The objects of a JSON list, or of the list under "questions"."""
-    document = json_document(path)
+    document = json_document(path, whole=True)
     listed = document.get("questions") if isinstance(document, dict) else document
     if not isinstance(listed, list):
         raise DataError(f'{path}: expected a list of questions, or a mapping with a list "questions"')
@@ -229,3 +280,13 @@ def text_of(where: str, field: str, value: object) -> str:
     if not isinstance(value, str):
         raise DataError(f"{where}.{field}: expected a text, got {'nothing' if value is None else repr(value)[:60]}")
     return value
+
+
+def name_of(where: str, field: str, value: object) -> str:
+    """An identifier of a record, a text or a whole number, as a text; any other value: DataError."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
+        raise DataError(f"{where}.{field}: expected a text or a whole number, got {repr(value)[:60]}")
+    text = str(value)
+    if wrong := answers.unwritable(text, answers.LINE_ENDS):
+        raise DataError(f"{where}.{field}: holds {wrong}; an identifier is one line without tabs or control characters")
+    return text

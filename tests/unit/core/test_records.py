@@ -1,7 +1,9 @@
 """One reader for what others wrote: formats, limits, and messages that name the place and fit a screen."""
 
 import ast
+import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,10 +60,11 @@ def test_a_message_fits_a_screen() -> None:
 
 
 def test_what_is_too_large_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bomb = tmp_path / "bomb.jsonl.zst"
-    bomb.write_bytes(zstandard.compress(b"\n" * (80 << 20)))
-    assert bomb.stat().st_size < 100_000
-    refused(DataError, r"bomb\.jsonl\.zst: unpacks to more than 200 times its size", list, records.json_lines(bomb))
+    for suffix, pack in ((".zst", zstandard.compress), (".gz", gzip.compress)):
+        bomb = tmp_path / f"bomb.jsonl{suffix}"
+        bomb.write_bytes(pack(b" " * (80 << 20)))
+        assert bomb.stat().st_size < 100_000
+        refused(DataError, r"bomb\.jsonl.*: unpacks to more than 200 times its size", list, records.json_lines(bomb))
     monkeypatch.setattr(records, "MAX_LINE", 1 << 21)
     path = tmp_path / "long.txt"
     path.write_bytes(b"short\n" + b"x" * (5 << 20))
@@ -92,15 +95,31 @@ def test_logs_and_references_in_another_encoding(tmp_path: Path, encoding: str) 
 # ------------------------------------------------------------------------------------------------ file formats
 
 
-def test_only_newline_ends_a_line_a_bom_is_dropped_and_zstd_may_have_frames(tmp_path: Path) -> None:
-    plain, packed = tmp_path / "a.txt", tmp_path / "a.zst"
-    plain.write_text("\ufeffone\u2028still one\rstill\ntwo", encoding="utf-8", newline="")
-    assert list(records.lines(plain)) == ["one\u2028still one\rstill", "two"]
-    packed.write_bytes(b"".join(zstandard.compress(part) for part in (b"a\nb", b"c\n", b"d\n")))
-    assert list(records.lines(packed)) == ["a", "bc", "d"]
+def test_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("\ufeffone\u2028still\x85one\r\ntwo\n\nfour\r\n", encoding="utf-8", newline="")
+    assert list(records.lines(path)) == ["one\u2028still\x85one", "two", "", "four"]
+    for text in ("one\ntwo\rthree\n", "one\ntwo\r\r\n"):
+        path.write_text(text, encoding="utf-8", newline="")
+        refused(DataError, r"a\.txt:2: a carriage return within the line \(character 3\)", list, records.lines(path))
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".zst", zstandard.compress), (".gz", gzip.compress)])
+def test_packed_files_may_have_several_frames(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(b"".join(map(pack, (b"a\nb", b"c\n", b"d\n"))))
+    assert list(records.lines(path)) == ["a", "bc", "d"] and records.suffix(path) == ".txt"
+
+
+def test_whole_numbers_of_records(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": [6.0, -2e3, 6.5, 1e300, 0.0]}\n')
+    [record] = records.json_lines(path)
+    assert repr(record["a"]) == "[6, -2000, 6.5, 1e+300, 0]"
 
 
 PACKED = zstandard.compress("".join(f"{i * 7919 % 104729}\n" for i in range(2000)).encode())
+GZIPPED = gzip.compress("".join(f"{i * 7919 % 104729}\n" for i in range(2000)).encode())
 READERS = {".json": records.json_document, ".jsonl": records.json_lines, ".tsv": lambda path: records.table(path, 2)}
 
 
@@ -109,6 +128,8 @@ READERS = {".json": records.json_document, ".jsonl": records.json_lines, ".tsv":
     [
         *[("a.jsonl.zst", PACKED[:cut], r"a\.jsonl\.zst.*truncated") for cut in (6, 999)],
         ("a.zst", b"plain text, not compressed", "not a sound zstd file"),
+        ("a.gz", b"plain text, not compressed", "not a sound gzip file"),
+        ("a.jsonl.gz", GZIPPED[:999], r"a\.jsonl\.gz.*truncated"),
         ("a.txt", "fine\na\u00f1o\n".encode("latin-1"), r"a\.txt:2: not UTF-8 \(byte 0xf1 at 1\)"),
         ("a.json", b'{"questions": [', r"a\.json: not JSON"),
         ("a.jsonl", b'{}\n\n{"a"\n', r"a\.jsonl:3: not JSON"),
