@@ -70,9 +70,11 @@ def test_what_logs_mean(kind: str, tmp_path: Path) -> None:
 
 
 PIECES = {
-    "pieces": (["▁Vien", "na", "▁<0xC3>", "<0xA9>", "t", "é"], ["Vienna", "été"]),
+    "sentencepiece": (["▁Vien", "na", "▁<0xC3>", "<0xA9>", "t", "é"], ["Vienna", "été"]),
     "bytes": (["ĠVien", "na", "ĠÃ", "©", "t", "Ã©"], ["Vienna", "été"]),
     "words": (["Vienna", "été"], ["Vienna", "été"]),
+    "bpe": (["Vien@@", "na", "é@@", "té"], ["Vienna", "été"]),
+    "characters": ([*"Vienna été"], ["Vienna", "été"]),
 }
 
 
@@ -82,7 +84,7 @@ def test_tokens_are_joined_and_words_written_when_whole(kind: str, size: int, tm
     tokens, words = PIECES[kind]
     chunks = [tokens[i : i + size] for i in range(0, len(tokens), size)]
     rows = [wav(1, "two.wav"), *(out(1, i * 0.25, chunk) for i, chunk in enumerate(chunks))]
-    written = emissions(log(tmp_path, rows), [TWO])
+    written = emissions(log(tmp_path, rows, pieces=kind), [TWO])
     assert [word.split(":")[1].split("@")[0] for word in written.split()] == words
 
 
@@ -148,7 +150,7 @@ def test_replaying_deletes_and_inserts_gives_the_final_text(tmp_path_factory, ed
         kept = max(0, len(tokens) - deletes)
         rows.append(out(1, i / 4, new, tuple(tokens[kept:])))
         tokens = [*tokens[:kept], *new]
-    translator = build(log(tmp_path_factory.mktemp("log"), rows))
+    translator = build(log(tmp_path_factory.mktemp("log"), rows, pieces="sentencepiece"))
     translator.check([TWO])
     [written] = translator.translate_batch([TWO])
     check_emissions(TWO, written)
