@@ -180,6 +180,25 @@ def test_strict_refuses_odd_lines_of_speech(tmp_path, line, reason):
     assert f":2: {reason}; --strict" in str(refused(DataError, "", score, path, LogOptions(strict=True)))
 
 
+@pytest.mark.parametrize("end,value", [(2000, 2500 / 3), (None, 4000 / 3), (400, None)])
+def test_long_yaal_ends_with_the_recording(tmp_path, end, value):
+    """OmniSTEval 0.1.10: words from the recording's end on do not count."""
+    path = log(tmp_path, spoken([500, 1500, 3000], 400 if end == 400 else 1000, 3, time_to_recording_end=end))
+    [values] = score(path, LogOptions("omnisteval")).rows()
+    assert values["LongYAAL"] == (None if value is None else pytest.approx(value))
+
+
+def test_segments_of_omnisteval_are_read(tmp_path):
+    """A word may be written before its segment begins; a segment without words has no times."""
+    segment = {"index": 0, "docid": 0, "segid": 0, "prediction": "a b", "reference": "a b", "source_length": 1000}
+    timed = {"emission_cu": [-200, 500], "emission_ca": [-100, 700], "time_to_recording_end": 3000}
+    path = log(tmp_path, segment | timed, segment | {"index": 1, "prediction": ""})
+    values, none = score(path, LogOptions("omnisteval")).rows()
+    assert values["LongYAAL"] == pytest.approx((-200 + 500 - 500) / 2) and none["LongYAAL"] is None
+    [values, _] = score(path, LogOptions("omnisteval", computation_aware=True)).rows()
+    assert values["LongYAAL_CA"] == pytest.approx((-100 + 700 - 500) / 2)
+
+
 def test_conventions_by_the_beginning_of_their_names():
     assert convention_named("omni").name == "omnisteval-0.1.10"
     refused(ConfigError, "--convention: expected one of .*, got 'iwslt-2020'", convention_named, "iwslt-2020")
