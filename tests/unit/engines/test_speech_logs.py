@@ -132,6 +132,7 @@ WRONG = {
     "text after speech": ([SIMULEVAL[0], {"prediction": "A", "delays": [1], "source": "a b"}], ":2: "),
 }
 LATE = {"source_length": 4000.0}
+SECONDS = {"delays": [1.0, 4.0], "source_length": 4.0}
 WRONG |= {
     "seconds for milliseconds": (
         [{**SIMULEVAL[0], "delays": [1.0, 4.0], "source_length": 4.0}, SIMULEVAL[1]],
@@ -139,7 +140,7 @@ WRONG |= {
     ),
     "after the recording's end": (
         [{**SIMULEVAL[0], **LATE}, SIMULEVAL[1]],
-        ":1: delays[1] is 4100, past the recording",
+        ":1: delays[1] is 4100, past the",
     ),
     "a later segment first": ([SEGMENTS[0], segment(1, 0, "c", [1.0], 6000.0)], ":2: time_to_recording_end is 6000"),
     "segments that overlap": ([SEGMENTS[0] | {"source_length": 4000.0}, *SEGMENTS[1:]], ":2: time_to_recording_end is"),
