@@ -35,6 +35,8 @@ from sqa.files.records import converted, numbered_lines
 
 GREATEST = 1e7  # s: four months
 MILLISECOND = 1.0  # ms: times are rounded
+OVERLAP = 500.0  # ms: neighbouring segments may share so much
+CHUNK = 1000.0  # ms: the last chunk of a recording is filled up with silence
 Rows = Iterable[tuple[str, int, dict[str, Any]]]  # "FILE:LINE", the line's number, its object
 Whole = Annotated[int, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0, le=GREATEST)]
@@ -252,7 +254,7 @@ def _of_document(members: Sequence[_Member]) -> Iterator[TimedWord]:
         if first is None or end is None:
             continue
         start, length = first - end, segment.source_length or 0.0
-        if start < heard - MILLISECOND:
+        if start < heard - OVERLAP:
             problem = f"time_to_recording_end is {end:g}, so it begins {heard - start:g} ms before an earlier one ends"
             raise DataError(f"{where}: {problem}; segment the log again with OmniSTEval 0.1.10")
         if length > end + MILLISECOND:
@@ -287,7 +289,7 @@ def _simuleval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
         if lines.setdefault(name, number) != number:
             raise DataError(f"{where}: the recording {name!r} appears twice (line {lines[name]})")
         words = _timed((where, number), spoken.prediction, spoken.delays, "delays", pieces, spoken.prediction_spm)
-        if length is not None and spoken.delays and spoken.delays[-1] > length + MILLISECOND:
+        if length is not None and spoken.delays and spoken.delays[-1] > length + CHUNK:
             problem = f"delays[{len(spoken.delays) - 1}] is {spoken.delays[-1]:g}, past the recording's end"
             raise DataError(f"{where}: {problem}: source_length is {length:g}")
         words = [word for word in words if word.token != "</s>"]

@@ -131,7 +131,7 @@ WRONG = {
     "SimulEval's twice": ([SIMULEVAL[0], SIMULEVAL[0]], ":2: the recording 'one' appears twice"),
     "text after speech": ([SIMULEVAL[0], {"prediction": "A", "delays": [1], "source": "a b"}], ":2: "),
 }
-LATE = {"source_length": 4000.0}
+LATE = {"source_length": 3000.0}
 SECONDS = {"delays": [1.0, 4.0], "source_length": 4.0}
 WRONG |= {
     "seconds for milliseconds": (

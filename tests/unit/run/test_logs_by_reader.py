@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # the second line 
     "negative text": (second("text", delays=[-1, 1]), (run, strict, latency, facts)),
     "negative speech": (second("speech", delays=[-1, 1000]), (run, strict, latency, facts, computation)),
     "past the end of a text": (second("text", delays=[1, 3]), (run, strict)),
-    "past the end of a recording": (second("speech", delays=[1000, 2500]), (run, strict)),
+    "past the end of a recording": (second("speech", delays=[1000, 3500]), (run, strict)),
     "elapsed before delays": (second("speech", elapsed=[1000, 1900]), (strict,)),
     "too few elapsed times": (second("speech", elapsed=[1000]), (computation,)),
     "a text after speech": ([SPEECH[0], TEXT[1]], (run, strict, latency, facts, computation)),
