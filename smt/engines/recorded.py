@@ -3,7 +3,8 @@
     translator: {name: recorded, file: output/instances.log}
     translator: {name: recorded, file: output.tsv, unit: question}
 
-The first line of a file says its format.  Logs of systems that translate speech: `smt.engines.recorded_speech`.
+`sqa.files.logs` says which program wrote a log.  Logs of systems that translate speech: `smt.engines.recorded_speech`.
+Where the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` says so (`sqa.files.pieces`).
 
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
 in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
@@ -14,23 +15,18 @@ SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON obje
     Release 1.1: delays 0..|x|; a system knows that the last word is the last.
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     A final "</s>" and its delay are dropped in both: it is not a word.
+    With `--start-index` the first index is not 0; then every line has its `source`, so that another part is noticed.
 
-A table: tab-separated, a header, then one line a token; the header says how units are named:
-    index     token  delay               index = 0-based number of the unit in the data set
-    question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
-    question  token  delay               the question's id (unit: question)
-    Delays 0..|x|+1, |x|+1 = written after the end of the source.  A unit without words is one line with empty token and
-    delay, so that a truncated file is noticed; for the same reason its last line must end.
+A table with a line for each token: `smt.engines.recorded_table`.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -40,19 +36,14 @@ from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.records import chunks, converted, lines, numbered_lines, parse_json
+from sqa.files.logs import Pieces, kind_of
+from sqa.files.records import converted, lines, numbered_lines
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
+MARKS = "▁Ġ@"  # of pieces of words
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
-Token = tuple[int, Key, str, int]
-OF_SPEECH = frozenset(("docid", "emission_cu", "emission_time", "id", "model_loading_time"))  # keys of other programs
-HEADERS: dict[tuple[str, ...], tuple[str, ...]] = {  # of a table, and the units that it can name
-    ("index", "token", "delay"): ("sentence", "question"),
-    ("question", "sentence", "token", "delay"): ("sentence",),
-    ("question", "token", "delay"): ("question",),
-}
 Words = Annotated[int, Meta(ge=0)]  # a number of source words
 Milliseconds = Annotated[float, Meta(ge=0)]
 
@@ -60,13 +51,14 @@ Milliseconds = Annotated[float, Meta(ge=0)]
 class Row(Struct):
     """The keys of SimulEval's lines that are read."""
 
-    index: int
+    index: Words
     prediction: str
     delays: list[Words]
     elapsed: list[Milliseconds] | Milliseconds | None = None
-    prediction_length: int | None = None
+    prediction_length: Words | None = None
     source: str | None = None
-    source_length: int | None = None
+    source_length: Words | None = None
+    prediction_spm: list[str] | None = None
 
 
 KEYS = Row.__struct_fields__
@@ -78,6 +70,7 @@ class RecordedConfig:
 
     file: str  # the log or table; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
     unit: Unit = "sentence"  # what one line of the log, or one name in the table, stands for
+    pieces: Pieces | None = None  # the kind of the log's tokens; null: words, refused if they look like pieces of words
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +102,7 @@ class RecordedTranslator:
 
     def __init__(self, config: RecordedConfig) -> None:
         self.path, self.unit = Path(config.file), config.unit
-        tabular = _first(self.path).startswith(("index\t", "question\t"))
-        self._records = list(_table(self.path, config.unit) if tabular else _simuleval(self.path))
+        self._records = list(_records(config))
         self._of: dict[str, list[Record]] = {}  # by question id, once checked
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -123,11 +115,12 @@ class RecordedTranslator:
             problem = f"{lines} lines for {len(units)} {self.unit}s; the data set has {lines} {other}s"
             hint = f"if each has a line here, say `unit: {other}`, or is the file cut off?"
             raise DataError(f"{self.path}: {problem}: {hint}")
+        start = _start(self._records) if lines == len(units) else 0
         for index, record in enumerate(self._records):
             where = f"{self.path}:{record.lines[0]}"
             if index == len(units):
                 raise DataError(f"{where}: one {self.unit} too many; the data set has {len(units)}")
-            expected = _key(record.key, index, units[index])
+            expected = _key(record.key, start + index, units[index])
             if record.key != expected:
                 got, wanted = _named(record.key), _named(expected)
                 raise DataError(f"{where}: expected {wanted} here, got {got}; each {self.unit} once, in data set order")
@@ -156,23 +149,19 @@ class RecordedTranslator:
 def build(config: RecordedConfig) -> BatchTranslator:
     """The translator of a config."""
     path = Path(config.file)
-    if not path.is_dir() and _of_text(_first(path)):
+    if not path.is_dir() and _of_text(path):
         return RecordedTranslator(config)
     from smt.engines.recorded_speech import RecordedSpeech  # a log of text needs none of it
 
-    return RecordedSpeech(path)
+    return RecordedSpeech(path, config.pieces)
 
 
-def _of_text(line: str) -> bool:
-    """Whether a log's first line is of a system that translates text; the reader refuses what is not a JSON object."""
-    try:
-        row = parse_json(line)
-    except ValueError:
-        return True
-    if not isinstance(row, dict):
-        return True
-    of_speech = OF_SPEECH & row.keys() or isinstance(row.get("source"), list)
-    return not of_speech and bool({"prediction", "delays"} & row.keys() or misspelt(row, KEYS))
+def _of_text(path: Path) -> bool:
+    """Whether a file is a table, or a log of a system that translates text."""
+    if not _first(path).startswith("{"):
+        return True  # its reader says what is wrong with it
+    number, row = next(numbered_lines(path))
+    return not kind_of(f"{path}:{number}", row).speech
 
 
 def _first(path: Path) -> str:
@@ -195,6 +184,12 @@ def _key(example: Key, index: int, unit: DataUnit) -> Key:
     if isinstance(example[0], int):
         return (index,)
     return (unit.question.id,) if unit.sentence is None else (unit.question.id, unit.sentence)
+
+
+def _start(records: Sequence[Record]) -> int:
+    """The first index of a log of SimulEval's --start-index, whose sources show which part of the data set it has."""
+    key = records[0].key[0] if records else 0
+    return key if isinstance(key, int) and all(record.source is not None for record in records) else 0
 
 
 def _named(key: Key) -> str:
@@ -230,67 +225,37 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 # ---------------------------------------------------------------------------------------------------- reading files
 
 
-def _table(path: Path, unit: Unit) -> Iterator[Record]:
-    """The units of a table, in the order of the file."""
-    rows = enumerate((tuple(line.removesuffix("\r").split("\t")) for line in lines(path)), 1)
-    _, header = next(rows, (1, ()))
-    if unit not in HEADERS.get(header, ()):
-        headers = " or ".join(" ".join(columns) for columns, of in HEADERS.items() if unit in of)
-        got = " ".join(header)[:60]
-        raise DataError(f"{path}:1: expected the tab-separated header {headers} (unit: {unit}), got {got!r}")
-    last = b""
-    for chunk in chunks(path):
-        last = chunk[-1:] or last
-    if last != b"\n":
-        raise DataError(f"{path}: the last line has no line end; is the file cut off?")
-    for key, group in groupby(_tokens(path, rows, header), key=itemgetter(1)):
-        numbers, _, tokens, delays = zip(*group, strict=True)
-        if tokens == ("",):
-            tokens = delays = ()
-        elif "" in tokens:
-            problem = f"an empty token stands for nothing written, but {_named(key)} has words"
-            raise DataError(f"{path}:{numbers[tokens.index('')]}: {problem}")
-        at = (numbers[0], *numbers[: len(tokens)])
-        _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
-        yield Record(key, tokens, delays, at, counts_end=True)
+def _records(config: RecordedConfig) -> Iterator[Record]:
+    """The units of a file, in its order."""
+    path = Path(config.file)
+    if _first(path).startswith(("index\t", "question\t")):
+        from smt.engines.recorded_table import read_table  # a log needs none of it
+
+        for key, tokens, delays, at in read_table(path, config.unit):
+            _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
+            yield Record(key, tokens, delays, at, counts_end=True)
+    else:
+        yield from _simuleval(path, config.pieces)
 
 
-def _tokens(path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str]) -> Iterator[Token]:
-    """Line, unit, token and delay of each row of a table; the token is "" in the one line of a unit without words."""
-    for number, row in rows:
-        where = f"{path}:{number}"
-        if len(row) != len(header):
-            raise DataError(f"{where}: expected {len(header)} tab-separated columns, got {len(row)}")
-        *named, token, delay = row
-        columns = zip(header, named, strict=False)
-        key = tuple(value if column == "question" else _count(where, column, value) for column, value in columns)
-        silent = token == delay == ""
-        if not silent and token.split() != [token]:
-            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
-        yield number, key, token, 0 if silent else _count(where, "delay", delay)
-
-
-def _count(where: str, name: str, text: str) -> int:
-    """A number of words, or of a unit: decimal digits only."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
-    return int(text)
-
-
-def _simuleval(path: Path) -> Iterator[Record]:
+def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
     """The lines of an instances.log."""
     for number, line in numbered_lines(path):
         where = f"{path}:{number}"
         if wrong := misspelt(line, KEYS):
             raise DataError(f"{where}: unknown key {wrong}")
+        if kind_of(where, line).speech:
+            raise DataError(f"{where}: `source` is an audio file, that of the first line is text")
         row = converted(where, line, Row)
+        size = len(row.delays)
+        if row.prediction_length not in (None, size):
+            raise DataError(f"{where}: prediction_length is {row.prediction_length}, but there are {size} delays")
+        _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(row.delays)])
         tokens, delays = row.prediction.split(), row.delays
-        if len(tokens) != len(delays):
-            problem = f"{len(tokens)} words but {len(delays)} delays"
-            raise DataError(f"{where}: {problem}; each word needs one (SimulEval's --eval-latency-unit word)")
-        if row.prediction_length not in (None, len(tokens)):
-            raise DataError(f"{where}: prediction_length is {row.prediction_length}, but there are {len(tokens)} words")
-        _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(delays)])
+        if pieces or row.prediction_spm or len(tokens) != size or any(mark in row.prediction for mark in MARKS):
+            from sqa.files.pieces import words_at  # a log of plain words needs none of it
+
+            tokens, delays = words_at(where, row.prediction, delays, "delays", pieces, row.prediction_spm)
         if tokens and tokens[-1] == EOS:
             del tokens[-1], delays[-1]
         if EOS in tokens:

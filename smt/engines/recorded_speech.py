@@ -9,22 +9,24 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from smt.engines.speech_logs import Recording, read, stem
+from smt.engines.speech_logs import Recording, read
 from sqa.core.errors import DataError
 from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
+from sqa.files.logs import Pieces, recording_name
 from sqa.files.store import digest
 
 VERSION = 1  # raise when the emissions change
 MICROSECOND = 1e-6  # s: sums of chunk lengths have rounding errors
+TOLERANCE = 0.1  # s: the last word's end and the recording's are measured by different programs
 PAGE = "docs/simulstream.md"
 
 
 class RecordedSpeech:
     """Emissions out of a log of recordings; each question names its own."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self._recordings = path, read(path)
+    def __init__(self, path: Path, pieces: Pieces | None = None) -> None:
+        self.path, self._recordings = path, read(path, pieces)
         self._of: dict[str, Recording] = {}  # by question id, once checked
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -35,7 +37,7 @@ class RecordedSpeech:
                 problem = f"the source is speech, but question {question.id} has no `word_times` ({PAGE})"
                 raise DataError(f"{self.path}:{line}: {problem}")
         logged = {recording.name for recording in self._recordings}
-        named = [q.recording if q.recording in logged else stem(q.recording) for q in questions]
+        named = [q.recording if q.recording in logged else recording_name(q.recording) for q in questions]
         names = list(dict.fromkeys(named))
         by_name = self._by_name(names)
         for question, name in zip(questions, named, strict=True):
@@ -43,7 +45,11 @@ class RecordedSpeech:
                 logs = _few([str(recording.name) for recording in self._recordings])
                 problem = f"the recording {name!r} of question {question.id} is missing"
                 raise DataError(f"{self.path}: {problem}; the log has {logs}")
-            self._of[question.id] = by_name[name]
+            self._of[question.id] = recording = by_name[name]
+            if recording.seconds is not None and question.word_times[-1] > recording.seconds + TOLERANCE:
+                problem = f"the recording takes {1000 * recording.seconds:g} ms, but the last word of question"
+                problem += f" {question.id} is said at {question.word_times[-1]:g} s"
+                raise DataError(f"{self.path}:{recording.line}: {problem}; are the log's times seconds?")
         for name, recording in by_name.items():
             if name not in names:
                 problem = f"the recording {name!r} belongs to no question; the data set has {_few(names)}"

@@ -8,18 +8,20 @@
                      start), "time_to_recording_end" (ms)}: a recording is a docid, and begins with its first segment
     SimulEval        instances.log of speech, {"source": [WAV, ...], "prediction", "delays" (ms)}
 
-Computing time counts in none of them ("emission_time" is the time that SimulStreaming simulates).  A word that a later
-line continues ("Vien", then "na") is written at the time of its last piece, as simulstream's own reader has it; deleted
-tokens retract the words they belonged to.
+`sqa.files.logs` says which of them a log is.  Computing time counts in none of them ("emission_time" is the time that
+SimulStreaming simulates).  A word that a later line continues ("Vien", then "na") is written at the time of its last
+piece, as in simulstream's own reader; deleted tokens retract the words they belonged to.  Tokens are words unless
+`pieces` says of which kind they are.
+
+Times that cannot be are refused: those that fall, are negative, or lie past the end of the recording.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -27,9 +29,14 @@ from msgspec import Meta, Struct
 from smt.policies.shown import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
+from sqa.files.logs import Pieces, kind_of, recording_name
+from sqa.files.pieces import check_words, joiner, words_at
 from sqa.files.records import converted, numbered_lines
 
 GREATEST = 1e7  # s: four months
+MILLISECOND = 1.0  # ms: times are rounded
+OVERLAP = 500.0  # ms: neighbouring segments may share so much
+CHUNK = 1000.0  # ms: the last chunk of a recording is filled up with silence
 Rows = Iterable[tuple[str, int, dict[str, Any]]]  # "FILE:LINE", the line's number, its object
 Whole = Annotated[int, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0, le=GREATEST)]
@@ -53,6 +60,7 @@ class Recording:
     name: str | int | None  # of its file, without folder and ending; a number in the log's order; None = not named
     line: int  # where it begins
     wrote: tuple[TimedWord, ...]
+    seconds: float | None = None  # of the recording, where the log says so
 
 
 class Shown(NamedTuple):
@@ -118,15 +126,17 @@ class Output(Struct):
     total_audio_processed: Seconds
     generated_tokens: list[str]
     deleted_tokens: list[str]
+    computation_time: Annotated[float, Meta(ge=0)] = 0.0
 
 
-def _simulstream(rows: Rows) -> Iterator[Recording]:
+def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     by_name: dict[str, _Stream] = {}
     by_id: dict[int | str, _Stream] = {}  # an id may come again, for another recording
+    tokens: list[str] = []
     for where, number, row in rows:
         if "metadata" in row:
             begins = converted(where, row, Begins)
-            name = stem(begins.metadata.wav_name)
+            name = recording_name(begins.metadata.wav_name)
             if name in by_name:
                 raise DataError(f"{where}: the recording {name!r} appears twice (line {by_name[name].line})")
             by_name[name] = by_id[begins.id] = _Stream(name, number, [])
@@ -135,16 +145,18 @@ def _simulstream(rows: Rows) -> Iterator[Recording]:
             if output.id not in by_id:
                 problem = f'id {output.id!r:.40} has no line with "metadata" before'
                 raise DataError(f"{where}: {problem}; is the log cut off?")
+            tokens += output.generated_tokens
             by_id[output.id].shown.append(_after(where, number, output, by_id[output.id].shown))
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
             raise DataError(f"{where}: expected simulstream's {keys}, got {_keys(row)}")
-    joined = _joiner(token for stream in by_name.values() for state in stream.shown for token in state.words)
+    file, join = where.rpartition(":")[0], joiner(pieces)
+    check_words(file, tokens, pieces)
     for stream in by_name.values():
         if not stream.shown:
             name = f"the recording {stream.name!r}"
-            raise DataError(f"{where.rpartition(':')[0]}:{stream.line}: {name} has no other line; is the log cut off?")
-        states = [state._replace(words=joined(state.words).split()) for state in stream.shown]
+            raise DataError(f"{file}:{stream.line}: {name} has no other line; is the log cut off?")
+        states = [state._replace(words=join(state.words).split()) for state in stream.shown]
         yield Recording(stream.name, stream.line, words_of(states))
 
 
@@ -160,32 +172,6 @@ def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> S
     return Shown(seconds, number, [*before.words[:kept], *output.generated_tokens], bool(gone))
 
 
-_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")  # of SentencePiece: letters that it has no piece for
-
-
-def _joiner(tokens: Iterable[str]) -> Callable[[Sequence[str]], str]:
-    """Tokens to text: pieces of SentencePiece, of a vocabulary of bytes (GPT-2's), or words."""
-    marks = {mark for token in tokens for mark in "▁Ġ" if mark in token}
-    if "▁" in marks:
-        return lambda pieces: _BYTES.sub(_letters, "".join(pieces).replace("▁", " "))
-    if "Ġ" in marks:
-        return lambda pieces: bytes(_BYTE_OF.get(c, 63) for c in "".join(pieces)).decode("utf-8", "replace")
-    return " ".join
-
-
-def _letters(match: re.Match[str]) -> str:
-    return bytes.fromhex(match.group().replace("<0x", "").replace(">", "")).decode("utf-8", "replace")
-
-
-def _byte_letters() -> dict[str, int]:
-    """letter -> byte, as GPT-2 writes bytes: visible ones of Latin-1 as they are, the others from U+0100 on."""
-    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [byte for byte in range(256) if byte not in visible]
-    return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(hidden)}
-
-
-_BYTE_OF = _byte_letters()
-
 # ---------------------------------------------------------------------------------------------------- SimulStreaming
 
 
@@ -197,7 +183,7 @@ class Said(Struct):
     status: Literal["COMPLETE", "INCOMPLETE"] | None = None
 
 
-def _simulstreaming(rows: Rows) -> Iterator[Recording]:
+def _simulstreaming(rows: Rows, _: Pieces | None) -> Iterator[Recording]:
     states: list[Shown] = []
     text, previous = "", 0.0
     for where, number, row in rows:
@@ -225,76 +211,119 @@ class Segment(Struct):
     segid: Whole
     prediction: str
     emission_cu: list[SinceSegment] = []
+    source_length: Milliseconds | None = None
     time_to_recording_end: Milliseconds | None = None
 
 
-def _omnisteval(rows: Rows) -> Iterator[Recording]:
-    segments = []
+class _Member(NamedTuple):
+    """A segment of a recording."""
+
+    segment: Segment
+    where: str
+    number: int
+    words: list[TimedWord]
+
+
+def _omnisteval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
+    members = []
     for position, (where, number, row) in enumerate(rows):
         segment = converted(where, row, Segment)
         if segment.index != position:
             raise DataError(f"{where}: index {segment.index} where {position} is due; each segment once, in order")
-        words = _timed(where, number, segment.prediction, segment.emission_cu, "emission_cu")
+        words = _timed((where, number), segment.prediction, segment.emission_cu, "emission_cu", pieces)
         if words and segment.time_to_recording_end is None:
             raise DataError(f'{where}: expected a number of milliseconds as "time_to_recording_end"')
-        segments.append((segment, where, number, words))
-    for due, (document, group) in enumerate(groupby(segments, key=lambda member: member[0].docid)):
-        members = list(group)
+        members.append(_Member(segment, where, number, words))
+    for due, (document, group) in enumerate(groupby(members, key=lambda member: member.segment.docid)):
+        parts = list(group)
         if document != due:
-            raise DataError(f"{members[0][1]}: docid {document} where {due} is due; each recording once, in order")
-        yield Recording(document, members[0][2], tuple(_of_document(members)))
+            raise DataError(f"{parts[0].where}: docid {document} where {due} is due; each recording once, in order")
+        end = parts[0].segment.time_to_recording_end
+        yield Recording(due, parts[0].number, tuple(_of_document(parts)), None if end is None else end / 1000)
 
 
-def _of_document(members: Sequence[tuple[Segment, str, int, list[TimedWord]]]) -> list[TimedWord]:
-    """The words of a recording's segments by their time, which counts from the first segment's start."""
-    words: list[TimedWord] = []
-    first = members[0][0].time_to_recording_end
+def _of_document(members: Sequence[_Member]) -> Iterator[TimedWord]:
+    """The words of a recording's segments, whose times count from the first segment's start."""
+    first = members[0].segment.time_to_recording_end
+    heard = seconds = 0.0  # the end of the latest segment, in ms; the time of the latest word
     for segment, where, _, timed in members:
         end = segment.time_to_recording_end
         if timed and (first is None or end is None):
             problem = "the first segment of its recording has no words, and so no start"
             raise DataError(f"{where}: {problem}; give the log that was segmented instead of this one")
-        words += (
-            word._replace(seconds=max(0.0, round((first - end) / 1000 + word.seconds, 6)))  # type: ignore[operator]
-            for word in timed
-        )
-    return sorted(words, key=lambda word: word.seconds)  # stable: of one moment, in the order of the segments
+        if first is None or end is None:
+            continue
+        start, length = first - end, segment.source_length or 0.0
+        if start < heard - OVERLAP:
+            problem = f"time_to_recording_end is {end:g}, so it begins {heard - start:g} ms before an earlier one ends"
+            raise DataError(f"{where}: {problem}; segment the log again with OmniSTEval 0.1.10")
+        if length > end + MILLISECOND:
+            raise DataError(f"{where}: source_length is {length:g}, but time_to_recording_end only {end:g}")
+        heard = max(heard, start + length)
+        for word in timed:
+            time = round(start / 1000 + word.seconds, 6)
+            if time < seconds:
+                problem = f"{word.token!r} is written at {time:g} s of the recording, after a word at {seconds:g}"
+                raise DataError(f"{where}: {problem}; time never goes back, and is not negative")
+            seconds = time
+            yield word._replace(seconds=time)
 
 
 class Spoken(Struct):
     """A line of SimulEval's log of speech."""
 
-    source: Annotated[list[str], Meta(min_length=1)]  # the recording's file first
+    source: Annotated[list[str], Meta(min_length=1)] | str  # the recording's file first
     prediction: str
     delays: list[Milliseconds]
+    source_length: Milliseconds | None = None
+    prediction_spm: list[str] | None = None
 
 
-def _simuleval(rows: Rows) -> Iterator[Recording]:
+def _simuleval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     lines: dict[str, int] = {}
     for where, number, row in rows:
         spoken = converted(where, row, Spoken)
-        name = stem(spoken.source[0])
+        if not kind_of(where, row).speech:
+            raise DataError(f"{where}: `source` names no audio file, that of the first line does")
+        name, length = recording_name(spoken.source), spoken.source_length
         if lines.setdefault(name, number) != number:
             raise DataError(f"{where}: the recording {name!r} appears twice (line {lines[name]})")
-        words = _timed(where, number, spoken.prediction, spoken.delays, "delays")
-        yield Recording(name, number, tuple(word for word in words if word.token != "</s>"))
+        words = _timed((where, number), spoken.prediction, spoken.delays, "delays", pieces, spoken.prediction_spm)
+        if length is not None and spoken.delays and spoken.delays[-1] > length + CHUNK:
+            problem = f"delays[{len(spoken.delays) - 1}] is {spoken.delays[-1]:g}, past the recording's end"
+            raise DataError(f"{where}: {problem}: source_length is {length:g}")
+        words = [word for word in words if word.token != "</s>"]
+        yield Recording(name, number, tuple(words), None if length is None else length / 1000)
 
 
-def _timed(where: str, number: int, prediction: str, times: Sequence[float], key: str) -> list[TimedWord]:
+def _timed(
+    at: tuple[str, int],
+    prediction: str,
+    times: Sequence[float],
+    key: str,
+    pieces: Pieces | None,
+    spm: Sequence[str] | None = None,
+) -> list[TimedWord]:
     """The words of a prediction at their times, given in milliseconds, which never fall."""
-    tokens = prediction.split()
-    if len(tokens) != len(times):
-        raise DataError(f"{where}: {len(tokens)} words but {len(times)} {key}; each word needs one, in milliseconds")
+    where, number = at
     for i, (previous, following) in enumerate(pairwise(times), 1):
         if following < previous:
             raise DataError(f"{where}: {key}[{i}] is {following:g} after {previous:g}; time never goes back")
-    return [TimedWord(time / 1000, token, 0, number) for token, time in zip(tokens, times, strict=True)]
+    words = zip(*words_at(where, prediction, times, key, pieces, spm), strict=True)
+    return [TimedWord(time / 1000, token, 0, number) for token, time in words]
 
 
 # ----------------------------------------------------------------------------------------------------------- reading
 
+READERS = {
+    "simulstream": _simulstream,
+    "SimulStreaming": _simulstreaming,
+    "OmniSTEval": _omnisteval,
+    "SimulEval": _simuleval,
+}
 
-def read(path: Path) -> list[Recording]:
+
+def read(path: Path, pieces: Pieces | None = None) -> list[Recording]:
     """The recordings of a log, or of a folder with one of SimulStreaming's for each: NAME.jsonl."""
     if path.is_dir():
         files = sorted(path.glob("*.jsonl"))
@@ -303,29 +332,10 @@ def read(path: Path) -> list[Recording]:
         return [Recording(file.stem, 1, recording.wrote) for file in files for recording in read(file)]
     rows = ((f"{path}:{number}", number, row) for number, row in numbered_lines(path))
     first = next(rows)
-    reader = _reader(first[2])
-    if reader is None:
-        programs = "SimulEval's (prediction, delays), simulstream's (id, metadata), SimulStreaming's (emission_time)"
-        others = "OmniSTEval's (docid, segid, emission_cu) or a table (index token delay)"
-        expected = f"not a log of a supported program: expected {programs}, {others}"
-        raise DataError(f"{first[0]}: {expected}, got {_keys(first[2])}")
-    return list(reader(chain([first], rows)))
-
-
-def _reader(row: dict[str, Any]) -> Callable[[Rows], Iterator[Recording]] | None:
-    """What reads a log with this first line; None for a line of another program."""
-    if "model_loading_time" in row or ("id" in row and ("metadata" in row or "total_audio_processed" in row)):
-        return _simulstream
-    if "emission_time" in row:
-        return _simulstreaming
-    if "emission_cu" in row or ("docid" in row and "segid" in row):
-        return _omnisteval
-    return _simuleval if "prediction" in row and isinstance(row.get("source"), list) else None
-
-
-def stem(file: str) -> str:
-    """The name of a recording: its file's, without folder and ending."""
-    return PurePosixPath(file.replace("\\", "/")).stem
+    program = kind_of(first[0], first[2]).program
+    if pieces is not None and program == "SimulStreaming":
+        raise DataError(f"{path}: a log of SimulStreaming, whose texts are words; leave `pieces` out")
+    return list(READERS[program](chain([first], rows), pieces))
 
 
 def _keys(row: dict[str, Any]) -> str:

@@ -208,8 +208,10 @@ def latency(
         from sqa.metrics.facts_log import FactOptions
 
         if computation_aware or strict or unit == "char":
-            raise ConfigError("--facts: takes --references, --sources, --pair and --json")
-        return call("sqa.metrics.facts_log:main", log, FactOptions(pair, references, sources), as_json)
+            raise ConfigError("--facts: takes --references, --source, --sources, --pair and --json")
+        speech = None if source == "auto" else source == "speech"
+        texts = FactOptions(pair, references, sources, speech=speech)
+        return call("sqa.metrics.facts_log:main", log, texts, as_json)
     from sqa.metrics.latency_log import LogOptions, main
 
     options = LogOptions(convention, unit, source, end, references, use_ref_len, computation_aware, strict)

@@ -21,6 +21,8 @@ class Delays:
     source: Floats  # (S,) float64, |x|
     reference: Floats  # (S,) float64, |y*|, nan where no reference is used
     speech: bool = False  # delays are milliseconds of speech, not words or characters of text
+    recording_end: Floats | None = None  # (S,) the end of the recording, nan where it is not known
+    read: Floats | None = None  # (N,) the delays without computing time, where `flat` has it
 
     def total(self, values: Floats) -> Floats:
         """Sums within sentences: (N,) -> (S,)."""
@@ -32,8 +34,13 @@ def pack(
     source_lengths: Sequence[float],
     reference_lengths: Sequence[float] | None = None,
     speech: bool = False,
+    recording_ends: Sequence[float | None] | None = None,
+    signed: bool = False,
 ) -> Delays:
-    """Delays, |x| and, if any, |y*| of S sentences.  Unequal numbers, negative or non-finite values: DataError."""
+    """Delays, |x| and, if any, |y*| and the ends of recordings of S sentences.
+
+    Unequal numbers, non-finite values and, except for `signed` delays, negative ones: DataError.
+    """
     if len(delays) != len(source_lengths) or (reference_lengths is not None and len(reference_lengths) != len(delays)):
         given = "none" if reference_lengths is None else len(reference_lengths)
         raise DataError(
@@ -51,12 +58,13 @@ def pack(
         reference = np.asarray(reference_lengths, dtype=np.float64)
         read.append(("reference length", reference, number))
     for what, values, where in read:
-        wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+        wrong = np.flatnonzero(~(np.isfinite(values) & ((values >= 0) | (signed and values is flat))))
         if len(wrong):
             raise DataError(f"latency: sentence {where[wrong[0]]}: {what} {values[wrong[0]]} is not a number >= 0")
     starts = np.cumsum(hypothesis) - hypothesis  # (S,)
     index = np.arange(len(flat)) - np.repeat(starts, hypothesis)
-    return Delays(flat, sentence, index, hypothesis.astype(np.float64), source, reference, speech)
+    ends = None if recording_ends is None else np.array(recording_ends, dtype=np.float64)  # None becomes nan
+    return Delays(flat, sentence, index, hypothesis.astype(np.float64), source, reference, speech, ends)
 
 
 def divide(numerator: Floats, denominator: Floats) -> Floats:

@@ -21,8 +21,9 @@ from sqa.core.languages import every
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
 from sqa.data.languages import certain, code_of
+from sqa.files.logs import names_audio
 from sqa.metrics.fact_metrics import SIDES, Facts, Side, fact_stats
-from sqa.metrics.latency_log import EOS, Line, lines_beside, read_lines
+from sqa.metrics.log_lines import EOS, lines_beside, read_log
 from sqa.metrics.quality.facts import Judged, judge
 
 LEAST = 0.15  # share of function words in a text that is in their language
@@ -36,6 +37,7 @@ class FactOptions:
     references: Path | None = None  # a line for each line of the log; instead of the log's own
     sources: Path | None = None
     resamples: int = 1000
+    speech: bool | None = None  # whether delays are milliseconds of speech; None: the log says
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -44,12 +46,6 @@ class FactOptions:
         if not dash or not certain(into) or (source and not certain(source)):
             raise ConfigError(f"--pair: expected two languages, such as es-en, got {self.pair!r}")
         return code_of(source) if source else "", code_of(into)
-
-
-class _FactLine(Line, gc=False):
-    """A line of the log with its source, which is a list of facts about a file where it is speech."""
-
-    source: str | list[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +73,10 @@ class JudgedLine:
 
 def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
     """The facts of every line of a log ("-" = standard input).  An invalid line: DataError "FILE:LINE: ..."."""
-    rows = read_lines(path, _FactLine)
+    log = read_log(path, options.speech)
+    rows, speech = log.rows, log.speech
     references: Sequence[str | None] = [row.reference for row in rows]
-    sources = [row.source if isinstance(row.source, str) else "" for row in rows]
+    sources = [row.source if isinstance(row.source, str) and not names_audio(row.source) else "" for row in rows]
     if options.references is not None:
         references = lines_beside(path, options.references, len(rows))
     if options.sources is not None:
@@ -87,17 +84,17 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
     languages = options.languages
     for side, code, texts in (("sources", languages[0], sources), ("references", languages[1], references)):
         _check_language(path, options.pair, side, code, texts)
-    speech = any(isinstance(row.source_length, float) for row in rows)
     lines = []
-    for number, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True), start=1):
+    for n, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True)):
+        where = log.where(n)
         if not reference or not reference.strip():
-            raise DataError(f"{path}:{number}: no reference to take facts from; give --references FILE")
+            raise DataError(f"{where}: no reference to take facts from; give --references FILE")
         if row.prediction is None:
-            raise DataError(f"{path}:{number}: no prediction to look for facts in")
+            raise DataError(f"{where}: no prediction to look for facts in")
         words = tuple(row.prediction.removesuffix(EOS).split())
         if len(row.delays) not in (len(words), len(words) + 1):
             what = f"{len(words)} words in prediction and {len(row.delays)} delays"
-            raise DataError(f"{path}:{number}: {what}; expected a delay for each word")
+            raise DataError(f"{where}: {what}; expected a delay for each word")
         read = tuple(source.split())
         scale = 1000 if speech else 1
         positions = _heard(read, row.source_length / scale) if speech else tuple(range(1, len(read) + 1))

@@ -7,7 +7,7 @@
     DAL   = 1/|y| sum (d'_i - (i-1)/gamma),  d'_1 = d_1,  d'_i = max(d_i, d'_{i-1} + 1/gamma)
                                                               (Arivazhagan et al. 2019; Cherry and Foster 2019)
     YAAL  = LAAL over the words with d_i < |x| only; a sentence without one has no value     (Polak et al. 2025)
-    LongYAAL = LAAL over all words: of long-form text, where a segment's end is not the end of the source
+    LongYAAL = LAAL over the words before the recording's end: of long-form text, where a segment's end is not that end
     ATD   sqa/metrics/token_delay.py                                                          (Kano et al. 2023)
     start offset d_1,  end offset d_last - |x|,  RTF d_last / |x|,  chunks: number of words           (SimulEval 1.1)
 
@@ -163,10 +163,13 @@ def yet_another_average_lagging(
 ) -> Floats:
     """YAAL of each sentence (S,), source units; nan where no word was written before the source had ended.
 
-    With `long_form` all words count: the segment's end is then not the end of the recording (LongYAAL).
+    With `long_form` (LongYAAL) words after the segment's end count, too.  Words from the recording's end on never do.
     """
     read, source = _read(delays, convention)
-    counted = np.ones(len(read), dtype=bool) if long_form else _before_first(read >= source, delays.index)
+    ended = np.zeros(len(read), dtype=bool) if long_form else read >= source
+    if delays.recording_end is not None:
+        ended |= read >= delays.recording_end[delays.sentence]  # nan: not known, so never
+    counted = _before_first(ended, delays.index)
     return _mean_lag(delays, read, counted, np.fmax(delays.hypothesis, delays.reference), delays.index)
 
 

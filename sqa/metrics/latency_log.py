@@ -4,42 +4,44 @@ One JSON object a line, of which these keys are read (SimulEval's `instances.log
 
     delays             source units read before each target word, >= 0; [] = nothing was written
     source_length      |x| > 0 in the same unit
+    source             optional: an audio file, alone or first in a list, or the text; `sqa.files.logs`
     reference_length   |y*|, optional; or `reference`, whose words (or characters) are counted
-    index              optional, 0, 1, 2, ... without gaps
+    index              optional, without gaps, from 0 or from that of --start-index
     elapsed            optional, >= 0: the delays with computing time added, in milliseconds, for --computation-aware
+    time_to_recording_end  optional, for OmniSTEval's LongYAAL and YAAL: ms from the segment's start
     prediction         optional: when it ends with "</s>", the end of the sentence has a delay of its own
     prediction_length  optional: as many words as there are delays, the end counted or not
 
+OmniSTEval's `instances.resegmented.jsonl` has `emission_cu` and `emission_ca` for `delays` and `elapsed`; they may be
+negative, since they count from the segment's start.
+
 Odd lines.  Values that no translator writes but that have a latency are computed as SimulEval does, and the line is
-marked (`Scored.odd`): delays that fall, delays of a text past its end, delays of a text that are no whole numbers, more
-or fewer of them than the prediction has words.  With `strict` the first such line is refused.
+marked (`Scored.odd`): delays that fall or lie past the end, delays of a text that are no whole numbers, more or fewer
+of them than the prediction has words, elapsed times of speech that fall or are less than the delays.  With `strict`
+the first such line is refused.
 
 The end of a sentence.  Conventions that count it (iwslt-2020-final, simuleval-1.0.2) take |x| + 1 for the length of a
 text and give the end a delay.  Where the log has no such delay it is added, as their own evaluators did; `end="log"`
 leaves everything as it stands in the log.
 
-Speech or text matters to ATD and to that end.  With `source="auto"`, lengths with a decimal point are taken for speech.
+Speech or text matters to ATD, to that end, and to computing time, which only speech has.  A log without `source` is
+text in words unless `source="speech"` says otherwise; delays that are no whole numbers then need it to be said.
 """
 
 import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
-from msgspec import DecodeError, Meta, Struct, ValidationError, field, structs
-from msgspec.json import Decoder
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.registry import misspelt
 from sqa.core.types import Floats
-from sqa.files import records
-from sqa.files.records import parse_json
-from sqa.metrics.delays import Delays, pack
+from sqa.metrics.delays import Delays
 from sqa.metrics.latency import (
     CONVENTIONS,
     FORMULAS,
@@ -48,12 +50,7 @@ from sqa.metrics.latency import (
     takes_reference,
     yet_another_average_lagging,
 )
-
-EOS = "</s>"
-MAX_BYTES = 1 << 30  # of a log
-# within these bounds sums and quotients stay finite
-Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
-Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
+from sqa.metrics.log_lines import Log, lines_beside, read_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class LogOptions:
     end: Literal["auto", "log"] = "auto"  # auto: as the convention wants the end of the sentence; log: as it stands
     references: Path | None = None  # a line for each line of the log; instead of the log's own
     use_reference: bool = True  # False: |y| is the number of delays
-    computation_aware: bool = False  # elapsed instead of delays
+    computation_aware: bool = False  # with computing time, which only speech has
     strict: bool = False  # refuse odd lines
 
 
@@ -78,15 +75,16 @@ class Scored:
     values: dict[str, Floats]  # name as printed -> (S,), nan = undefined
     references: dict[str, str]  # name -> whose lengths are |y*|: "log", "file", or "none" (of the words written)
     index: tuple[int, ...]  # of each sentence
+    lines: Sequence[int]  # 1-based, of each sentence
     whole: dict[str, float]  # what only the whole log has: OmniSTEval's test of degeneracy
     odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> why it is odd
 
     def rows(self) -> Iterator[dict[str, int | float | str | None]]:
         """One JSON object a sentence; null = undefined.  An odd line says why in "odd"."""
         table = np.stack(list(self.values.values()), 1).tolist() if self.values else []
-        for index, row in zip(self.index, table, strict=True):
+        for index, line, row in zip(self.index, self.lines, table, strict=True):
             numbers = (None if math.isnan(value) else value for value in row)
-            odd = {"odd": self.odd[index + 1]} if index + 1 in self.odd else {}
+            odd = {"odd": self.odd[line]} if line in self.odd else {}
             yield {"index": index, **dict(zip(self.values, numbers, strict=True)), **odd}
 
     def means(self) -> dict[str, tuple[float, int, int]]:
@@ -110,54 +108,26 @@ def convention_named(name: str) -> Convention:
     return CONVENTIONS[matches[0]]
 
 
-class Line(Struct, gc=False):
-    """The keys that are read of a line; skipping all others unread halves the time."""
-
-    delays: list[Delay]
-    source_length: Length
-    unscored: list[Delay] | None = field(name="elapsed", default=None)
-    reference_length: Length | None = None
-    reference: str | None = None
-    prediction: str | None = None
-    prediction_length: int | float | None = None
-    index: int | None = None
-
-
-class _TimedLine(Line, gc=False):
-    """The same with computing time in the delays."""
-
-    delays: list[Delay] = field(name="elapsed")
-    unscored: list[Delay] | None = field(name="delays", default=None)
-
-
-_SIMULSTREAM = "a log of simulstream; `sqa simulstream-score` has its latencies"
-_OTHER_FORMATS = {  # a key of files that are not logs of SimulEval -> what such a file is
-    b'"model_loading_time"': _SIMULSTREAM,
-    b'"wav_name"': _SIMULSTREAM,
-    b'"emission_time"': "a log of SimulStreaming; `sqa run` scores it, as `translator: {name: recorded, file: LOG}`",
-    b'"page"': "questions, not a log; docs/latency.md says what a log has",
-}
-LineT = TypeVar("LineT", bound=Line)
-_KEYS = Line.__struct_encode_fields__
-_NAMES = [f'"{name}"'.encode() for name in _KEYS]
-
-
 def score(path: str, options: LogOptions) -> Scored:
     """Score a log ("-" = standard input).  An invalid line: DataError "FILE:LINE: ..."."""
     convention = convention_named(options.convention)
-    rows = read_lines(path, _TimedLine) if options.computation_aware else read_lines(path, Line)
-    delays = _pack(path, rows, options, convention)
-    odd = _odd(delays, rows)
+    log = read_log(path, None if options.source == "auto" else options.source == "speech")
+    references = _references(log, options) if options.use_reference else [None] * len(log.rows)
+    delays = log.packed(options.end == "auto" and convention.eos, references)
+    odd = {log.numbers[row]: problem for row, problem in log.odd(delays).items()}
     if odd and options.strict:
-        line, what = next(iter(odd.items()))
-        raise DataError(f"{path}:{line}: {what}; --strict refuses it")
+        line, problem = next(iter(odd.items()))
+        raise DataError(f"{path}:{line}: {problem}; --strict refuses it")
+    if options.computation_aware:
+        delays = replace(delays, flat=log.elapsed(), read=delays.flat)
     suffix = "_CA" if options.computation_aware else ""
     formulas = {FORMULAS[name].label + suffix: FORMULAS[name] for name in scored_by(convention)}
     values = {label: formula(delays, convention) for label, formula in formulas.items()}
     origin = "none" if np.isnan(delays.reference).all() else "log" if options.references is None else "file"
     used = {label: origin if takes_reference(formula, convention) else "none" for label, formula in formulas.items()}
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
-    return Scored(convention, values, used, tuple(range(len(rows))), whole, odd)
+    first = int(log.rows[0].index or 0)
+    return Scored(convention, values, used, tuple(range(first, first + len(log.rows))), log.numbers, whole, odd)
 
 
 def degeneracy(delays: Delays) -> dict[str, float]:
@@ -175,120 +145,11 @@ def degeneracy(delays: Delays) -> dict[str, float]:
     return {"SWF": float(swf), "EFSW": float(efsw), "DSPTV": float(efsw - swf)}
 
 
-def read_lines(path: str, kind: type[LineT]) -> list[LineT]:
-    """The objects of a log, line by line."""
-    if path == "-":
-        text = sys.stdin.buffer.read(MAX_BYTES + 1)
-    else:
-        with Path(path).open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
-    if len(text) > MAX_BYTES:
-        raise DataError(f"{path}: longer than {MAX_BYTES >> 20} MiB")
-    lines = text.splitlines()
-    if not lines:
-        raise DataError(f"{path}:1: the log is empty")
-    decoder = Decoder(kind)
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            if not line.isascii():
-                line.decode()  # the decoder does not look at what it skips
-            if b"\\u" in line or any(line.count(name) > 1 for name in _NAMES):
-                parse_json(line)  # the decoder would accept a repeated key, whose last value wins
-            rows.append(decoder.decode(line))
-        except UnicodeDecodeError as error:
-            what = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
-            raise DataError(f"{path}:{number}: {what}") from error
-        except ValidationError as error:
-            other_format = next((what for key, what in _OTHER_FORMATS.items() if key in line), None)
-            raise DataError(f"{path}:{number}: {other_format or error}") from error
-        except DecodeError as error:
-            raise DataError(f"{path}:{number}: not JSON ({error})") from error
-        except ValueError as error:
-            raise DataError(f"{path}:{number}: {error}") from error
-    if wrong := misspelt(parse_json(lines[0]), _KEYS):
-        raise DataError(f"{path}:1: unknown key {wrong}")
-    return rows
-
-
-def _pack(path: str, rows: Sequence[Line], options: LogOptions, convention: Convention) -> Delays:
-    """The delays of a log as its convention counts them."""
-    delays = [row.delays for row in rows]
-    lengths = [row.source_length for row in rows]
-    _check_order(path, rows)
-    floats = any(isinstance(length, float) for length in lengths)
-    speech = options.source == "speech" or (options.source == "auto" and floats)
-    references = _references(path, rows, options) if options.use_reference else [None] * len(rows)
-    ends = _ends(path, rows)
-    counted = options.end == "auto" and convention.eos
-    if counted and not speech:
-        lengths = [length + 1 for length in lengths]
-    if counted:
-        references = [None if reference is None or not speech else reference + 1 for reference in references]
-    given = [reference for reference in references if reference is not None]
-    if given and len(given) < len(references):
-        number = references.index(None) + 1
-        raise DataError(f"{path}:{number}: no reference_length and no reference, though other lines have one")
-    if counted and not speech and not ends:
-        delays = [[*row, length] for row, length in zip(delays, lengths, strict=True)]
-    _check_keys(path, rows)
-    return pack(delays, lengths, given or None, speech)
-
-
-def _odd(delays: Delays, rows: Sequence[Line]) -> dict[int, str]:
-    """1-based line -> what is odd about its delays, the first reason only; ascending."""
-    flat, source = delays.flat, delays.source[delays.sentence]  # (N,)
-    before = np.concatenate(([0.0], flat[:-1])) * (delays.index > 0)
-    kinds = [(flat < before, "{value:g} after {before:g}: a delay falls")]
-    if not delays.speech:
-        kinds += [
-            (flat > source, "{value:g} of {source:g} words: past the end"),
-            (flat != np.floor(flat), "{value:g} is no whole number of words"),
-        ]
-    odd: dict[int, str] = {}
-    for wrong, what in kinds:
-        for n in np.flatnonzero(wrong).tolist():
-            problem = what.format(value=flat[n], before=before[n], source=source[n])
-            odd.setdefault(int(delays.sentence[n]) + 1, f"delays[{delays.index[n]}]: {problem}")
-    for line, row in enumerate(rows, start=1):
-        length = row.prediction_length
-        if length is not None and not delays.speech and len(row.delays) - 1 not in (length, length - 1):
-            odd.setdefault(line, f"prediction_length is {length}, but there are {len(row.delays)} delays")
-    return dict(sorted(odd.items()))
-
-
-def _check_keys(path: str, rows: Sequence[Line]) -> None:
-    """All lines have the same keys: a key misspelt in one line would have that line read by other rules."""
-    for key in structs.fields(rows[0]):
-        has_key = [getattr(row, key.name) is not None for row in rows]
-        if not all(has_key) and any(has_key):
-            lacks, has = has_key.index(False) + 1, has_key.index(True) + 1
-            raise DataError(f"{path}:{lacks}: no {key.encode_name}, which line {has} has; all lines have it, or none")
-
-
-def _check_order(path: str, rows: Sequence[Line]) -> None:
-    """The indices, where there are any, count the lines."""
-    for index, row in enumerate(rows):
-        if row.index is not None and row.index != index:
-            raise DataError(f"{path}:{index + 1}: index {row.index} instead of {index}; is a sentence missing?")
-
-
-def _ends(path: str, rows: Sequence[Line]) -> bool:
-    """Whether the log gives the end of the sentence a delay.  Some lines with it and some without: DataError."""
-    marked = {n: (row.prediction or "").endswith(EOS) for n, row in enumerate(rows, start=1) if row.delays}
-    with_end = [number for number, mark in marked.items() if mark]
-    if with_end and len(with_end) < len(marked):
-        number = next(number for number, mark in marked.items() if not mark)
-        raise DataError(
-            f"{path}:{number}: prediction does not end with {EOS}, that of line {with_end[0]} does; mixed conventions"
-        )
-    return bool(with_end)
-
-
-def _references(path: str, rows: Sequence[Line], options: LogOptions) -> list[float | None]:
+def _references(log: Log, options: LogOptions) -> list[float | None]:
     """|y*| of every line, None where the log has none."""
+    rows = log.rows
     if options.references is not None:
-        return [float(_size(text, options.unit)) for text in lines_beside(path, options.references, len(rows))]
+        return [float(_size(text, options.unit)) for text in lines_beside(log.path, options.references, len(rows))]
     lengths = [row.reference_length for row in rows]
     if not any(row.reference for row in rows):  # "" in all of them: there were none
         return lengths
@@ -297,14 +158,6 @@ def _references(path: str, rows: Sequence[Line], options: LogOptions) -> list[fl
         (float(size) if size else None) if length is None else length
         for length, size in zip(lengths, sizes, strict=True)
     ]
-
-
-def lines_beside(path: str, file: Path, lines: int) -> list[str]:
-    """The lines of a file, one for each line of a log; otherwise DataError."""
-    texts = [line.removesuffix("\r") for line in records.lines(file)]
-    if len(texts) != lines:
-        raise DataError(f"{file}: {len(texts)} lines for {lines} lines of {path}")
-    return texts
 
 
 def _size(text: str, unit: str) -> int:

@@ -13,6 +13,9 @@ follow one another:  end(t) = max(d_t, end(t - 1)) + length of a target word.
 Where delays fall, SimulEval goes on: source chunks are the steps between the distinct delays in the order in which
 they first come, one that goes back has a negative size, and the k-th chunk of the output is paired with the k-th of
 them or, past their end, with all.  Such sentences are computed one by one, by `_of_falling`.
+
+With computing time the chunks are still those of the delays.  A target word takes its computing time in addition: the
+growth of  elapsed - delay  since the word before.  All elapsed times 0: they were not measured, and count as delays.
 """
 
 from bisect import bisect_left
@@ -29,17 +32,30 @@ SPEECH_TOKEN = 300.0  # ms
 
 def average_token_delay(delays: Delays) -> Floats:
     """ATD of each sentence (S,) in source units; nan for a sentence without words."""
+    takes = np.full(len(delays.flat), 0.0 if delays.speech else 1.0)  # (N,) time of each target word
+    if delays.read is not None:
+        takes += _computing(delays)
+        delays = replace(delays, flat=delays.read)
     risen = running_maximum(delays.flat, delays.index)  # (N,)
-    values = _of_rising(replace(delays, flat=risen))
+    values = _of_rising(replace(delays, flat=risen), takes)
     falls = delays.flat < risen
     for sentence in np.unique(delays.sentence[falls]):
-        values[sentence] = _of_falling(delays.flat[delays.sentence == sentence], delays.speech)
+        of = delays.sentence == sentence
+        values[sentence] = _of_falling(delays.flat[of], takes[of], delays.speech)
     return values
 
 
-def _of_falling(delays: Floats, speech: bool) -> float:
+def _computing(delays: Delays) -> Floats:
+    """Computing time of each target word (N,)."""
+    spent = delays.flat - (delays.flat if delays.read is None else delays.read)  # (N,) up to each word
+    measured = delays.total(np.abs(delays.flat)) > 0  # (S,)
+    before = np.concatenate(([0.0], spent[:-1])) * (delays.index > 0)
+    return np.where(measured[delays.sentence], spent - before, 0.0)
+
+
+def _of_falling(delays: Floats, takes: Floats, speech: bool) -> float:
     """ATD of the delays (n,) of one sentence, step by step as SimulEval's `ATDScorer` goes."""
-    unit, word = (SPEECH_TOKEN, 0.0) if speech else (1.0, 1.0)
+    unit = SPEECH_TOKEN if speech else 1.0
     distinct = list(dict.fromkeys(delays.tolist()))
     counts, times, sizes = [0.0], [0.0], [0.0]  # source tokens and their time so far; tokens that a chunk counts for
     for before, until in pairwise([0.0, *distinct]):
@@ -55,19 +71,21 @@ def _of_falling(delays: Floats, speech: bool) -> float:
     for chunk, (_, words) in enumerate(groupby(delays.tolist()), start=1):
         earlier = len(lags)
         for delay in words:
-            end = max(delay, end) + word
+            end = max(delay, end) + takes[len(lags)]
             paired = min(len(lags) + 1 - max(0.0, earlier - source[chunk - 1]), source[chunk])
             holder = max(bisect_left(counts, paired), 1)  # the chunk that holds that token
             lags.append(end - min(times[holder - 1] + (paired - counts[holder - 1]) * unit, times[holder]))
     return float(np.mean(lags))
 
 
-def _of_rising(delays: Delays) -> Floats:
-    """ATD of each sentence (S,) whose delays do not fall."""
+def _of_rising(delays: Delays, takes: Floats) -> Floats:
+    """ATD of each sentence (S,) whose delays do not fall; target words take so long (N,)."""
     if not len(delays.flat):
         return np.full(len(delays.source), np.nan)
-    unit, word = (SPEECH_TOKEN, 0.0) if delays.speech else (1.0, 1.0)
-    end = running_maximum(delays.flat - delays.index * word, delays.index) + (delays.index + 1) * word  # (N,)
+    unit = SPEECH_TOKEN if delays.speech else 1.0
+    taken = np.cumsum(takes)  # (N,) over all sentences
+    taken -= (taken - takes)[delays.index == 0].repeat(delays.hypothesis[delays.hypothesis > 0].astype(np.int64))
+    end = running_maximum(delays.flat - (taken - takes), delays.index) + taken  # (N,)
     before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,) d of the word before, 0 at the first
     start = (delays.index == 0) | (delays.flat != before)  # (N,) first word of a chunk
     chunk = np.cumsum(start) - 1  # (N,) number of the chunk, over all sentences

@@ -238,7 +238,7 @@ def _of_data() -> list[Reader]:
         _questions("listener's questions", "questions.jsonl", heard, JSON_LINES),
         _recorded("recorded log", "instances.log", log, JSON_LINES),
         _recorded("recorded table", "out.tsv", good.tsv(), TABLE),
-        _recorded("simulstream log", "instances.log", spoken, JSON_LINES, good.HEARD),
+        _recorded("simulstream log", "instances.log", spoken, JSON_LINES, good.HEARD, pieces="sentencepiece"),
         _file("pairs", "p.tsv", good.PAIRS, TABLE, lambda path: list(load_own_pairs(path, "es-en"))),
         _file("buzzes", "b.jsonl", good.buzzes(), JSON_LINES, _fit),
         _file("pages", "pages.jsonl", pages, JSON_LINES, lambda path: list(own_texts([path]))),
@@ -252,8 +252,8 @@ def _of_data() -> list[Reader]:
     both = {"instances.log": log, "refs.txt": references}
     words = ("latency", "{}/instances.log", "--references", "{}/refs.txt", "--json")
     entries.append(Reader("latency references", both, "refs.txt", by.BYTES, words))
-    words = ("latency", "{}/instances.log", "--computation-aware", "--source", "speech")
-    entries.append(Reader("latency elapsed", {"instances.log": log}, "instances.log", JSON_LINES, words))
+    words, heard_log = ("latency", "{}/instances.log", "--computation-aware"), good.log(speech=True)
+    entries.append(Reader("latency elapsed", {"instances.log": heard_log}, "instances.log", JSON_LINES, words))
     return entries
 
 

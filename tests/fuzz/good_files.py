@@ -21,8 +21,8 @@ def config(**parts: object) -> bytes:
 FIXED = {"name": "fixed", "text": "reference"}
 
 
-def log() -> bytes:
-    """A SimulEval log of the example questions."""
+def log(speech: bool = False) -> bytes:
+    """A SimulEval log of the example questions, as text or as speech."""
     rows = []
     for record in RECORDS:
         for source, text in zip(record["source"], record["reference"], strict=False):
@@ -30,7 +30,8 @@ def log() -> bytes:
             delays = [min(size, index + 3) for index in range(len(words))]
             row = {"index": len(rows), "prediction": text, "delays": delays, "elapsed": [d + 0.5 for d in delays]}
             row |= {"prediction_length": len(words), "reference": text, "source": source, "source_length": size}
-            rows.append(row | {"reference_length": len(words), "metric": {}})
+            row |= {"reference_length": len(words), "metric": {}}
+            rows.append({**row, "source": [f"{len(rows)}.wav"]} if speech else row)
     return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
 
 

@@ -27,7 +27,7 @@ Record = dict[str, Any]
 QUESTIONS = [dict(record) for record in RECORDS]
 SUBMISSION = [{"question": r["id"], "step": 0, "token": "x", "g": 1, "guess": "Peru", "buzz": True} for r in RECORDS]
 PAGES = [{"text": f"Word {i} of it.", "page": f"Page {i}", "id": f"t{i}"} for i in range(5)]
-LOG = [json.loads(line) for line in log().splitlines()]
+LOG, HEARD = ([json.loads(line) for line in log(speech).splitlines()] for speech in (False, True))
 BUZZES = [json.loads(line) for line in buzzes().splitlines()]
 CONTROL = [chr(i) for i in (*range(9), *range(14, 28), *range(127, 133), *range(134, 160))]  # none is a blank
 BREAKS = [*"\t\n\r\v\f\x1c\x1d\x1e\x85", "\u2028", "\u2029", *CONTROL]
@@ -47,7 +47,7 @@ READERS: dict[str, tuple[list[Record], Callable[[Path], object]]] = {
     "questions": (QUESTIONS, lambda path: load_questions(str(path))),
     "pages": (PAGES, lambda path: own_texts([path])),
     "latency": (LOG, lambda path: score(str(path), LogOptions())),
-    "computation": (LOG, lambda path: score(str(path), LogOptions(computation_aware=True))),
+    "computation": (HEARD, lambda path: score(str(path), LogOptions(computation_aware=True))),
     "recorded": (LOG, lambda path: RecordedTranslator(RecordedConfig(str(path)))),
     "submission": (SUBMISSION, submitted),
     "buzzes": (BUZZES, lambda path: load_buzzes(str(path))),

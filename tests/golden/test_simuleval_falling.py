@@ -1,4 +1,4 @@
-"""Delays that fall, as no translator writes them: SimulEval 1.1's scorers and this project agree."""
+"""Delays that fall and computing time: SimulEval 1.1's scorers and this project agree."""
 
 import json
 import random
@@ -30,6 +30,7 @@ def lines(count: int, speech: bool) -> list[dict]:
         for line in results:
             line["delays"] = [delay * 170.5 for delay in line["delays"]]
             line["source_length"] *= 170.5
+            line["source"] = ["a.wav"]
     return results
 
 
@@ -59,6 +60,27 @@ def test_the_scorers_of_simuleval_agree(log, speech):
             source.delays = row["delays"]
         wanted = LATENCY_SCORERS_DICT["ATD"]()({0: source})
         assert values["ATD"] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (index, row)
+
+
+@pytest.mark.parametrize("shape", ["rising", "falling", "unmeasured"])
+def test_computation_aware_values_are_those_of_simuleval(log, shape):
+    rng = random.Random(f"23 {shape}")
+    rows = lines(200, speech=True)
+    for row in rows:
+        spent = 0.0
+        row["delays"] = row["delays"] if shape == "falling" else sorted(row["delays"])
+        row["elapsed"] = []
+        for delay in row["delays"]:
+            spent += rng.choice((0, 1.5, 80.25, 700))
+            row["elapsed"].append(0 if shape == "unmeasured" else delay + spent)
+    scored = score(log(rows), LogOptions(computation_aware=True))
+    for row, values in zip(rows, scored.rows(), strict=True):
+        instance = LogInstance(json.dumps(row))
+        for name in NAMES:
+            wanted = LATENCY_SCORERS_DICT[name](computation_aware=True).compute(instance)
+            assert values[f"{name}_CA"] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (name, row)
+        wanted = LATENCY_SCORERS_DICT["ATD"](computation_aware=True)({0: instance})
+        assert values["ATD_CA"] == pytest.approx(wanted, rel=1e-9, abs=1e-9), row
 
 
 def test_the_example(log):

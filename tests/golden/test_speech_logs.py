@@ -22,6 +22,11 @@ LOGS = ["simulstream.append.jsonl", "simulstream.jsonl", "omnisteval.jsonl"]
 LOGS += ["simulstreaming.whisper", "simulstreaming.translated"]
 
 
+def pieces(log: str) -> dict[str, str]:
+    """The option that simulstream's logs need."""
+    return {"pieces": "sentencepiece"} if log.startswith("simulstream.") else {}
+
+
 def place(file: str | Path) -> Path:
     """Two of the files are the example of docs/simulstream.md, too."""
     return next(folder / file for folder in (VECTORS, EXAMPLE) if (folder / file).exists())
@@ -29,7 +34,7 @@ def place(file: str | Path) -> Path:
 
 def emissions(log: str) -> list[list[Emission]]:
     """Of the whole data set; SimulStreaming's are folders."""
-    translator = build(RecordedConfig(str(place(log))))
+    translator = build(RecordedConfig(str(place(log)), **pieces(log)))
     translator.check(QUESTIONS)
     batch = translator.translate_batch(QUESTIONS)
     for question, written in zip(QUESTIONS, batch, strict=True):
@@ -44,7 +49,7 @@ def expected(log: str) -> dict[str, dict]:
 
 def test_words_and_delays_are_those_of_simulstreams_reader() -> None:
     log = "simulstream.append.jsonl"
-    results = {recording.name: recording.wrote for recording in read(place(log))}
+    results = {recording.name: recording.wrote for recording in read(place(log), "sentencepiece")}
     assert {name: [word.seconds for word in wrote] for name, wrote in results.items()} == {
         name: output["delays"] for name, output in expected(log).items()
     }
@@ -84,7 +89,7 @@ def test_a_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
     config = {
         "name": "heard",
         "dataset": {"name": str(EXAMPLE / "heard.jsonl")},
-        "translator": {"name": "recorded", "file": str(place(log))},
+        "translator": {"name": "recorded", "file": str(place(log)), **pieces(log)},
         "guesser": "bm25",
         "buzzer": {"name": "mlp"},
     }

@@ -13,11 +13,11 @@ from sqa.core.trace import check_emissions
 from sqa.core.types import Question
 
 
-def log(folder: Path, rows: Sequence[Any]) -> RecordedConfig:
+def log(folder: Path, rows: Sequence[Any], **options: Any) -> RecordedConfig:
     """A file of these objects, or of lines as they stand."""
     path = folder / "instances.log"
     path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows), encoding="utf-8")
-    return RecordedConfig(str(path))
+    return RecordedConfig(str(path), **options)
 
 
 def emissions(config: Any, questions: Sequence[Question], build: Callable[[Any], Any] = build) -> str:

@@ -60,13 +60,13 @@ def judged(log: str, options: FactOptions) -> Sequence[JudgedLine]:
 
 
 @cache
-def answered(log: Path, questions: str, guesser: str, buzzer: str) -> Answered:
-    """The scores of a log; what cannot be answered or scored: SqaError."""
+def answered(log: Path, questions: str, guesser: str, buzzer: str, pieces: str | None = None) -> Answered:
+    """The scores of a log whose tokens are of a kind; what cannot be answered or scored: SqaError."""
     dataset = yaml.safe_load(questions)
     config = {
         "name": "scored",
         "dataset": {"name": dataset} if isinstance(dataset, str) else dataset,
-        "translator": {"name": "recorded", "file": str(log)},
+        "translator": {"name": "recorded", "file": str(log), "pieces": pieces},
         "guesser": yaml.safe_load(guesser),
         "buzzer": yaml.safe_load(buzzer),
         "metrics": list(NAMES),

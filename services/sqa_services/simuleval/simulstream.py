@@ -3,6 +3,9 @@
     sqa simulstream-score --scorer SQA_EW --sqa-questions questions.jsonl --log-file metrics.jsonl \
         --eval-config eval.yaml --audio-definition segments.yaml
 
+The tokens are pieces of words as `--eval-config` says for `detokenizer_type: simuleval`; for other detokenizers
+`--sqa-pieces` says so (docs/simulstream.md).
+
 simulstream gives a scorer the final text alone; what was shown and then deleted, and when, is read from the log itself.
 So the number is that of `sqa run` on the log.  simulstream prints it as a latency "in seconds", which it is not.
 
@@ -16,8 +19,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
+import yaml
 from simulstream.metrics import score_latency
 from simulstream.metrics.readers import OutputWithDelays, ReferenceSentenceDefinition
 from simulstream.metrics.scorers.latency import (
@@ -32,6 +37,7 @@ from simulstream.metrics.scorers.latency.mwersegmenter import (
 )
 
 from sqa.core.errors import NotComputable, SqaError
+from sqa.files.logs import Pieces
 from sqa.metrics.fact_metrics import Facts
 from sqa.metrics.facts_log import FactOptions
 from sqa_services.simuleval.answered import FACTS, SHOWN, Answered, add_options, add_pair, answered, judged
@@ -42,7 +48,10 @@ class OfAnswers(LatencyScorer):
 
     metric = "ew"
     args: Namespace
-    add_arguments = staticmethod(add_options)
+
+    @classmethod
+    def add_arguments(cls, parser: ArgumentParser) -> None:
+        _add_options(parser)
 
     def requires_reference(self) -> bool:
         return False
@@ -60,12 +69,13 @@ class OfFacts(MWERSegmenterBasedLatencyScorer):
 
     def _do_score(self, samples: list[ResegmentedLatencyScoringSample]) -> LatencyScores:
         pairs = [pair for sample in samples for pair in zip(sample.hypothesis, sample.reference, strict=True)]
+        text = "".join(_line(index, *pair) for index, pair in enumerate(pairs))
         side, sources = self.metric.side, Path(self.args.sqa_sources) if self.args.sqa_sources else None
         try:
             if sources is None and side != "arrived":
                 raise NotComputable(f"{self.metric.name}: needs --sqa-sources, a line for each segment")
             options = FactOptions(self.args.sqa_pair, sources=sources)
-            stats = [line.stats(side) for line in judged("".join(_line(*pair) for pair in pairs), options)]
+            stats = [line.stats(side) for line in judged(text, options)]
             return LatencyScores(ideal_latency=self.metric.score(np.sum(stats, axis=0)))
         except SqaError as error:
             raise SystemExit(f"sqa: {error}") from error
@@ -81,11 +91,11 @@ for _kind, _metrics in ((OfAnswers, SHOWN), (OfFacts, FACTS)):
         register_latency_scorer(_shown)(type(_shown, (_kind,), {"metric": _metric}))
 
 
-def _line(written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:
-    """A segment as a line of a log of speech, its times in ms of the segment."""
+def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:
+    """A segment as OmniSTEval writes it: its times in ms since its start, before which a word may be written."""
+    row = {"index": index, "docid": 0, "segid": 0, "prediction": written.final_text, "reference": segment.content}
     delays = [1000 * (delay - segment.start_time) for delay in written.ideal_delays]
-    texts = {"prediction": written.final_text, "reference": segment.content}
-    return json.dumps({**texts, "delays": delays, "source_length": 1000 * float(segment.duration)}) + "\n"
+    return json.dumps({**row, "emission_cu": delays, "source_length": 1000 * float(segment.duration)}) + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -94,10 +104,25 @@ def main(arguments: Sequence[str]) -> None:
     if set(SHOWN) & set(arguments) and not {"-h", "--help"} & set(arguments):
         parser = ArgumentParser(add_help=False)
         parser.add_argument("--log-file", required=True)
-        add_options(parser)
+        parser.add_argument("--eval-config", required=True)
+        _add_options(parser)
         _answered(parser.parse_known_args(arguments)[0])
     score_latency.cli_main()
 
 
+def _add_options(parser: ArgumentParser) -> None:
+    add_options(parser)
+    parser.add_argument("--sqa-pieces", choices=get_args(Pieces), help="kind of the log's tokens (--eval-config)")
+
+
+def _pieces(args: Namespace) -> str | None:
+    """The kind of the log's tokens, by the option or the configuration of simulstream's detokenizer."""
+    config = yaml.safe_load(Path(args.eval_config).read_text(encoding="utf-8")) or {}
+    pieces: str | None = args.sqa_pieces
+    if pieces or config.get("detokenizer_type") != "simuleval":
+        return pieces
+    return {"spm": "sentencepiece", "char": "characters", "word": "words"}.get(str(config.get("latency_unit")))
+
+
 def _answered(args: Namespace) -> Answered:
-    return answered(Path(args.log_file), args.sqa_questions, args.sqa_guesser, args.sqa_buzzer)
+    return answered(Path(args.log_file), args.sqa_questions, args.sqa_guesser, args.sqa_buzzer, _pieces(args))

@@ -39,7 +39,11 @@ def simulstream(folder: Path, log: Path, scorer: str, *more: str) -> subprocess.
 @pytest.mark.slow
 @pytest.mark.parametrize("log", [APPENDED, REVISED])
 def test_a_log(log: Path, tmp_path: Path) -> None:
-    parts = {"translator": {"name": "recorded", "file": str(log)}, "guesser": "bm25", "buzzer": BUZZER}
+    parts = {
+        "translator": {"name": "recorded", "file": str(log), "pieces": "sentencepiece"},
+        "guesser": "bm25",
+        "buzzer": BUZZER,
+    }
     config = {"name": "ours", "dataset": {"name": str(QUESTIONS)}, **parts}
     ours = sqa.run(config, runs=tmp_path / "runs", progress=False).metrics
     for scorer, metric in SCORERS.items():
@@ -71,7 +75,8 @@ def spoken(tmp_path: Path) -> tuple[str, ...]:
 @needs_simulstream
 @pytest.mark.slow
 def test_facts_need_references_alone(spoken: tuple[str, ...], tmp_path: Path) -> None:
-    config = {"dataset": {"name": str(QUESTIONS)}, "translator": {"name": "recorded", "file": str(APPENDED)}}
+    translator = {"name": "recorded", "file": str(APPENDED), "pieces": "sentencepiece"}
+    config = {"dataset": {"name": str(QUESTIONS)}, "translator": translator}
     expected = sqa.run({"name": "facts", **config, "metrics": ["facts"]}, runs=tmp_path / "runs", progress=False)
     done = simulstream(tmp_path, APPENDED, "SQA_FACTS", *spoken, "--sqa-pair", "es-en")
     [printed] = re.findall(r"ideal_latency=([\d.e-]+)", done.stdout)

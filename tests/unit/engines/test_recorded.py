@@ -70,6 +70,21 @@ def test_fingerprints_tell_words_delays_units_and_releases_apart(tmp_path):
     assert build(log(tmp_path, [{**r, "elapsed": [0]} for r in ROWS])).fingerprint() in prints
 
 
+PIECES = {
+    "sentencepiece": row(0, "▁A ▁B b ▁C", [1, 1, 4, 4]),
+    "bpe": row(0, "A B@@ b C", [1, 1, 4, 4]),
+    None: row(0, "A Bb C", [1, 1, 4, 4], prediction_spm=["▁A", "▁B", "b", "▁C"]),
+}
+
+
+@pytest.mark.parametrize("kind", PIECES)
+def test_pieces_of_words_are_joined_if_the_config_or_the_log_says_so(tmp_path, kind):
+    rows = [PIECES[kind], *ROWS[1:]]
+    assert emissions(log(tmp_path, rows, pieces=kind)) == "0:A@1 0:Bb@4+ 0:C@4+ 1:D@1 | "
+    if kind:
+        assert f"say `pieces: {kind}`" in problem(log(tmp_path, rows))
+
+
 WRONG = {  # objects of a log, or a table; what is said of it after its name
     "two lines too few": (ROWS[:1], ":1: ends after 1 of 3 sentences, one sentence 1 is missing"),
     "a line too many": ([*ROWS, row(3, "E", [1])], ":4: one sentence too many; the data set has 3"),

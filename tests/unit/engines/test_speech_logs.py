@@ -70,9 +70,11 @@ def test_what_logs_mean(kind: str, tmp_path: Path) -> None:
 
 
 PIECES = {
-    "pieces": (["▁Vien", "na", "▁<0xC3>", "<0xA9>", "t", "é"], ["Vienna", "été"]),
+    "sentencepiece": (["▁Vien", "na", "▁<0xC3>", "<0xA9>", "t", "é"], ["Vienna", "été"]),
     "bytes": (["ĠVien", "na", "ĠÃ", "©", "t", "Ã©"], ["Vienna", "été"]),
     "words": (["Vienna", "été"], ["Vienna", "été"]),
+    "bpe": (["Vien@@", "na", "é@@", "té"], ["Vienna", "été"]),
+    "characters": ([*"Vienna été"], ["Vienna", "été"]),
 }
 
 
@@ -82,8 +84,23 @@ def test_tokens_are_joined_and_words_written_when_whole(kind: str, size: int, tm
     tokens, words = PIECES[kind]
     chunks = [tokens[i : i + size] for i in range(0, len(tokens), size)]
     rows = [wav(1, "two.wav"), *(out(1, i * 0.25, chunk) for i, chunk in enumerate(chunks))]
-    written = emissions(log(tmp_path, rows), [TWO])
+    written = emissions(log(tmp_path, rows, pieces=kind), [TWO])
     assert [word.split(":")[1].split("@")[0] for word in written.split()] == words
+
+
+@pytest.mark.parametrize(("tokens", "kind"), [(["▁a", "b"], "sentencepiece"), (["a@@", "b"], "bpe")])
+def test_pieces_are_refused_unless_named(tokens: list[str], kind: str, tmp_path: Path) -> None:
+    rows = [wav(1, "two.wav"), out(1, 0.5, tokens)]
+    assert f"say `pieces: {kind}`" in problem(log(tmp_path, rows), [TWO])
+    assert emissions(log(tmp_path, rows, pieces="words"), [TWO]) == f"0:{tokens[0]}@1 0:b@1"
+
+
+def test_a_letter_does_not_make_a_vocabulary_of_bytes(tmp_path: Path) -> None:
+    words = "The temples of Ġgantija are on this island.".split()
+    rows = [wav(1, "two.wav"), out(1, 0.5, words)]
+    assert [each[2:-2] for each in emissions(log(tmp_path, rows), [TWO]).split()] == words
+    bytes_of = [wav(1, "two.wav"), out(1, 0.5, ["ĠVien", "na", "Ġis", "Ġa"])]
+    assert "say `pieces: bytes`" in problem(log(tmp_path, bytes_of), [TWO])
 
 
 def test_times_and_words_are_in_the_fingerprint(tmp_path: Path) -> None:
@@ -113,6 +130,22 @@ WRONG = {
     "a first segment without words": ([segment(0, 0, "", None), segment(1, 0, "A", [1])], ":2: the first segment"),
     "SimulEval's twice": ([SIMULEVAL[0], SIMULEVAL[0]], ":2: the recording 'one' appears twice"),
     "text after speech": ([SIMULEVAL[0], {"prediction": "A", "delays": [1], "source": "a b"}], ":2: "),
+}
+LATE = {"source_length": 3000.0}
+SECONDS = {"delays": [1.0, 4.0], "source_length": 4.0}
+WRONG |= {
+    "seconds for milliseconds": (
+        [{**SIMULEVAL[0], "delays": [1.0, 4.0], "source_length": 4.0}, SIMULEVAL[1]],
+        ":1: the",
+    ),
+    "after the recording's end": (
+        [{**SIMULEVAL[0], **LATE}, SIMULEVAL[1]],
+        ":1: delays[1] is 4100, past the",
+    ),
+    "a later segment first": ([SEGMENTS[0], segment(1, 0, "c", [1.0], 6000.0)], ":2: time_to_recording_end is 6000"),
+    "segments that overlap": ([SEGMENTS[0] | {"source_length": 4000.0}, *SEGMENTS[1:]], ":2: time_to_recording_end is"),
+    "a segment's words before the last": ([SEGMENTS[0], segment(1, 0, "c", [-900.0], 2000.0)], ":2: 'c' is written at"),
+    "before the recording": ([segment(0, 0, "A", [-1.0])], ":1: 'A' is written at -0.001 s"),
 }
 WRONG_WHISPER = {
     "emission_time goes back": ([WHISPER[1], WHISPER[0]], ":2: emission_time is 0.9 after 2"),
@@ -148,7 +181,7 @@ def test_replaying_deletes_and_inserts_gives_the_final_text(tmp_path_factory, ed
         kept = max(0, len(tokens) - deletes)
         rows.append(out(1, i / 4, new, tuple(tokens[kept:])))
         tokens = [*tokens[:kept], *new]
-    translator = build(log(tmp_path_factory.mktemp("log"), rows))
+    translator = build(log(tmp_path_factory.mktemp("log"), rows, pieces="sentencepiece"))
     translator.check([TWO])
     [written] = translator.translate_batch([TWO])
     check_emissions(TWO, written)

@@ -9,7 +9,7 @@ import pytest
 from refusals import refused
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.metrics import latency_log
+from sqa.metrics import log_lines
 from sqa.metrics.latency_log import LogOptions, convention_named, main, score
 
 
@@ -48,6 +48,8 @@ def test_references_and_units(tmp_path):
     (tmp_path / "ref.txt").write_text("a\n")
     refused(DataError, "1 lines for 2", score, bare, LogOptions(references=tmp_path / "ref.txt"))
     assert list(score(log(tmp_path, row([1, 2], 4, 4), row([1], 2, 2)), LogOptions()).rows()) == by_words
+    blank = log(tmp_path, row([1, 2], 4, reference="a b"), row([1], 2, reference=" "))
+    refused(DataError, ":2: no reference_length and no reference, though", score, blank, LogOptions(unit="char"))
 
 
 def test_undefined_stays_undefined_and_is_counted(tmp_path, capsys):
@@ -75,10 +77,16 @@ def test_standard_input_and_json_out(monkeypatch, capsys):
     assert json.loads(line)["LAAL"] == pytest.approx(3.0)
 
 
+def spoken(delays, source, length=None, **more):
+    return row(delays, source, length) | {"source": ["a.wav", "samplerate: 16000 Hz"]} | more
+
+
 def test_computing_time_counts_when_asked(tmp_path):
-    path = log(tmp_path, row([1000.0, 2000.0], 2000.0, 2, elapsed=[1100.0, 2300.0]))
+    """ATD keeps the chunks of the delays and adds the computing time of each word."""
+    path = log(tmp_path, spoken([1000.0, 2000.0], 2000.0, 2, elapsed=[1100.0, 2300.0]))
     [values] = score(path, LogOptions(computation_aware=True)).rows()
     assert values["AL_CA"] == pytest.approx((1100 + 2300 - 1000) / 2)
+    assert values["ATD_CA"] == pytest.approx(1200.0)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +95,6 @@ def test_computing_time_counts_when_asked(tmp_path):
         ([], r":1: the log is empty"),
         (["{"], r":1: not JSON"),
         (["[1]"], r":1: Expected `object`, got `array`"),
-        ([row([1], 3), ""], r":2: not JSON"),
         ([row([1], 2, elapsed=[1]), row([1], 2, elapsed=[-3.5])], r":2: Expected `float` >= 0\.0 - at `\$\.elapsed"),
         ([row([1], 2, idnex=0)], r":1: unknown key 'idnex', did you mean 'index'"),
         ([row([1], 2, index=0), row([1], 2, idnex=1)], r":2: no index, which line 1 has; all lines have it, or none"),
@@ -97,7 +104,7 @@ def test_computing_time_counts_when_asked(tmp_path):
         (['{"delays": [NaN], "source_length": 3}'], r":1: not JSON"),
         ([row([1], 0)], r":1: Expected `int` >= 1 - at `\$\.source_length`"),
         ([row([1], 3, index=0), row([1], 3, index=2)], r":2: index 2 instead of 1; is a sentence missing\?"),
-        ([row([1], 3, 2), row([1], 3)], r":2: no reference_length and no reference, though other lines have one"),
+        ([row([1], 3, 2), row([1], 3)], r":2: no reference_length, which line 1 has"),
         (
             [row([1, 2], 3, prediction="a </s>"), row([1], 3, prediction="a")],
             r":2: prediction does not end with </s>, that of line 1 does; mixed conventions",
@@ -109,17 +116,17 @@ def test_what_is_wrong_is_named_by_line(tmp_path, rows, message):
 
 
 @pytest.mark.parametrize("piped", [False, True])
-def test_a_log_of_the_greatest_size_is_read_and_one_byte_more_refused(tmp_path, monkeypatch, piped):
+def test_a_log_longer_than_the_limit_is_refused(tmp_path, monkeypatch, piped):
     path = log(tmp_path, row([1, 2], 3, 2))
     text = Path(path).read_bytes()
     for size, longer in ((len(text), False), (len(text) - 1, True)):
-        monkeypatch.setattr(latency_log, "MAX_BYTES", size)
+        monkeypatch.setattr(log_lines, "MAX_SIZE", size)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
         where = "-" if piped else path
         if longer:
-            refused(DataError, "longer than 0 MiB", latency_log.read_lines, where, dict)
+            refused(DataError, "longer than 0 MiB", score, where, LogOptions())
         else:
-            assert latency_log.read_lines(where, dict) == [json.loads(text)]
+            assert score(where, LogOptions()).index == (0,)
 
 
 ODD = [  # a line, and how it is marked
@@ -134,21 +141,62 @@ ODD = [  # a line, and how it is marked
 def test_odd_lines_are_computed_marked_and_counted_or_refused(tmp_path, capsys, line, reason):
     good = row([1, 2], 6, prediction_length=2)
     path = log(tmp_path, good, line, good)
-    scored = score(path, LogOptions())
+    scored = score(path, LogOptions(source="text"))
     assert scored.odd == {2: reason} and not any(math.isnan(values[1]) for values in scored.values.values())
     assert [row.get("odd") for row in scored.rows()] == [None, reason, None]
-    main(path, LogOptions(), as_json=True)
+    main(path, LogOptions(source="text"), as_json=True)
     captured = capsys.readouterr()
     assert json.loads(captured.out.splitlines()[1])["odd"] == reason
     assert f"instances.log:2: 1 of 3 lines are odd, the first: {reason}" in captured.err
-    refused(DataError, r"instances\.log:2: .*; --strict refuses it", score, path, LogOptions(strict=True))
+    refused(
+        DataError, r"instances\.log:2: .*; --strict refuses it", score, path, LogOptions(source="text", strict=True)
+    )
 
 
 def test_plain_lines_are_not_odd(tmp_path):
-    """Among them delays at the end of a sentence that counts, and milliseconds of speech past their end."""
+    """Among them delays at the end of a sentence that counts, and of OmniSTEval after the end of a segment."""
     end = row([1, 4], 3, prediction="a </s>", prediction_length=1)
     assert not score(log(tmp_path, end), LogOptions("simuleval-1.0.2", strict=True)).odd
-    assert not score(log(tmp_path, row([0.5, 4000.5], 3000.5)), LogOptions(strict=True)).odd
+    assert not score(log(tmp_path, spoken([0.5, 3000.5], 3000.5)), LogOptions(strict=True)).odd
+    long = spoken([0.5, 4000.5], 3000.5, time_to_recording_end=4000.0)
+    assert not score(log(tmp_path, long), LogOptions("omnisteval", strict=True)).odd
+
+
+ODD_SPEECH = [
+    (spoken([300, 200], 900), "delays[1]: 200 after 300: a delay falls"),
+    (spoken([300, 901], 900), "delays[1]: 901 of 900 ms: past the end"),
+    (spoken([300, 400], 900, prediction_length=5), "prediction_length is 5, but there are 2 delays"),
+    (spoken([300, 400], 900, elapsed=[310, 390]), "elapsed[1]: 390 is less than the delay 400"),
+    (spoken([300, 300], 900, elapsed=[320, 310]), "elapsed[1]: 310 after 320: it falls"),
+]
+
+
+@pytest.mark.parametrize("line,reason", ODD_SPEECH, ids=[reason for _, reason in ODD_SPEECH])
+def test_strict_refuses_odd_lines_of_speech(tmp_path, line, reason):
+    good = {**line, "delays": [300, 400]} | {key: [300, 400] for key in ("elapsed",) if key in line}
+    good |= {key: 2 for key in ("prediction_length",) if key in line}
+    path = log(tmp_path, good, line)
+    assert score(path, LogOptions()).odd == {2: reason}
+    assert f":2: {reason}; --strict" in str(refused(DataError, "", score, path, LogOptions(strict=True)))
+
+
+@pytest.mark.parametrize("end,value", [(2000, 2500 / 3), (None, 4000 / 3), (400, None)])
+def test_long_yaal_ends_with_the_recording(tmp_path, end, value):
+    """OmniSTEval 0.1.10: words from the recording's end on do not count."""
+    path = log(tmp_path, spoken([500, 1500, 3000], 400 if end == 400 else 1000, 3, time_to_recording_end=end))
+    [values] = score(path, LogOptions("omnisteval")).rows()
+    assert values["LongYAAL"] == (None if value is None else pytest.approx(value))
+
+
+def test_segments_of_omnisteval_are_read(tmp_path):
+    """A word may be written before its segment begins; a segment without words has no times."""
+    segment = {"index": 0, "docid": 0, "segid": 0, "prediction": "a b", "reference": "a b", "source_length": 1000}
+    timed = {"emission_cu": [-200, 500], "emission_ca": [-100, 700], "time_to_recording_end": 3000}
+    path = log(tmp_path, segment | timed, segment | {"index": 1, "prediction": ""})
+    values, none = score(path, LogOptions("omnisteval")).rows()
+    assert values["LongYAAL"] == pytest.approx((-200 + 500 - 500) / 2) and none["LongYAAL"] is None
+    [values, _] = score(path, LogOptions("omnisteval", computation_aware=True)).rows()
+    assert values["LongYAAL_CA"] == pytest.approx((-100 + 700 - 500) / 2)
 
 
 def test_conventions_by_the_beginning_of_their_names():

@@ -26,7 +26,8 @@ from sqa.metrics.facts_log import FactOptions
 from sqa_services.simuleval.answered import FACTS, SHOWN, add_options, add_pair, answered, in_a_file, judged
 
 FACT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
-LOGGED = ("index", "prediction", "delays", "prediction_length", "source", "source_length", "elapsed", "metric")
+_TEXTS = ("prediction", "prediction_spm", "source")
+LOGGED = ("index", *_TEXTS, "delays", "elapsed", "prediction_length", "source_length", "metric")
 
 
 class _OfALog(LatencyScorer):

@@ -1,0 +1,90 @@
+"""The kind of a log: which program wrote it, and whether it translates text or speech.
+
+`sqa run`, `sqa latency` with and without `--facts`, and the scorers inside other programs all ask `kind_of`.  Explicit
+fields decide, never the spelling of a number or of a word:
+
+    simulstream      "model_loading_time", or "id" with "metadata" or "total_audio_processed"    speech, seconds
+    SimulStreaming   "emission_time"                                                             speech, seconds
+    OmniSTEval       "emission_cu", or "docid" with "segid"                                      speech, milliseconds
+    SimulEval        "prediction", "delays" or "source": an audio file as `source` is speech in milliseconds, a text as
+                     long as `source_length` is text in words; without a `source` the log does not say
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any, Literal, NamedTuple
+
+from sqa.core.errors import DataError
+from sqa.core.registry import misspelt
+
+Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
+Pieces = Literal["words", "sentencepiece", "bytes", "bpe", "characters"]  # the tokens of a log: `sqa.files.pieces`
+KEYS = ("prediction", "delays", "source")  # a line of SimulEval has one of them
+_AUDIO = re.compile(r"\S.*\.(wav|flac|mp3|ogg|oga|opus|m4a|aac|aiff?|wma|webm|mp4|mkv|avi|sph|pcm)", re.IGNORECASE)
+
+
+class Kind(NamedTuple):
+    """The kind of a log."""
+
+    program: Program
+    speech: bool | None  # None: no field says so
+
+
+def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) -> Kind:
+    """Return the kind of a log with this line; `declared`: whether the user calls it speech.
+
+    DataError: Another program wrote the line, its translation is speech, or two of its fields disagree.
+    """
+    program = _program(row)
+    if program is None:
+        programs = "SimulEval's (prediction, delays), simulstream's (id, metadata), SimulStreaming's (emission_time)"
+        others = "OmniSTEval's (docid, segid, emission_cu) or a table (index token delay)"
+        got = f"the keys {', '.join(row)[:80]}" if row else "an empty object"
+        raise DataError(f"{where}: not a log of a supported program: expected {programs}, {others}, got {got}")
+    found, reason = _source(where, row, declared) if program == "SimulEval" else (True, f"a log of {program}")
+    if None not in (found, declared) and found != declared:
+        raise DataError(f"{where}: {reason}, but --source is {'speech' if declared else 'text'}; leave --source out")
+    return Kind(program, declared if found is None else found)
+
+
+def _program(row: Mapping[str, Any]) -> Program | None:
+    if "model_loading_time" in row or ("id" in row and ("metadata" in row or "total_audio_processed" in row)):
+        return "simulstream"
+    if "emission_time" in row:
+        return "SimulStreaming"
+    if "emission_cu" in row or ("docid" in row and "segid" in row):
+        return "OmniSTEval"
+    return "SimulEval" if any(key in row for key in KEYS) or misspelt(row, KEYS) else None
+
+
+def _source(where: str, row: Mapping[str, Any], declared: bool | None) -> tuple[bool | None, str]:
+    """Whether the source of SimulEval's line is speech, and why; None if its fields do not say."""
+    if spoken := [key for key in ("durations", "intervals") if row.get(key)]:
+        raise DataError(f"{where}: has {spoken[0]}, so its translation is speech; only logs of written words are read")
+    source, length = row.get("source"), row.get("source_length")
+    if names_audio(source):
+        return True, "`source` is an audio file"
+    if isinstance(source, list):
+        raise DataError(f'{where}: `source` is a list without an audio file; expected a text, or a list as ["a.wav"]')
+    words = len(source.split()) if isinstance(source, str) else 0
+    if not words or not isinstance(length, int | float):
+        return (False if words else None), f"`source` is a text of {words} words"
+    if length == words:
+        return False, f"`source` is a text of {words} words, as source_length says"
+    if not declared:
+        hint = "if delays are milliseconds of speech, give the audio file as `source`, or `sqa latency` --source speech"
+        raise DataError(f"{where}: `source` has {words} words, but source_length is {length:g}; {hint}")
+    return None, ""
+
+
+def names_audio(source: object) -> bool:
+    """Whether a `source` is an audio file, alone or first in a list."""
+    file = source[0] if isinstance(source, list) and source else source
+    return isinstance(file, str) and bool(_AUDIO.fullmatch(file.strip()))
+
+
+def recording_name(source: str | list[str]) -> str:
+    """The name of a recording: that of its file, without folder and ending."""
+    file = source if isinstance(source, str) else source[0]
+    return PurePosixPath(file.replace("\\", "/")).stem

@@ -1,0 +1,270 @@
+"""The lines of a log for `sqa latency` and its facts: read, compared with one another, and checked for odd values."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from msgspec import DecodeError, Meta, Struct, ValidationError, field, structs
+from msgspec.json import Decoder
+
+from sqa.core.errors import DataError
+from sqa.core.registry import misspelt
+from sqa.core.types import Bools, Floats
+from sqa.files import records
+from sqa.files.logs import Kind, kind_of
+from sqa.files.records import parse_json
+from sqa.metrics.delays import Delays, pack
+
+EOS = "</s>"
+MAX_SIZE = 1 << 30  # characters of a log
+ROUNDING = 1e-3  # ms: delays are sums of chunk lengths
+# within these bounds sums and quotients stay finite
+Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
+SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
+Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
+
+
+class Line(Struct, gc=False, kw_only=True):
+    """The keys that are read of a line; skipping all others unread halves the time."""
+
+    delays: list[Delay]
+    source_length: Length
+    elapsed: list[Delay] | None = None
+    reference_length: Length | None = None
+    reference: str | None = None
+    prediction: str | None = None
+    prediction_length: int | float | None = None
+    index: int | float | None = None
+    source: str | list[str] | None = None
+    time_to_recording_end: Length | None = None
+    durations: list[float] | None = None
+    intervals: list[list[float]] | None = None
+
+
+class Segment(Line, gc=False, kw_only=True):
+    """A line of OmniSTEval; a word may be written before its segment begins."""
+
+    delays: list[SinceSegment] = field(name="emission_cu", default_factory=list)
+    elapsed: list[SinceSegment] | None = field(name="emission_ca", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log whose lines agree with one another."""
+
+    path: str
+    rows: Sequence[Line]
+    numbers: Sequence[int]  # 1-based, of each row's line
+    speech: bool
+
+    def where(self, row: int) -> str:
+        """The place of a row, "FILE:LINE"."""
+        return f"{self.path}:{self.numbers[row]}"
+
+    def packed(self, convention_counts_end: bool, references: Sequence[float | None]) -> Delays:
+        """The delays, lengths and |y*|; where the end of the sentence counts, it has a delay, too."""
+        delays = [row.delays for row in self.rows]
+        lengths = [row.source_length for row in self.rows]
+        given = [reference for reference in references if reference is not None]
+        if given and len(given) < len(references):
+            lacks = self.where(references.index(None))
+            raise DataError(f"{lacks}: no reference_length and no reference, though other lines have one")
+        ends = self._ends()
+        if convention_counts_end and not self.speech:
+            lengths = [length + 1 for length in lengths]
+            if not ends:
+                delays = [[*row, length] for row, length in zip(delays, lengths, strict=True)]
+            given = []
+        elif convention_counts_end:
+            given = [reference + 1 for reference in given]
+        recording_ends = [row.time_to_recording_end for row in self.rows]
+        signed = isinstance(self.rows[0], Segment)
+        return pack(delays, lengths, given or None, self.speech, recording_ends, signed)
+
+    def elapsed(self) -> Floats:
+        """The delays with computing time (N,).  A log of text, or without them: DataError."""
+        if not self.speech:
+            hint = "computing time needs a log of speech, with an audio file as `source` (or --source speech)"
+            raise DataError(f"{self.where(0)}: the delays are words, elapsed is milliseconds; {hint}")
+        for n, row in enumerate(self.rows):
+            if len(row.elapsed or ()) != len(row.delays):
+                problem = f"{len(row.elapsed or ())} elapsed times for {len(row.delays)} delays"
+                raise DataError(f"{self.where(n)}: {problem}; computing time needs one for each")
+        return np.array([time for row in self.rows for time in row.elapsed or ()], dtype=np.float64)
+
+    def _ends(self) -> bool:
+        """Whether the log gives the end of the sentence a delay.  Some lines with it and some without: DataError."""
+        marked = {n: (row.prediction or "").endswith(EOS) for n, row in enumerate(self.rows) if row.delays}
+        with_end = [number for number, mark in marked.items() if mark]
+        if with_end and len(with_end) < len(marked):
+            number = next(number for number, mark in marked.items() if not mark)
+            other = f"that of line {self.numbers[with_end[0]]} does; mixed conventions"
+            raise DataError(f"{self.where(number)}: prediction does not end with {EOS}, {other}")
+        return bool(with_end)
+
+    def odd(self, delays: Delays) -> dict[int, str]:
+        """Row -> the first oddity of its values; ascending."""
+        odd: dict[int, str] = {}
+        for wrong, key, values, problem in self._oddities(delays):
+            before = np.concatenate(([0.0], values[:-1]))
+            source = delays.source[delays.sentence]
+            for n in np.flatnonzero(wrong).tolist():
+                text = problem.format(value=values[n], before=before[n], source=source[n], delay=delays.flat[n])
+                odd.setdefault(int(delays.sentence[n]), f"{key}[{delays.index[n]}]: {text}")
+        for number, row in enumerate(self.rows):
+            length = row.prediction_length
+            if length is not None and len(row.delays) - 1 not in (length, length - 1):
+                odd.setdefault(number, f"prediction_length is {length}, but there are {len(row.delays)} delays")
+        return dict(sorted(odd.items()))
+
+    def _oddities(self, delays: Delays) -> Iterator[tuple[Bools, str, Floats, str]]:
+        """Which delays are odd (N,), their key, the values of that key (N,), and the problem."""
+        flat, source, first = delays.flat, delays.source[delays.sentence], delays.index == 0  # (N,)
+        yield ~first & (flat < np.roll(flat, 1)), "delays", flat, "{value:g} after {before:g}: a delay falls"
+        if not delays.speech:
+            yield flat > source, "delays", flat, "{value:g} of {source:g} words: past the end"
+            yield flat != np.floor(flat), "delays", flat, "{value:g} is no whole number of words"
+            return
+        if all(row.time_to_recording_end is None for row in self.rows):
+            yield flat > source + ROUNDING, "delays", flat, "{value:g} of {source:g} ms: past the end"
+        elapsed = [row.elapsed or [0.0] * len(row.delays) for row in self.rows]
+        if any(len(times) != len(row.delays) for times, row in zip(elapsed, self.rows, strict=True)):
+            return  # refused where they are read
+        times = np.array([time for row in elapsed for time in row], dtype=np.float64)
+        measured = np.repeat([any(row) for row in elapsed], [len(row) for row in elapsed])
+        yield measured & ~first & (times < np.roll(times, 1)), "elapsed", times, "{value:g} after {before:g}: it falls"
+        early = measured & (times < flat - ROUNDING)
+        yield early, "elapsed", times, "{value:g} is less than the delay {delay:g}"
+
+
+def read_log(path: str, declared: bool | None = None) -> Log:
+    """Read a log.
+
+    Args:
+        path: The file, or "-" for standard input.
+        declared: Whether the log is of speech; None if the user does not say.
+
+    Raises:
+        DataError: A line is invalid, or contradicts itself or the other lines: "FILE:LINE: ...".
+    """
+    rows: list[Line] = []
+    numbers: list[int] = []
+    kinds: list[Kind] = []
+    decoder: Decoder[Line] = Decoder(Line)
+    for number, line in _lines(path):
+        where = f"{path}:{number}"
+        try:
+            if not kinds:
+                decoder = _decoder(where, parse_json(line))
+            if "\\u" in line or any(line.count(name) > 1 for name in _NAMES):
+                parse_json(line)  # the decoder would accept a repeated key, whose last value wins
+            row = decoder.decode(line)
+        except ValidationError as error:
+            raise DataError(f"{where}: {error}") from error
+        except DecodeError as error:
+            raise DataError(f"{where}: not JSON ({error})") from error
+        except ValueError as error:
+            raise DataError(f"{where}: {error}") from error
+        kind = kind_of(where, _fields(row), declared)
+        if kinds and kind.speech != kinds[0].speech:
+            names = [{True: "speech", False: "text", None: "not known"}[each.speech] for each in (kind, kinds[0])]
+            raise DataError(f"{where}: `source` is {names[0]}, that of line {numbers[0]} {names[1]}")
+        _check_line(where, row, kind)
+        rows.append(row)
+        numbers.append(number)
+        kinds.append(kind)
+    if not rows:
+        raise DataError(f"{path}:1: the log is empty")
+    log = Log(path, rows, numbers, bool(kinds[0].speech))
+    _check_indices(log)
+    _check_keys(log)
+    return log
+
+
+def lines_beside(path: str, file: Path, lines: int) -> list[str]:
+    """The lines of a file, one for each line of a log; otherwise DataError."""
+    texts = list(records.lines(file))
+    if len(texts) != lines:
+        raise DataError(f"{file}: {len(texts)} lines for {lines} lines of {path}")
+    return texts
+
+
+_KEYS = Line.__struct_encode_fields__
+_NAMES = [f'"{name}"' for name in dict.fromkeys((*_KEYS, *Segment.__struct_encode_fields__))]
+
+
+def _lines(path: str) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers."""
+    pieces = iter(lambda: sys.stdin.buffer.read(1 << 20), b"") if path == "-" else records.chunks(Path(path))
+    size = 0
+    for number, line in enumerate(records.lines_of(pieces, path), 1):
+        size += len(line) + 1
+        if size > MAX_SIZE:
+            raise DataError(f"{path}: longer than {MAX_SIZE >> 20} MiB")
+        if line.strip():
+            yield number, line
+
+
+def _decoder(where: str, first: object) -> "Decoder[Line]":
+    """The decoder of a log with this first line."""
+    if not isinstance(first, Mapping):
+        raise DataError(f"{where}: Expected `object`, got `{'array' if isinstance(first, list) else 'other'}`")
+    if "page" in first:
+        raise DataError(f"{where}: questions, not a log; docs/latency.md says what a log has")
+    program = kind_of(where, first).program if not first.keys() >= {"delays", "source_length"} else "SimulEval"
+    if program == "simulstream":
+        raise DataError(f"{where}: a log of simulstream; `sqa simulstream-score` has its latencies")
+    if program == "SimulStreaming":
+        use = "`sqa run` scores it, as `translator: {name: recorded, file: LOG}`"
+        raise DataError(f"{where}: a log of SimulStreaming; {use}")
+    kind = Segment if program == "OmniSTEval" else Line
+    if wrong := misspelt(first, kind.__struct_encode_fields__):
+        raise DataError(f"{where}: unknown key {wrong}")
+    return Decoder(kind)
+
+
+def _fields(row: Line) -> Mapping[str, object]:
+    """The fields of a line that say what kind of log it is."""
+    if isinstance(row, Segment):
+        return {"emission_cu": row.delays}
+    fields = {"source": row.source, "source_length": row.source_length, "delays": row.delays}
+    return {**fields, "durations": row.durations, "intervals": row.intervals}
+
+
+def _check_line(where: str, row: Line, kind: Kind) -> None:
+    """DataError where the fields of a line disagree."""
+    length, end = row.source_length, row.time_to_recording_end
+    if end is not None and length > end + 1:
+        raise DataError(f"{where}: source_length is {length:g}, but time_to_recording_end only {end:g}")
+    for key, value in (("index", row.index), ("source_length", None if kind.speech else length)):
+        if value is not None and value != int(value):
+            hint = "" if key == "index" or kind.speech is False else "; if it is milliseconds, say --source speech"
+            raise DataError(f"{where}: {key} {value:g} is no whole number{hint}")
+    broken = next((delay for delay in row.delays if delay != int(delay)), None)
+    if broken is not None and kind.speech is None:
+        hint = "no `source` says what the delays are: say --source text or --source speech"
+        raise DataError(f"{where}: the delay {broken:g} is no whole number of words; {hint}")
+
+
+def _check_indices(log: Log) -> None:
+    """The indices, where there are any, count the lines; SimulEval's --start-index may begin anywhere."""
+    first = log.rows[0].index or 0
+    for row, line in enumerate(log.rows):
+        if line.index is not None and line.index != first + row:
+            expected = f"index {line.index:g} instead of {first + row:g}; is a sentence missing?"
+            raise DataError(f"{log.where(row)}: {expected}")
+
+
+def _check_keys(log: Log) -> None:
+    """All lines have the same keys: a key misspelt in one line would have that line read by other rules."""
+    segments = isinstance(log.rows[0], Segment)
+    for key in structs.fields(log.rows[0]):
+        rows = [n for n, row in enumerate(log.rows) if row.delays or not segments]  # without words no times
+        has_key = [getattr(log.rows[n], key.name) is not None for n in rows]
+        if not all(has_key) and any(has_key):
+            lacks, has = rows[has_key.index(False)], log.numbers[rows[has_key.index(True)]]
+            problem = f"no {key.encode_name}, which line {has} has; all lines have it, or none"
+            raise DataError(f"{log.where(lacks)}: {problem}")
