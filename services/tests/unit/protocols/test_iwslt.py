@@ -55,6 +55,34 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
         session.read(0, 9)
 
 
+@pytest.mark.parametrize("rate", [1_001, 8_000, 11_025, 22_050, 44_100])
+@pytest.mark.parametrize("size", [None, 250, 60_000])
+def test_speech_hands_out_every_sample_once(tmp_path: Path, rate: int, size: int | None) -> None:
+    """At 44.1 kHz whole samples per ms are 44: the last half second of 22 was never read."""
+    samples = 22 * rate + 7
+    recording(tmp_path / "a.wav", samples, rate)
+    (tmp_path / "src").write_text("a.wav\n")
+    (tmp_path / "tgt").write_text("eins\n")
+    session, read, reaches = Session(load(tmp_path / "src", tmp_path / "tgt", "speech")), [], []
+    while (segment := session.read(0, size)["segment"]) != EOS:
+        read += segment
+        reaches.append((session.sentences[0].reach, len(read) * 1000 / rate))
+    assert read == np.arange(samples, dtype="<i2").tolist()
+    assert all(reach == pytest.approx(given, abs=1) for reach, given in reaches)
+
+
+def test_a_wrong_length_of_a_recording_is_refused(tmp_path: Path) -> None:
+    wav = recording(tmp_path / "a.wav", 16 * 1000)
+    for length, fits in ((990, True), (1010, True), (500, False), (2000, False)):
+        content = {"utts": {"a": {"input": {"path": str(wav), "length_ms": length}, "output": {"text": "eins"}}}}
+        (tmp_path / "dev.json").write_text(json.dumps(content))
+        if fits:
+            load(None, tmp_path / "dev.json", "speech")
+        else:
+            with pytest.raises(DataError, match=rf"length_ms of .*a.wav is {length}, its samples are 1000 ms"):
+                load(None, tmp_path / "dev.json", "speech")
+
+
 def test_a_recording_cut_in_the_middle_of_a_sample_ends_before_it(tmp_path: Path) -> None:
     wav = recording(tmp_path / "a.wav", 160)
     wav.write_bytes(wav.read_bytes()[:-3])
