@@ -47,7 +47,7 @@ def serve_iwslt(
     names: HostNames = None,
     journal: Annotated[Path | None, option("--journal FILE", "Keeps the sessions; default: one in --output.")] = None,
     session_hours: Annotated[
-        float, option("--session-hours N", "Without a request, then a session is forgotten.")
+        float, option("--session-hours N", "Without a request, then a session leaves the memory.")
     ] = 168.0,
     participants: Annotated[
         Path | None, option("--participants FILE", "NAME TOKEN a line: each has one session.")

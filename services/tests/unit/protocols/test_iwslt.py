@@ -50,7 +50,7 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
     assert [segment["segment"] for segment in read] == expected
     assert [segment["segment_id"] for segment in read[:3]] == [0, 1, 2]
     session.write(0, ["eins", "zwei", EOS])
-    assert session.sentences[0].delays == [25, 25, 25]
+    assert session.sentences[0].delays == (25, 25, 25)
     with pytest.raises(Refused):
         session.read(0, 9)
 
@@ -100,7 +100,7 @@ def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> Non
     assert (end["segment_id"], end["segment"], end["sample_rate"], end["finished"]) == (25.0, EOS, 8_000, True)
     session.write(0, ["eins", "zwei", EOS], wrap=False)
     result = session.instance(0)
-    assert result["source_length"] == 25.0 and result["delays"] == [25.0] * 3
+    assert result["source_length"] == 25.0 and result["delays"] == (25.0,) * 3
     assert result["metric"]["latency"]["AL"] == 25.0 and set(result["metric"]["latency_ca"]) == {"AL", "AP", "DAL"}
     assert list(session.nested_result()["Latency"]) == ["AL", "AL_CA", "AP", "AP_CA", "DAL", "DAL_CA"]
 
