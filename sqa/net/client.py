@@ -39,7 +39,11 @@ def url_problems(url: str) -> list[str]:
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
-    return [] if good else [f"url: expected something like http://localhost:4861, got {without_secret(url)!r}"]
+    if not good:
+        return [f"url: expected something like http://localhost:4861, got {without_secret(url)!r}"]
+    if parts.password:
+        return ["url: run folders keep it, so it must hold no password; name the token's variable in token_env"]
+    return []
 
 
 def without_secret(url: str) -> str:
