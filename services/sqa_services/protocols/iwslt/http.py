@@ -68,13 +68,13 @@ class ServeConfig:
         """What is wrong with participants."""
         wrong = []
         if self.participants and not self.address.token:
-            wrong.append("--participants: give a --token too, which is the organiser's own")
+            wrong.append("--participants: give a --token-file too, which is the organiser's own")
         if self.participants and self.strict:
             wrong.append("--participants: the original gives references away; leave out --strict-2020")
         if self.participants and self.kept_in is None:
             wrong.append("--participants: give --output or --journal, which keeps what they did")
         if self.address.token in dict(self.participants).values():
-            wrong.append("--token: a participant has the same one")
+            wrong.append("--token-file: a participant has the same token")
         return wrong
 
     @property

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.records import lines
+from sqa_services.net.address import SHORTEST
 from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-SHORTEST = 16  # characters of a token
 MAX_SESSIONS = 1024
 IDLE_SECONDS = 3600.0  # after which a session may make room for another
 EMPTY_SECONDS = 60.0  # the same for one in which nothing was read or written
