@@ -33,7 +33,7 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 
 def url_problems(url: str) -> list[str]:
-    """What is wrong with the address of a service, for a config."""
+    """List the problems of a service's address in a config."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

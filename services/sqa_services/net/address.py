@@ -30,7 +30,7 @@ class Address:
     body_seconds: Positive = 30.0  # for a request's body to arrive
 
     def problems(self) -> list[str]:
-        """What is wrong with them, one line each."""
+        """List the problems, one line each."""
         starred = [name for name in self.names if "*" in name.removeprefix("*.")]
         wrong = [f"--name: a star stands as in *.example.org, got {name!r}" for name in starred]
         if not self.local and not self.token:

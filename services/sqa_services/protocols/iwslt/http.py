@@ -65,7 +65,7 @@ class ServeConfig:
     participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `table`
 
     def problems(self) -> list[str]:
-        """What is wrong with participants."""
+        """List the problems of `participants`."""
         wrong = []
         if self.participants and not self.address.token:
             wrong.append("--participants: give a --token-file too, which is the organiser's own")

@@ -104,7 +104,7 @@ class Told:
     finished: set[int] = field(default_factory=set)
 
     def check(self, request: Asked, status: int, body: str) -> None:
-        """No word of the source, reference or score that is not due; then note what was handed out or finished."""
+        """Fail on a word, a reference or a score that is not due, then note the word that was handed out."""
         if status == 200 and request.path.endswith(("/src", "/get")) and "segment" in body:
             segment = json.loads(body)
             number = segment.get("sent_id", segment.get("instance_id"))
@@ -143,7 +143,7 @@ class Client:
         return status, body.decode()
 
     async def state(self) -> list[Any]:
-        """Everything that the organiser sees of the session."""
+        """Return all that the organiser sees of the session."""
         replies = []
         for number in range(len(SOURCES)):
             request = Asked("GET", "/sessions/ann/result", f"instance_id={number}".encode())
