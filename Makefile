@@ -25,17 +25,17 @@ DOCS := $(VENV)-docs
 # editable_mode: `import sqa` finds this checkout from the folder above it, too, where it may be a folder called sqa
 setup: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml services/pyproject.toml
+$(STAMP): requirements.lock requirements-torch.lock pyproject.toml services/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "make: Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -n 1); set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.lock)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --config-settings editable_mode=compat -e . -e ./services
 	@touch $@
 
 extras: setup
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-extras.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-extras.lock
 
 lm: setup
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-lm.lock
@@ -59,7 +59,7 @@ check: setup
 	$(VENV)/bin/mypy
 
 ci: extras
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-ci.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-ci.lock
 
 site: $(DOCS)/.installed
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet

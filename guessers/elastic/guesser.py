@@ -36,12 +36,17 @@ class ElasticConfig:
 
     model: str = "runs/train/bm25-lucene"  # folder of the embedded twin: says which texts the index must hold
     index: str = "sqa-pages"  # name of the index in the server
-    url: str = ""  # http://user:password@host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200
+    url: str = ""  # http://host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200
     k1: Positive = 2.0  # must be the index' own
     b: Share = 0.75  # must be the index' own
     batch: Count = 100  # texts in one multi-search
     timeout: Positive = 60.0  # seconds for one answer
     retries: Whole = 5  # tries after a timeout or a busy server, with growing pauses
+
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        secret = "@" in self.url
+        return ["url: run folders keep it; put user and password in ELASTICSEARCH_URL instead"] if secret else []
 
 
 class ElasticGuesser:

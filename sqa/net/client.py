@@ -33,13 +33,17 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 
 def url_problems(url: str) -> list[str]:
-    """What is wrong with the address of a service, for a config."""
+    """List the problems of a service's address in a config."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
-    return [] if good else [f"url: expected something like http://localhost:4861, got {without_secret(url)!r}"]
+    if not good:
+        return [f"url: expected something like http://localhost:4861, got {without_secret(url)!r}"]
+    if parts.password:
+        return ["url: run folders keep it, so it must hold no password; name the token's variable in token_env"]
+    return []
 
 
 def without_secret(url: str) -> str:

@@ -119,6 +119,8 @@ def _configs(folder: Path) -> None:
     (folder / "my.py").write_text(AGENT, encoding="utf-8")
     (folder / "mine.py").write_text(ITEM, encoding="utf-8")
     (folder / "people.txt").write_text(f"ann {'a' * 16}\n", encoding="utf-8")
+    for name in ("organiser", "secret", "theirs"):
+        (folder / f"{name}.txt").write_text(f"{name[0].replace('t', 'a') * 16}\n", encoding="utf-8")
 
 
 def play(folder: Path) -> str:

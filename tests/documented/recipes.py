@@ -112,7 +112,7 @@ WAITK = "--translator '{name: waitk, model: es-en, k: 3}'"
 IWSLT = "sqa serve iwslt --src-file src.es --tgt-file tgt.en --output"
 EXPORTED = "sqa play export --output people"
 REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
-SECRET = "sqa serve iwslt --questions secret.jsonl --output out --token ORGANISER --participants people.txt"
+SECRET = "sqa serve iwslt --questions secret.jsonl --output out --token-file organiser.txt --participants people.txt"
 HIDDEN = "sqa board register-dataset sqa-es secret secret.jsonl --phase hidden"
 STARTED = "sqa init start"
 GUESSER = Run(("cd start && sqa train guesser guesser.yaml",), after=(STARTED,))
@@ -174,11 +174,12 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa validate vist SUBMISSION": Run(("sqa validate vist -testFile F -gsFile G --template T",)),
     "sqa serve iwslt": Serve(f"{IWSLT} mine"),
     f"{IWSLT} out": Serve(f"{IWSLT} mine"),
-    f"{IWSLT} out --name eval.example.org --token ORGANISER --participants people.txt": Serve(
-        f"{IWSLT} others --name eval.example.org --token ORGANISER --participants people.txt", host="eval.example.org"
+    f"{IWSLT} out --name eval.example.org --token-file organiser.txt --participants people.txt": Serve(
+        f"{IWSLT} others --name eval.example.org --token-file organiser.txt --participants people.txt",
+        host="eval.example.org",
     ),
     "sqa serve iwslt --questions mini-es": Serve(),
-    SECRET: Serve(asks=(f"sqa client iwslt --url {{url}} --token {'a' * 16} {WAITK}",)),
+    SECRET: Serve(asks=(f"sqa client iwslt --url {{url}} --token-file theirs.txt {WAITK}",)),
     "sqa client iwslt": Serve(f"{IWSLT} mine", (f"sqa client iwslt --url {{url}} {WAITK}",)),
     "sqa client iwslt --translator {name: waitk, model: es-en, k: 3} --reset-server --scores": Serve(
         f"{IWSLT} mine", (f"sqa client iwslt --url {{url}} {WAITK} --reset-server --scores",)
@@ -190,16 +191,16 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa client iwslt --agent my.py:MyAgent -- --k 3": Serve(
         f"{IWSLT} mine", ("sqa client iwslt --url {url} --agent my.py:MyAgent -- --k 3",)
     ),
-    "sqa client iwslt --url https://eval.example.org --token THEIRS --agent my.py:MyAgent --scores": Serve(
-        f"{IWSLT} theirs --token ORGANISER --participants people.txt",
-        (f"sqa client iwslt --url {{url}} --token {'a' * 16} --agent my.py:MyAgent --scores",),
+    "sqa client iwslt --url https://eval.example.org --token-file theirs.txt --agent my.py:MyAgent --scores": Serve(
+        f"{IWSLT} theirs --token-file organiser.txt --participants people.txt",
+        ("sqa client iwslt --url {url} --token-file theirs.txt --agent my.py:MyAgent --scores",),
     ),
     "sqa serve simuleval": Serve(f"sqa serve simuleval {WAITK}"),
     "sqa serve simuleval --translator {name: waitk, model: es-en, k: 6}": Serve(),
     # -------------------------------------------------------------------------------------- people, the board
     "sqa play serve RUN": Serve(),
     "sqa play serve runs/mini_es_wait6_bm25": Serve(),
-    "sqa play serve runs/mini_es_wait6_bm25 --host 0.0.0.0 --token SECRET": Serve(),
+    "sqa play serve runs/mini_es_wait6_bm25 --host 0.0.0.0 --token-file secret.txt": Serve(),
     "sqa play serve configs/mini_es_wait6_bm25.yaml": Serve(),
     "sqa compare people/PLAYER-RUN/PLAYER people/PLAYER-RUN/RUN": Run(after=(EXPORTED,)),
     "sqa report people/PLAYER-RUN/PLAYER people/PLAYER-RUN/RUN": Run(after=(EXPORTED,)),
@@ -209,8 +210,8 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa board work --scheduler tcp://10.0.0.1:8786": work("spread", "--scheduler {scheduler}"),
     "sqa board leaderboard sqa-es": Run(after=REGISTERED),
     "sqa board leaderboard sqa-es --view main --version 1": Run(after=REGISTERED),
-    "sqa board serve --host 0.0.0.0 --name board.example.org --token ORGANISER": Serve(
-        "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token ORGANISER",
+    "sqa board serve --host 0.0.0.0 --name board.example.org --token-file organiser.txt": Serve(
+        "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token-file organiser.txt",
         ("GET /", "GET /api/tasks"),
         "board.example.org",
     ),

@@ -358,7 +358,7 @@ def _journal() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "j.db"
         journal = Journal(path, "corpus")
-        journal.save("a", 0, Sentence(2, 0, 2, (0, 0), tokens=["x", "y"], delays=[1, 2], elapsed=[1.0, 2.0]), 0)
+        journal.save("a", 0, Sentence(2, 0, 2, (0, 0), tokens=("x", "y"), delays=(1, 2), elapsed=(1.0, 2.0)), 0)
         journal.close()
         return path.read_bytes()
 
@@ -366,6 +366,7 @@ def _journal() -> bytes:
 def _open_journal(path: Path) -> None:
     journal = Journal(path, "corpus")
     try:
-        journal.load()
+        for name in journal.sessions():
+            journal.load(name)
     finally:
         journal.close()

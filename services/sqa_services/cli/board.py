@@ -14,7 +14,7 @@ from typer import Context, Option, Typer
 
 from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, argument, call, option, print_table
 from sqa.core.paths import config_file
-from sqa_services.cli.options import Host, HostNames, MaxBody, Port
+from sqa_services.cli.options import Host, HostNames, MaxBody, Port, Token
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def serve(
     context: Context,
     host: Host = "127.0.0.1",
     port: Port = 12380,
-    token: Annotated[str | None, Option(envvar="SQA_TOKEN", help="Needed for all that writes.")] = None,
+    token: Token = None,
     max_body: MaxBody = 1 << 24,
     per_day: Annotated[int, option("N", "Submissions of an account.")] = 20,
     worker: Annotated[bool, Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,

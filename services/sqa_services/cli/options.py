@@ -1,8 +1,27 @@
-"""Options of the commands that start a server."""
+"""Options of the commands that start a server or ask one."""
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 from sqa.cli.options import option
+from sqa.core.errors import ConfigError
+from sqa.files.records import lines
+
+TOKEN = "SQA_TOKEN"  # environment variable
+
+
+def token_in(file: str) -> str:
+    """Return the token that a file holds.  A file of other than one word: ConfigError."""
+    words = [word for line in lines(Path(file)) for word in line.split()]
+    if len(words) != 1:
+        raise ConfigError(f"--token-file: {file} must hold one token and nothing else, has {len(words)} words")
+    return words[0]
+
+
+def _given_or_set(token: str | None) -> str | None:
+    return token or os.environ.get(TOKEN) or None
+
 
 Host = Annotated[str, option("--host", "Beyond loopback a token is needed.")]
 Port = Annotated[int, option("--port N")]
@@ -10,3 +29,12 @@ HostNames = Annotated[
     list[str] | None, option("--name HOST", "A host name it is asked by; repeatable. Beyond loopback, none: any.")
 ]
 MaxBody = Annotated[int, option("BYTES", "Of a request.")]
+Token = Annotated[  # not the token itself: `ps` shows command lines to every user
+    str | None,
+    option(
+        "--token-file FILE",
+        f"Holds the server's token; without it ${TOKEN} does.",
+        parser=token_in,
+        callback=_given_or_set,
+    ),
+]

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option, Typer
+from typer import Typer
 
 from sqa.cli.options import SETTINGS, Json, argument, option, print_table
 from sqa.core.errors import DataError
-from sqa_services.cli.options import Host, HostNames, Port
+from sqa_services.cli.options import Host, HostNames, Port, Token
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
@@ -32,13 +32,16 @@ def serve(
     games: Games = DEFAULT_GAMES,
     host: Host = "127.0.0.1",
     port: Port = 12390,
-    token: Annotated[str | None, Option(envvar="SQA_TOKEN", help="Players open http://HOST:PORT/#TOKEN.")] = None,
+    token: Token = None,
     names: HostNames = None,
     consent: Annotated[Path | None, option("FILE", "A consent text of your own.")] = None,
     answer_seconds: Annotated[float, option("S", "To type an answer.")] = 20.0,
     end_seconds: Annotated[float, option("S", "To buzz after the end.")] = 10.0,
 ) -> None:
-    """The page: alone, against a system, or two people on two devices; space bar to buzz."""
+    """The page: alone, against a system, or two people on two devices; space bar to buzz.
+
+    With a token players open http://HOST:PORT/#TOKEN.
+    """
     from sqa_services.play import server
     from sqa_services.play.table import Timing
 

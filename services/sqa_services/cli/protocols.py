@@ -9,7 +9,7 @@ import typer
 
 from sqa.cli.options import SETTINGS, Json, argument, call, option
 from sqa.core.errors import ConfigError
-from sqa_services.cli.options import Host, HostNames, Port
+from sqa_services.cli.options import Host, HostNames, Port, Token
 from sqa_services.net.address import Address
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
@@ -24,7 +24,6 @@ Guesser = Annotated[str, option("--guesser YAML", "As in a config, or a config f
 Buzzer = Annotated[str, option("--buzzer YAML", "As in a config; none: without one.")]
 Translator = Annotated[str, option("--translator YAML", "As in a config, or a config file.")]
 AgentOptions = Annotated[list[str] | None, argument("[-- AGENT OPTIONS]")]
-Token = Annotated[str | None, option("--token", "Clients must bring it.", envvar="SQA_TOKEN")]
 Patience = Annotated[
     float, option("--patience SECONDS", "To ask again when the server is gone; 0: do not.", min=0, max=86_400)
 ]
@@ -47,7 +46,7 @@ def serve_iwslt(
     names: HostNames = None,
     journal: Annotated[Path | None, option("--journal FILE", "Keeps the sessions; default: one in --output.")] = None,
     session_hours: Annotated[
-        float, option("--session-hours N", "Without a request, then a session is forgotten.")
+        float, option("--session-hours N", "Without a request, then a session leaves the memory.")
     ] = 168.0,
     participants: Annotated[
         Path | None, option("--participants FILE", "NAME TOKEN a line: each has one session.")
@@ -102,7 +101,7 @@ def client_iwslt(
     reset: Annotated[bool, option("--reset-server", "Forget first what was translated.")] = False,
     scores: Annotated[bool, option("--scores", "Print the server's scores at the end.")] = False,
     session: Annotated[str, option("--session ID", "Keeps this client apart from others.")] = "",
-    token: Annotated[str, option("--token", envvar="SQA_TOKEN")] = "",
+    token: Token = None,
     patience: Patience = 60.0,
 ) -> None:
     """Translate what an evaluation server reads out, with an agent or a translator of this project."""
@@ -115,7 +114,7 @@ def client_iwslt(
         raise ConfigError("--num-threads: a translator works at one sentence at a time; leave it at 1")
     if arguments and not agent:
         raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
-    service = iwslt.EvaluationService(url, session, token, patience)
+    service = iwslt.EvaluationService(url, session, token or "", patience)
     if agent:
         build = iwslt.agent_builder(agent, arguments or ())
     elif translator:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from sqa.core.errors import Bound, Count, Positive, checked
 
+SHORTEST = 16  # characters of a token
+
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
@@ -28,11 +30,13 @@ class Address:
     body_seconds: Positive = 30.0  # for a request's body to arrive
 
     def problems(self) -> list[str]:
-        """What is wrong with them, one line each."""
+        """List the problems, one line each."""
         starred = [name for name in self.names if "*" in name.removeprefix("*.")]
         wrong = [f"--name: a star stands as in *.example.org, got {name!r}" for name in starred]
         if not self.local and not self.token:
-            wrong.append(f"--host: {self.host} can be reached from other machines; give a --token")
+            wrong.append(f"--host: {self.host} can be reached from other machines; give a --token-file")
+        if self.token and len(self.token) < SHORTEST:
+            wrong.append(f"--token-file: a token has {SHORTEST} characters or more, got {len(self.token)}")
         return wrong
 
     @property

@@ -1,9 +1,10 @@
 """An SQLite file of a server: a change is in the file before the client is told of it, and survives a kill."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ class Database:
     """An open file, for any number of threads of one process.  What SQLite refuses later: DataError."""
 
     def __init__(self, path: Path, *pragmas: str) -> None:
-        """Open or make the file.  Unreadable, in use or not SQLite's: ConfigError."""
+        """Open or make the file, which only its owner may read.  Unreadable, in use or not SQLite's: ConfigError."""
         self.path, self._lock = path, threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
             for pragma in ("journal_mode=WAL", *pragmas):
                 self._db.execute(f"PRAGMA {pragma}")
@@ -35,10 +38,11 @@ class Database:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # a full disk may have ended it
+                    self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query."""

@@ -9,13 +9,13 @@ import io
 import json
 import logging
 import random
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
+from stand_ins.asked import Asked, ask
 
 from sqa_services.net.connections import LOG
 from sqa_services.net.server import tornado_page
@@ -27,15 +27,6 @@ from sqa_services.protocols.scorer import Scorer, backend, serve
 CORPUS = TextCorpus((("uno", "dos"), ("tres",)), ("one two", "three"))
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "", "G\x00T", "get")
 NUMBERS = ("0", "1", "-1", "2", "9" * 24, "1e3", "0x1", "", " 1 ", "٣", "1.0", "nan", "true", "\udc80", "a" * 5000)
-
-
-class Asked(NamedTuple):
-    """A request."""
-
-    method: str
-    path: str
-    query: bytes = b""
-    body: bytes = b""
 
 
 def parsed(line: str) -> Asked:
@@ -93,37 +84,6 @@ def corrupted(rng: random.Random, asked: Asked) -> Asked:
                 value = rng.choice(by.BYTES)(rng, value)
             asked = asked._replace(**{part: before + equals + (quote(value).encode() if part == "query" else value)})
     return asked
-
-
-async def ask(
-    app: Callable[..., Awaitable[None]], asked: Asked, headers: list[tuple[bytes, bytes]]
-) -> tuple[int, bytes]:
-    """Status and body of the reply."""
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": asked.method,
-        "scheme": "http",
-        "path": asked.path,
-        "raw_path": asked.path.encode("utf-8", "surrogatepass"),
-        "query_string": asked.query,
-        "headers": [(b"host", b"127.0.0.1"), *headers],
-        "client": ("127.0.0.1", 9),
-        "server": ("127.0.0.1", 80),
-    }
-    waiting = [{"type": "http.request", "body": asked.body, "more_body": False}]
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return waiting.pop() if waiting else {"type": "http.disconnect"}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    await app(scope, receive, send)
-    assert [message["type"] for message in sent[:2]] == ["http.response.start", "http.response.body"]
-    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
 def served(name: str, folder: Any) -> list[Any]:

@@ -53,9 +53,9 @@ def board(tmp_path: Path) -> Iterator[Board]:
 @pytest.fixture
 def organiser(board: Board) -> Iterator[Person]:
     """The organiser of the board's server, which takes 5 submissions a day."""
-    config = ServeConfig(address=Address(token="sécret", max_body=3_000_000), per_day=5)
+    config = ServeConfig(address=Address(token="sécret-sécret-sécret", max_body=3_000_000), per_day=5)
     with serving(board, config) as url:
-        yield Person(url, "sécret")
+        yield Person(url, "sécret-sécret-sécret")
 
 
 def invitation(board: Board, uses: int = 1) -> str:

@@ -128,7 +128,8 @@ class Shell:
         from sqa_services.net.connections import bind, server_of
 
         words, asked = shlex.split(line), list[str]()
-        token = words[words.index("--token") + 1] if "--token" in words else ""
+        file = words[words.index("--token-file") + 1] if "--token-file" in words else ""
+        token = (self.folder / file).read_text(encoding="utf-8").strip() if file else ""
         headers = ({"Authorization": f"Bearer {token}"} if token else {}) | (
             {"Host": recipe.host} if recipe.host else {}
         )

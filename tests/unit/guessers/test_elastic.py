@@ -12,7 +12,7 @@ from guessers.elastic import guesser as elastic
 from guessers.elastic import index as elastic_index
 from guessers.elastic.guesser import ElasticConfig
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import guesses_per_word
 
@@ -107,12 +107,14 @@ def test_a_server_that_stays_busy_is_one_clear_error(server, twin):
     refused(DataError, busy, guesser.guess, ["Peru"], 1)
 
 
-def test_no_server_is_one_clear_error_that_names_the_embedded_guesser(twin, server, capsys):
+def test_no_server_is_one_clear_error_that_names_the_embedded_guesser(twin, server, capsys, monkeypatch):
     index(twin, server)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://elastic:secret@127.0.0.1:{free.getsockname()[1]}"
-    message = failing(twin, server, url=url, retries=0)
+    refused(ConfigError, "url: run folders keep it; put user and password in ELASTICSEARCH_URL", ElasticConfig, url=url)
+    monkeypatch.setenv("ELASTICSEARCH_URL", url)
+    message = failing(twin, server, url="", retries=0)
     assert "no Elasticsearch server answers at http://127.0.0.1:" in message and "secret" not in message
     assert elastic_index.main([str(twin), "--url", "http://127.0.0.1:1"]) == 3
     assert EMBEDDED in capsys.readouterr().err

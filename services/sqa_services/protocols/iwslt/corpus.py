@@ -106,15 +106,19 @@ class SpeechCorpus:
         return len(self.recordings)
 
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
-        """Whole blocks after `step` ms, of `size` ms rounded down; a wrong size: Refused."""
+        """Whole blocks after `step` ms, of `size` ms rounded down; the last has all samples that remain.
+
+        A wrong size: Refused.
+        """
         recording = self.recordings[sentence]
-        blocks = _checked(size, BLOCK) // BLOCK
+        end = step + _checked(size, BLOCK) // BLOCK * BLOCK
         samples: list[int] | str = EOS
         after = step
         if step < recording.milliseconds:
-            width = recording.rate // 1000 * BLOCK
-            samples = recording.read(step // BLOCK * width, blocks * width)
-            after = min(recording.milliseconds, step + blocks * BLOCK)
+            after = min(recording.milliseconds, end)
+            first = step * recording.rate // 1000
+            last = end * recording.rate // 1000 if end < recording.milliseconds else recording.samples
+            samples = recording.read(first, last - first)
         reach = after if after < recording.milliseconds else max(after, recording.duration)  # the last part of a ms
         return Segment({"segment_id": step // BLOCK, "segment": samples}, after, reach)
 
@@ -212,4 +216,10 @@ def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Reco
         raise DataError(f"{path}: must be 16-bit mono, is {8 * width}-bit with {channels} channels")
     if rate < LEAST_RATE:
         raise DataError(f"{path}: has {rate} samples a second; {LEAST_RATE} are the least")
-    return Recording(path, rate, samples, samples * 1000 // rate if milliseconds is None else milliseconds)
+    duration = samples * 1000 / rate
+    if milliseconds is None:
+        milliseconds = int(duration)
+    if abs(milliseconds - duration) > BLOCK:
+        problem = f"length_ms of {path} is {milliseconds}, its samples are {duration:.0f} ms; correct one of them"
+        raise DataError(f"{where}: {problem}")
+    return Recording(path, rate, samples, milliseconds)

@@ -19,7 +19,6 @@ a client that stalls holds nothing but its own connection; a body that does not 
 import asyncio
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -62,18 +61,20 @@ class ServeConfig:
     output: Path | None = None  # folder of text, delay and scores; a session's lie in sessions/NAME in it
     address: Address = field(default_factory=Address)  # its token is needed for all but GET /
     journal: Path | None = None  # file of the sessions; None = journal.sqlite in `output`, without one none
-    session_hours: Positive = 168.0  # without a request, after which a session is forgotten
+    session_hours: Positive = 168.0  # without a request, after which a session leaves the memory
     participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `table`
 
     def problems(self) -> list[str]:
-        """What is wrong with participants."""
+        """List the problems of `participants`."""
         wrong = []
         if self.participants and not self.address.token:
-            wrong.append("--participants: give a --token too, which is the organiser's own")
+            wrong.append("--participants: give a --token-file too, which is the organiser's own")
         if self.participants and self.strict:
             wrong.append("--participants: the original gives references away; leave out --strict-2020")
+        if self.participants and self.kept_in is None:
+            wrong.append("--participants: give --output or --journal, which keeps what they did")
         if self.address.token in dict(self.participants).values():
-            wrong.append("--token: a participant has the same one")
+            wrong.append("--token-file: a participant has the same token")
         return wrong
 
     @property
@@ -194,7 +195,7 @@ class Server:
         number = _integer(_argument(request, key))
         text = request.query_params.get("segment_size", "").strip()
         size, read = _integer(text) if text else None, self._count(request, "read")
-        return self._next(request, number, lambda s: s.read(number, size, read, instance=key == "instance_id"))
+        return self._next(request, number, size, read, instance=key == "instance_id")
 
     async def hypothesis(self, request: Request) -> Response:
         key = self._key(request)
@@ -204,16 +205,16 @@ class Server:
         except UnicodeDecodeError as error:
             raise Refused(500) from error
         session, written = self._session(request), self._count(request, "written")
-        tokens = session.tokens_of(text)
-        if written is None or not session.has_written(number, written, tokens):
-            self._write(session, number, tokens, wrap=key == "sent_id")
+        participant, tokens = bool(self._participant(request)), session.tokens_of(text)
+        if written is None or not session.has_written(number, written, tokens, participant):
+            self._write(session, number, tokens, key == "sent_id", participant)
         return reply("")
 
     async def result(self, request: Request, guide: bool = False) -> Response:
         session = self._session(request, keep=False)
         if "instance_id" in request.query_params and self._key(request) == "instance_id":
             number = _integer(_argument(request, "instance_id"))
-            return json_reply(await self._frozen(session, "instance", number))
+            return json_reply(await self._frozen(session, "instance", number, bool(self._participant(request))))
         if self.config.dialect == "simuleval-1.0.2" and not guide:
             session.scored = True
             scores = await self._frozen(session, "nested_result")
@@ -232,15 +233,15 @@ class Server:
             raise Refused(500)
         number, asked = _integer(arguments["sent_id"]), value.get("segment_size")
         size = None if asked is None else _integer(asked)
-        return self._next(request, number, lambda session: session.read(number, size, guide=True))
+        return self._next(request, number, size, guide=True)
 
     async def guide_send(self, request: Request) -> Response:
         words = _object(_argument(request, "hypo"))
         if not all(isinstance(word, str) for word in words.values()):
             raise Refused(500)
-        session = self._session(request)
+        session, participant = self._session(request), bool(self._participant(request))
         for number, word in words.items():
-            self._write(session, _integer(number), session.tokens_of(word, guide=True))
+            self._write(session, _integer(number), session.tokens_of(word, guide=True), participant=participant)
         return reply("")
 
     async def drop(self, request: Request) -> Response:
@@ -273,25 +274,20 @@ class Server:
         text = request.query_params.get(name, "").strip()
         return _integer(text) if text and not self.config.strict else None
 
-    def _next(self, request: Request, number: int, read: Callable[[Session], dict[str, Any]]) -> Response:
-        """The next segment of a sentence, as `read` asks the session for it.
-
-        A participant reads the sentences of a question in order, none before the one before is finished: 409.
-        """
+    def _next(
+        self, request: Request, number: int, size: int | None, read: int | None = None, **named: bool
+    ) -> Response:
+        """The next segment of a sentence; all but `request` is for `Session.read`."""
         session = self._session(request)
-        if self.scorer is not None and 0 <= number < len(self.corpus) and self._participant(request):
-            states = map(session.sentences.get, self.scorer.before(number))
-            if not all(state and state.finished for state in states):
-                raise Refused(409)
         self._check_room()
-        segment = read(session)
-        self.sessions.keep(session, number)
-        return json_reply(segment)
+        return json_reply(session.read(number, size, read, **named, participant=bool(self._participant(request))))
 
-    def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
+    def _write(
+        self, session: Session, number: int, tokens: list[str], wrap: bool = True, participant: bool = False
+    ) -> None:
         """Record tokens, if there is room for them; of questions, have the guesser name answers."""
         self._check_room(sum(map(len, tokens)))
-        self.sessions.keep(session, number, session.write(number, tokens, wrap))
+        session.write(number, tokens, wrap, participant)
         if self.scorer is not None and tokens:
             index = self.scorer.question_of(number)
             if index not in session.waiting:

@@ -4,8 +4,9 @@ A power failure can lose the last moments, never the file.
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.store import digest
@@ -35,26 +36,23 @@ FROM_1 = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sentence:
-    """The state of one sentence."""
+    """The state of one sentence; a request that changes it makes another."""
 
     step: float = 0  # where the next read begins: words, the end counted as one, or ms
     samples: int = 0  # the same of a recording by SimulEval's requests
     reads: int = 0  # requests that read it
     before: tuple[float, int] = (0, 0)  # step and samples before the last of them
-    tokens: list[str] = field(default_factory=list)
-    delays: list[float] = field(default_factory=list)
-    elapsed: list[float] = field(default_factory=list)  # ms since the first read; of speech, on top of the delay
+    tokens: tuple[str, ...] = ()
+    delays: tuple[float, ...] = ()
+    elapsed: tuple[float, ...] = ()  # ms since the first read; of speech, on top of the delay
     started: float | None = None  # time.monotonic() of the first read
     reach: float = 0  # the most that was ever handed out, in the unit of `step`: what a delay is
 
     @property
     def finished(self) -> bool:
         return EOS in self.tokens
-
-
-Sessions = dict[str, dict[int, Sentence]]  # session -> sentence number -> its state
 
 
 class Journal:
@@ -77,28 +75,32 @@ class Journal:
             self.close()
             raise ConfigError(f"--journal: {path} is of another corpus; name another file, or delete it to begin anew")
 
-    def load(self) -> tuple[Sessions, dict[str, float]]:
-        """The sentences of all sessions, and the seconds since each session was last used."""
-        sessions: Sessions = {}
-        ages: dict[str, float] = {}
-        now = time.time()
+    def sessions(self) -> list[str]:
+        """The names of all sessions, sorted."""
+        return [name for (name,) in self._db.rows("SELECT DISTINCT session FROM sentences ORDER BY session")]
+
+    def load(self, session: str) -> dict[int, Sentence]:
+        """The sentences of a session by number; empty for an unknown one.  Damaged: DataError."""
+        sentences: dict[int, Sentence] = {}
         try:
-            rows = self._db.rows("SELECT * FROM sentences")
-            for name, number, step, samples, reads, before, before_samples, since, used, reach in rows:
+            tokens: dict[int, list[tuple[Any, ...]]] = {}
+            query = "SELECT number, token, delay, elapsed FROM tokens WHERE session = ? ORDER BY number, place"
+            for number, *values in self._db.rows(query, session):
+                tokens.setdefault(number, []).append(tuple(values))
+            columns = "number, step, samples, reads, before_step, before_samples, since, reach"
+            rows = self._db.rows(f"SELECT {columns} FROM sentences WHERE session = ?", session)
+            for number, step, samples, reads, before, before_samples, since, reach in rows:
                 started = time.monotonic() - since / 1000
-                state = Sentence(step, samples, reads, (before, before_samples), started=started, reach=reach)
-                sessions.setdefault(name, {})[number] = state
-                ages[name] = min(ages.get(name, now), max(0.0, now - used))
-            rows = self._db.rows("SELECT * FROM tokens ORDER BY session, number, place")
-            for name, number, _, token, delay, elapsed in rows:
-                state = sessions[name][number]
-                state.tokens.append(token)
-                state.delays.append(delay)
-                state.elapsed.append(elapsed)
-        except (KeyError, TypeError, ValueError) as error:
+                rows_of_it = tokens.pop(number, [])
+                said, delays, elapsed = (tuple(row[column] for row in rows_of_it) for column in range(3))
+                cursors = (before, before_samples)
+                sentences[number] = Sentence(step, samples, reads, cursors, said, delays, elapsed, started, reach)
+            if tokens:
+                raise ValueError(f"tokens of an unknown sentence {min(tokens)}")
+        except (TypeError, ValueError) as error:
             problem = f"{self.path}: damaged ({error!r}); name another file, or delete it to begin anew"
             raise DataError(problem) from error
-        return sessions, ages
+        return sentences
 
     def save(self, session: str, number: int, sentence: Sentence, first: int) -> None:
         """The state of a sentence, with its tokens from `first` on."""
@@ -114,7 +116,7 @@ class Journal:
             )
 
     def forget(self, session: str) -> None:
-        """Delete a session that was reset, ended or has expired."""
+        """Delete a session that was reset or ended."""
         with self._db.writing() as db:
             for table in ("sentences", "tokens"):
                 db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))

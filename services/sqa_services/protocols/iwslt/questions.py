@@ -127,13 +127,12 @@ def session_emissions(journal: Path, session: str, questions: Sequence[Question]
         raise ConfigError(f"--journal: there is no file {journal}")
     opened = Journal(journal, corpus_digest(corpus_of(questions)))
     try:
-        sessions, _ = opened.load()
+        names, sentences = opened.sessions(), opened.load(session)
     finally:
         opened.close()
-    if session not in sessions:
-        names = ", ".join(sorted(sessions)) or "none"
-        raise DataError(f"{journal}: has no session {session!r}; there are {names}")
-    sentences, total = sessions[session], sum(len(question.sentences) for question in questions)
+    if session not in names:
+        raise DataError(f"{journal}: has no session {session!r}; there are {', '.join(names) or 'none'}")
+    total = sum(len(question.sentences) for question in questions)
     finished = sum(state.finished for state in sentences.values())
     if finished < total:
         raise DataError(f"{journal}: session {session!r} has finished {finished} of {total} sentences; let it go on")

@@ -2,7 +2,7 @@
 
 `strict` keeps what the originals did and should not have:
 
-    a sentence's result has its reference, and before it is finished what was not yet read of its source
+    a sentence's result has its reference and its whole source, read or not
     scores of a part of the corpus look like those of all of it
     negative sentence numbers index from the end; hypotheses of unknown sentences are accepted and break the result
     the last token of a sentence is dropped whether or not it is "</s>"; what follows "</s>" counts
@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt import scores as scoring
-from sqa_services.protocols.iwslt.corpus import EOS, Corpus, SpeechCorpus, words
+from sqa_services.protocols.iwslt.corpus import EOS, Corpus, SpeechCorpus, TextCorpus, words
 from sqa_services.protocols.iwslt.journal import Sentence
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import Files, Latency, Translated
@@ -33,20 +33,36 @@ from sqa_services.protocols.iwslt.scores import Files, Latency, Translated
 MAX_TOKENS = 10_000  # of one sentence
 TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
 SENTENCE_BYTES = 1500  # and a sentence beside its tokens
+Save = Callable[[str, int, Sentence, int], None]  # session, sentence number, its new state, first token that is new
+
+
+class Seen(NamedTuple):
+    """A sentence, and which parts of it may be shown."""
+
+    state: Sentence
+    shown: float  # words of its source that may be shown
+    told: bool  # whether lengths and scores may be shown
 
 
 class Session:
     """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another.
 
     Refused: what the corpus does not have or cannot score (500, as the originals fail), more than MAX_TOKENS tokens of
-    a sentence (413), a request that does not follow what the session has (409: another client is at work).
+    a sentence (413), a request that does not follow what the session has (409: another client is at work), or that
+    leaves the order to which a participant is kept (409).  A request that is refused, or that `save` fails on, changes
+    nothing.
     """
 
     def __init__(
-        self, corpus: Corpus, strict: bool = False, scorer: QuestionScorer | None = None, name: str = ""
+        self,
+        corpus: Corpus,
+        strict: bool = False,
+        scorer: QuestionScorer | None = None,
+        name: str = "",
+        save: Save | None = None,
     ) -> None:
-        """`scorer`: the corpus is that of its questions."""
-        self.name, self.corpus, self.strict, self.scorer = name, corpus, strict, scorer
+        """`scorer`: the corpus is that of its questions.  `save` is called before a change is kept in memory."""
+        self.name, self.corpus, self.strict, self.scorer, self._save = name, corpus, strict, scorer, save
         self.used = time.monotonic()
         self.reset()
 
@@ -64,22 +80,48 @@ class Session:
         self.size = SENTENCE_BYTES * len(sentences)
         self.size += sum(len(token) + TOKEN_BYTES for s in sentences.values() for token in s.tokens)
 
-    def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
-        """The state of a sentence.  `wrap`: where the original's list index took negative numbers."""
+    def seen(self, number: int, participant: bool = False, writing: bool = False, wrap: bool = True) -> Seen:
+        """Return a sentence with the parts of it that may be shown; every request for a sentence begins here.
+
+        The words that were handed out are shown, and no others.  Lengths and scores are shown once the sentence is
+        finished, to a participant once all sentences are.  `strict` shows everything.  Refused (409): a participant
+        asks for a sentence before the earlier ones of its question are finished.  `wrap`: the original's list index
+        took negative numbers there.
+        """
         exists = 0 <= number < len(self.corpus)
         if self.strict and wrap:
             exists = writing or -len(self.corpus) <= number < len(self.corpus)
         if not exists:
             raise Refused(500, f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
-        if number not in self.sentences:
-            if len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
-                raise Refused(413, "more sentences than the corpus can have")
-            self.size += SENTENCE_BYTES
-            self.sentences[number] = Sentence()
-        return self.sentences[number]
+        if participant and self.scorer is not None:
+            unfinished = [
+                n for n in self.scorer.before(number) if n not in self.sentences or not self.sentences[n].finished
+            ]
+            if unfinished:
+                raise Refused(409, f"sentence {number}: finish sentence {unfinished[0]} of its question first")
+        state = self.sentences.get(number, Sentence())
+        told = self.strict or (state.finished and (not participant or self.finished == len(self.corpus)))
+        return Seen(state, math.inf if self.strict else state.reach, told)
+
+    def _put(self, number: int, state: Sentence) -> None:
+        """Save the new state of a sentence, then keep it in memory; its tokens begin with those of the old state."""
+        known = number in self.sentences
+        if not known and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
+            raise Refused(413, "more sentences than the corpus can have")
+        first = len(self.sentences[number].tokens) if known else 0
+        if self._save is not None:
+            self._save(self.name, number, state, first)
+        self.size += SENTENCE_BYTES * (not known) + sum(len(token) + TOKEN_BYTES for token in state.tokens[first:])
+        self.sentences[number] = state
 
     def read(
-        self, number: int, size: int | None = None, read: int | None = None, guide: bool = False, instance: bool = False
+        self,
+        number: int,
+        size: int | None = None,
+        read: int | None = None,
+        guide: bool = False,
+        instance: bool = False,
+        participant: bool = False,
     ) -> dict[str, Any]:
         """The next segment, as the JSON of the 2020 server, or of SimulEval 1.0.2 (`instance`: a recording by samples).
 
@@ -87,7 +129,7 @@ class Session:
         With `guide` and `strict`, reading the end is no step.  What was handed out once has been read, wherever the
         cursors go.
         """
-        sentence = self.sentence(number, wrap=not instance)
+        sentence = self.seen(number, participant, wrap=not instance).state
         step, samples = cursor = self._cursor(number, sentence, read)
         if instance and isinstance(self.corpus, SpeechCorpus):
             segment = self.corpus.take(number, samples, size)
@@ -97,13 +139,13 @@ class Session:
             after, reach = (segment.after, samples), segment.reach
             if guide and self.strict and segment.answer["segment"] == EOS:
                 after, reach = cursor, step
-        sentence.started = sentence.started or time.monotonic()
         again = read is not None and read < sentence.reads
+        state = replace(sentence, started=sentence.started or time.monotonic(), reach=max(sentence.reach, reach))
         if not again:
-            sentence.before, sentence.reads = cursor, sentence.reads + 1
+            state = replace(state, before=cursor, reads=sentence.reads + 1)
         if not (again and self.corpus.kind == "text"):
-            sentence.step, sentence.samples = after
-        sentence.reach = max(sentence.reach, reach)
+            state = replace(state, step=after[0], samples=after[1])
+        self._put(number, state)
         return segment.answer | {"instance_id": number} if instance else {"sent_id": number} | segment.answer
 
     def _cursor(self, number: int, sentence: Sentence, read: int | None) -> tuple[float, int]:
@@ -125,12 +167,12 @@ class Session:
             return words(hypothesis)
         return [hypothesis] if guide else hypothesis.split()
 
-    def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
+    def has_written(self, number: int, written: int, tokens: Sequence[str], participant: bool = False) -> bool:
         """Whether a client's tokens, after `written` others, are here already; others in their place: Refused."""
-        tokens_here = self.sentence(number, writing=True).tokens
+        tokens_here = self.seen(number, participant, writing=True).state.tokens
         if written == len(tokens_here):
             return False
-        if tokens_here[written : written + len(tokens)] != list(tokens):
+        if tokens_here[written : written + len(tokens)] != tuple(tokens):
             problem = f"has {len(tokens_here)} tokens, these are not numbers {written + 1} on"
             raise Refused(409, f"sentence {number}: {problem}")
         return True
@@ -140,36 +182,35 @@ class Session:
         """Sentences of the corpus that have ended."""
         return sum(s.finished and number < len(self.corpus) for number, s in self.sentences.items())
 
-    def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> int:
-        """Record tokens at what was read so far; how many came before.
-
-        After "</s>" they are ignored, but by the strict 2020 server.
-        """
-        sentence = self.sentence(number, writing=True, wrap=wrap)
-        first = len(sentence.tokens)
-        if first + len(tokens) > MAX_TOKENS:
+    def write(self, number: int, tokens: Sequence[str], wrap: bool = True, participant: bool = False) -> None:
+        """Record tokens at what was read so far.  After "</s>" they are ignored, but by the strict 2020 server."""
+        state = self.seen(number, participant, writing=True, wrap=wrap).state
+        if len(state.tokens) + len(tokens) > MAX_TOKENS:
             raise Refused(413, f"sentence {number}: more than {MAX_TOKENS} tokens")
         if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
             raise Refused(413, f"sentence {number}: more than {MAX_WORDS} words of its question")
-        sentence.started = sentence.started or time.monotonic()
-        for token in tokens:
-            if sentence.finished and not (self.strict and wrap):
-                break
-            self.size += len(token) + TOKEN_BYTES
-            sentence.tokens.append(token)
-            sentence.delays.append(sentence.reach)
-            spoken = sentence.reach if self.corpus.kind == "speech" else 0
-            sentence.elapsed.append((time.monotonic() - sentence.started) * 1000 + spoken)
-        return first
+        now = time.monotonic()
+        started = state.started or now
+        if not (self.strict and wrap) and (state.finished or EOS in tokens):
+            tokens = () if state.finished else tokens[: tokens.index(EOS) + 1]
+        elapsed = (now - started) * 1000 + (state.reach if self.corpus.kind == "speech" else 0)
+        more = len(tokens)
+        self._put(
+            number,
+            replace(
+                state,
+                started=started,
+                tokens=(*state.tokens, *tokens),
+                delays=(*state.delays, *[state.reach] * more),
+                elapsed=(*state.elapsed, *[elapsed] * more),
+            ),
+        )
 
     def frozen(self) -> Session:
         """A copy that later requests do not change."""
         copy = Session(self.corpus, self.strict, self.scorer)
         copy.scored, copy.rows = self.scored, dict(self.rows)
-        copy.sentences = {
-            number: replace(s, tokens=[*s.tokens], delays=[*s.delays], elapsed=[*s.elapsed])
-            for number, s in self.sentences.items()
-        }
+        copy.sentences = dict(self.sentences)
         return copy
 
     # ------------------------------------------------------------------------------------------- results of 2020
@@ -206,7 +247,9 @@ class Session:
         if self.corpus.kind == "text":
             length += not first
         else:
-            delays = [min(delay, length) for delay in delays]  # the 2020 server's length of a recording is in whole ms
+            delays = tuple(
+                min(delay, length) for delay in delays
+            )  # the 2020 server's length of a recording is in whole ms
         return Translated(self._text(tokens), tuple(delays), length, self.corpus.targets[number])
 
     def _text(self, tokens: Sequence[str]) -> str:
@@ -240,14 +283,21 @@ class Session:
             scores["Quality"]["BLEU"] = scoring.bleu(texts, targets)
         return scores if self.strict else scoring.of_the_finished(scores, self.finished, len(self.corpus))
 
-    def instance(self, number: int) -> dict[str, Any]:
-        """Everything about one sentence that may be shown; what is not yet read is null until it has ended.
+    def instance(self, number: int, participant: bool = False) -> dict[str, Any]:
+        """Everything about one sentence that may be shown, see `seen`; null for the rest.
 
         References are shown by `strict` alone, which also scores an unfinished sentence once all were scored.
         """
-        sentence = self.sentence(number, wrap=False)
+        sentence, shown, told = self.seen(number, participant, wrap=False)
         reference = self.corpus.targets[number].split()
-        over = self.strict or sentence.finished
+        scored = sentence.finished or self.scored if self.strict else told
+        if isinstance(self.corpus, TextCorpus):
+            source: str | None = " ".join(
+                word for place, word in enumerate(self.corpus.sources[number]) if place < shown
+            )
+        else:
+            path = self.corpus.recordings[number].path
+            source = str(path) if self.strict else path.name if told else None
         return {
             "index": number,
             "prediction": " ".join(sentence.tokens),
@@ -255,10 +305,10 @@ class Session:
             "elapsed": sentence.elapsed,
             "prediction_length": len(sentence.tokens),
             "reference": " ".join(reference) if self.strict else None,
-            "source": self._source_info(number, sentence, over),
-            "source_length": self.corpus.duration(number) if over else None,
-            "reference_length": len(reference) if over else None,
-            "metric": self._metric(number, sentence) if sentence.finished or (self.strict and self.scored) else {},
+            "source": source,
+            "source_length": self.corpus.duration(number) if told else None,
+            "reference_length": len(reference) if told else None,
+            "metric": self._metric(number, sentence) if scored else {},
         }
 
     def _metric(self, number: int, sentence: Sentence) -> dict[str, Any]:
@@ -282,11 +332,3 @@ class Session:
         """{"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
         values = latency._asdict()
         return values if self.strict else {key: None if math.isnan(value) else value for key, value in values.items()}
-
-    def _source_info(self, number: int, sentence: Sentence, over: bool) -> str | None:
-        """The words that were read, all of them at the end; of a recording its file's name at the end."""
-        if self.corpus.kind == "text":
-            source = self.corpus.sources[number]
-            return " ".join(source if over else source[: int(sentence.reach)])
-        path = self.corpus.recordings[number].path
-        return str(path) if self.strict else path.name if over else None

@@ -1,4 +1,4 @@
-"""The sessions of a server: found by name, kept in a journal, forgotten when they are old; whose they are.
+"""The sessions of a server: found by name, kept in a journal; whose they are.
 
 A participant of an evaluation has a token and one session, which it can neither leave nor reset.
 """
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.records import lines
+from sqa_services.net.address import SHORTEST
 from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-SHORTEST = 16  # characters of a token
 MAX_SESSIONS = 1024
 IDLE_SECONDS = 3600.0  # after which a session may make room for another
 EMPTY_SECONDS = 60.0  # the same for one in which nothing was read or written
@@ -28,12 +28,16 @@ class Sessions:
     """Sessions by name; "" is that of requests that name none."""
 
     def __init__(self, build: Callable[..., Session], journal: Journal | None, hours: float) -> None:
-        """`build(name=...)`: a new one.  `hours` without a request after which one is forgotten."""
+        """`build(name=..., save=...)` makes a session.  It leaves the memory after `hours` without a request.
+
+        The journal, if there is one, keeps it, and the next request loads it from there.
+        """
         self._build, self._journal, self._seconds = build, journal, hours * 3600
         self._known: dict[str, Session] = {}
         self._swept = time.monotonic()
-        if journal is not None:
-            self._resume(journal)
+        if journal is not None and (names := journal.sessions()):
+            ended = sum(state.finished for name in names for state in journal.load(name).values())
+            LOG.warning("sqa: %d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
 
     def get(self, name: str, keep: bool = True) -> Session:
         """The session of a name; a new one if there is room, else 503.  `keep`: whether a new one stays."""
@@ -42,8 +46,10 @@ class Sessions:
             self._sweep(now)
         session = self._known.get(name)
         if session is None:
-            session = self._build(name=name)
-            if not keep:
+            session = self._build(name=name, save=self._journal and self._journal.save)
+            kept = self._journal.load(name) if self._journal is not None else {}
+            session.resume(kept)
+            if not keep and not kept:
                 return session
             if len(self._known) >= MAX_SESSIONS:
                 self._make_room(now)
@@ -56,51 +62,35 @@ class Sessions:
         """Bytes that all of them take, about."""
         return sum(session.size for session in self._known.values())
 
-    def keep(self, session: Session, number: int, first: int | None = None) -> None:
-        """Write a sentence and its tokens from `first` on into the journal, before the client is answered."""
-        if self._journal is not None:
-            sentence = session.sentences[number]
-            self._journal.save(session.name, number, sentence, len(sentence.tokens) if first is None else first)
-
     def reset(self, session: Session) -> None:
         """Empty a session."""
-        session.reset()
         if self._journal is not None:
             self._journal.forget(session.name)
+        session.reset()
 
     def forget(self, name: str) -> None:
         """End a session, if there is one."""
-        if self._known.pop(name, None) is not None and self._journal is not None:
+        if self._journal is not None:
             self._journal.forget(name)
+        self._known.pop(name, None)
 
     def close(self) -> None:
         """Close the journal."""
         if self._journal is not None:
             self._journal.close()
 
-    def _resume(self, journal: Journal) -> None:
-        """The sessions as the journal has them."""
-        kept, ages = journal.load()
-        for name, sentences in kept.items():
-            session = self._known[name] = self._build(name=name)
-            session.resume(sentences)
-            session.used -= ages[name]
-        if kept:
-            ended = sum(session.finished for session in self._known.values())
-            LOG.warning("sqa: %d sessions with %d finished sentences resumed from %s", len(kept), ended, journal.path)
-
     def _sweep(self, now: float) -> None:
-        """Forget the sessions that were not used for long."""
+        """Drop the sessions that were not used for long from memory."""
         self._swept = now
         for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
-            self.forget(name)
+            del self._known[name]
 
     def _make_room(self, now: float) -> None:
-        """Forget the session that was idle longest: one in which nothing happened yet, or one of an hour ago."""
+        """Drop the session that was idle longest from memory: an empty one after a minute, others after an hour."""
         name, oldest = min(self._known.items(), key=lambda item: (bool(item[1].sentences), item[1].used))
         if now - oldest.used < (IDLE_SECONDS if oldest.sentences else EMPTY_SECONDS):
             raise Refused(503)
-        self.forget(name)
+        del self._known[name]
 
 
 def read_participants(path: Path) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -31,6 +30,7 @@ from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
+from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.questions import QuestionScorer
 from sqa_services.protocols.iwslt.session import Session
 from sqa_services.protocols.iwslt.table import read_participants
@@ -59,7 +59,7 @@ def test_an_unfinished_sentence_tells_what_was_read_and_references_never(dialect
         assert result | untold | {"source": "w3-0"} == result
         service.send_hypo(3, "</s>")
         result = get(f"{url}/result?instance_id=3").json()
-        assert result["source"] == "w3-0 w3-1 w3-2 w3-3 w3-4 w3-5 w3-6" and result["source_length"] == 7
+        assert result["source"] == "w3-0" and result["source_length"] == 7
         assert result["metric"]["sentence_bleu"] >= 0 and result["reference"] is None
         assert not any(
             ref in get(f"{url}/result?instance_id={n}").text for n in range(12) for ref in ("a b c", f"r{n}")
@@ -109,7 +109,8 @@ def test_a_participant_reads_a_question_in_order(tmp_path: Path) -> None:
     questions = load_questions(str(doubles.write_questions(tmp_path / "q.jsonl", 3)))
     scorer = QuestionScorer(questions, doubles.KeywordGuesser(doubles.GuesserConfig()), None)
     assert len(questions[0].sentences) > 1
-    with serving(scorer.corpus(), ServeConfig(address=Address(token=OWN), participants=(("ann", ANN),)), scorer) as url:
+    config = ServeConfig(address=Address(token=OWN), participants=(("ann", ANN),), journal=tmp_path / "journal")
+    with serving(scorer.corpus(), config, scorer) as url:
         later = len(questions[0].sentences)
         for number, status in ((1, 409), (0, 200), (later, 200), (1, 409)):
             assert get(f"{url}/src?sent_id={number}", ANN).status_code == status
@@ -128,9 +129,11 @@ def test_participants_are_read_from_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         read_participants(path)
     assert [problem.split(":")[1] for problem in error.value.problems] == ["1", "3", "4", "5"]
-    for token, strict in ((None, False), (OWN, True), (ANN, False)):
-        with pytest.raises(ConfigError, match="--participants|--token"):
-            ServeConfig(strict=strict, address=Address(token=token), participants=(("ann", ANN),))
+    people, kept = (("ann", ANN),), tmp_path / "journal"
+    for token, strict, journal in ((None, False, kept), (OWN, True, kept), (ANN, False, kept), (OWN, False, None)):
+        with pytest.raises(ConfigError, match="--participants|--token") as error:
+            ServeConfig(strict=strict, address=Address(token=token), participants=people, journal=journal)
+        assert len(error.value.problems) == 1
 
 
 # --------------------------------------------------------------------------------------------- nothing told is lost
@@ -186,20 +189,24 @@ def test_a_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: py
         pass
 
 
-def test_sessions_expire_by_age_from_the_journal_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "SWEEP_SECONDS", -1.0)
-    config = ServeConfig(journal=tmp_path / "journal", session_hours=1.0)
-    with serving(CORPUS, config) as url:
-        for session in ("old", "new"):
-            EvaluationService(url, session=session).get_src(0)
-    with sqlite3.connect(tmp_path / "journal") as journal:
-        journal.execute("UPDATE sentences SET used = used - 3700 WHERE session = 'old'")
-    journal.close()
-    with serving(CORPUS, config) as url:
-        assert EvaluationService(url, session="new").get_src(0)["segment"] == "w0-1"
-    with sqlite3.connect(tmp_path / "journal") as journal:
-        assert journal.execute("SELECT session FROM sentences").fetchall() == [("new",)]
-    journal.close()
+def test_an_idle_session_goes_on_from_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It began anew after --session-hours: a second try, and what the first had done was deleted."""
+    clock = [time.monotonic()]
+    monkeypatch.setattr("sqa_services.protocols.iwslt.table.time.monotonic", lambda: clock[0])
+    journal = Journal(tmp_path / "journal", "corpus")
+    sessions = table.Sessions(partial(Session, CORPUS), journal, hours=1.0)
+    ann = sessions.get("ann")
+    ann.read(0)
+    ann.write(0, ["word"])
+    clock[0] += 3700
+    assert sessions.get("bob", keep=False).sentences == {}  # the sweep
+    assert sessions.size == 0
+    again = sessions.get("ann", keep=False)
+    assert again is not ann and sessions.size == ann.size
+    assert (again.sentences[0].tokens, again.sentences[0].delays) == (("word",), (1,))
+    assert again.read(0)["segment"] == "w0-1"
+    sessions.reset(again)
+    assert sessions.get("ann").sentences == {} and journal.sessions() == []
 
 
 @pytest.mark.parametrize(("reads", "seconds"), [(False, 60), (True, 3600)])

@@ -29,3 +29,43 @@ def test_a_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.Monk
     database.close()
     with sqlite3.connect(tmp_path / "new" / "file") as other:
         assert other.execute("SELECT x FROM t").fetchall() == [(3,)]
+
+
+def test_a_full_disk_refuses_until_there_is_room(tmp_path: Path) -> None:
+    """A COMMIT that failed left its transaction open, and every later one failed in it."""
+    database = Database(tmp_path / "file", "locking_mode=EXCLUSIVE")
+    with database.writing() as db:
+        db.execute("CREATE TABLE t (x)")
+    pages = database.rows("PRAGMA page_count")[0][0]
+    database.rows(f"PRAGMA max_page_count = {pages + 1}")
+    for _ in range(2):
+        with pytest.raises(DataError, match="full"), database.writing() as db:
+            db.execute("INSERT INTO t VALUES (?)", ("x" * 100_000,))
+    database.rows(f"PRAGMA max_page_count = {pages + 100}")
+    with database.writing() as db:
+        db.execute("INSERT INTO t VALUES (?)", ("y" * 100_000,))
+    assert database.rows("SELECT substr(x, 1, 1) FROM t") == [("y",)]
+    database.close()
+
+
+def test_a_failed_commit_is_undone(tmp_path: Path) -> None:
+    database = Database(tmp_path / "file")
+    with database.writing() as db:
+        db.execute("CREATE TABLE a (x PRIMARY KEY)")
+        db.execute("CREATE TABLE b (x REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
+    database.rows("PRAGMA foreign_keys = ON")
+    with pytest.raises(DataError, match="FOREIGN KEY"), database.writing() as db:
+        db.execute("INSERT INTO b VALUES (1)")
+    with database.writing() as db:
+        db.execute("INSERT INTO a VALUES (2)")
+    assert database.rows("SELECT x FROM b") == [] and database.rows("SELECT x FROM a") == [(2,)]
+    database.close()
+
+
+def test_only_the_owner_reads_a_new_database(tmp_path: Path) -> None:
+    database = Database(tmp_path / "file")
+    with database.writing() as db:
+        db.execute("CREATE TABLE t (x)")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(("file", "file-wal", "file-shm"), 0o600)
+    database.close()

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from functools import partial
+from pathlib import Path
 
 import pytest
 import requests
@@ -9,8 +10,12 @@ from stand_ins.http_server import serving_app
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
+from typer import Typer
+from typer.testing import CliRunner
 
-from sqa.core.errors import ConfigError
+from sqa import cli
+from sqa.core.errors import ConfigError, DataError
+from sqa_services.cli.options import Token
 from sqa_services.net.address import Address
 from sqa_services.net.guard import given_name, given_token, json_page
 from sqa_services.net.server import application
@@ -37,7 +42,7 @@ def app(**address) -> Starlette:
     ],
 )
 def test_host_names(host: str, names: tuple[str, ...], asked: str, allowed: bool) -> None:
-    with serving_app(app(host=host, names=names, token="t")) as url:
+    with serving_app(app(host=host, names=names, token="t" * 16)) as url:
         assert requests.get(url, headers={"Host": asked}, timeout=30).status_code == (200 if allowed else 400)
 
 
@@ -74,11 +79,11 @@ def test_tokens() -> None:
     ]
     assert [given_token(headers) for headers in given] == [*[b"secret"] * 2, *[b""] * 4]
     assert [given_name(headers) for headers in given] == [b"ann", *[b""] * 5]
-    with serving_app(app(token="secret")) as url:
+    with serving_app(app(token="secret-secret-secret")) as url:
         post = partial(requests.post, url, timeout=30)
         assert requests.get(url, timeout=30).status_code == 200  # reads
         assert post().status_code == 401 and post().headers["WWW-Authenticate"] == "Bearer"
-        assert post(auth=("any", "secret")).status_code == 200
+        assert post(auth=("any", "secret-secret-secret")).status_code == 200
         assert post(headers={"Authorization": "Bearer wrong"}).status_code == 401
 
 
@@ -92,9 +97,52 @@ def test_addresses() -> None:
     for host in ("0.0.0.0", "::", "example.org"):
         with pytest.raises(ConfigError, match="give a --token"):
             Address(host=host)
-        assert not Address(host=host, token="t").local
+        assert not Address(host=host, token="t" * 16).local
     for host in ("127.0.0.1", "::1", "localhost", "127.3.2.1"):
         assert Address(host=host).local
     with pytest.raises(ConfigError) as error:
         Address(port=-1, max_body=0, names=("a*b",))
     assert len(error.value.problems) == 3
+    for host in ("0.0.0.0", "127.0.0.1"):
+        with pytest.raises(ConfigError, match="a token has 16 characters or more, got 15"):
+            Address(host=host, token="t" * 15)
+
+
+COMMANDS = (
+    ["serve", "iwslt"],
+    ["serve", "simuleval"],
+    ["client", "iwslt"],
+    ["play", "serve", "RUN"],
+)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ["board", "serve"]], ids=" ".join)
+def test_a_token_on_the_command_line_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every user of the machine sees it in `ps`."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr("sys.argv", ["sqa", *command, "--token", "t" * 16])
+        cli.main()
+    assert ended.value.code == 2 and "--token-file" in capsys.readouterr().err
+
+
+def test_a_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, app = [], Typer()
+
+    @app.command()
+    def serve(token: Token = None) -> None:
+        given.append(token)
+
+    run = partial(CliRunner().invoke, app, catch_exceptions=False)
+    monkeypatch.delenv("SQA_TOKEN", raising=False)
+    run([])
+    monkeypatch.setenv("SQA_TOKEN", "set")
+    run([])
+    (tmp_path / "token").write_text("\ufeff written \n\n")
+    run(["--token-file", str(tmp_path / "token")])
+    assert given == [None, "set", "written"]
+    for text in ("", "two words"):
+        (tmp_path / "token").write_text(text)
+        with pytest.raises(ConfigError, match="must hold one token and nothing else"):
+            run(["--token-file", str(tmp_path / "token")])
+    with pytest.raises(DataError, match="no such file|missing|cannot be read"):
+        run(["--token-file", str(tmp_path / "none")])

@@ -248,10 +248,12 @@ def test_other_sites_and_names_are_refused(url: str) -> None:
 def test_beyond_loopback_every_request_needs_the_token(shown: play_games.PlayedRun, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give a --token"):
         PlayConfig((shown.folder,), address=Address(host="0.0.0.0"))
-    with serving(PlayConfig((shown.folder,), tmp_path / "t", address=Address(host="0.0.0.0", token="secret"))) as url:
+    with serving(
+        PlayConfig((shown.folder,), tmp_path / "t", address=Address(host="0.0.0.0", token="secret-secret-secret"))
+    ) as url:
         assert requests.get(url, timeout=30).ok and requests.get(f"{url}/page.js", timeout=30).ok
         assert requests.get(f"{url}/api/setup", timeout=30).status_code == 401
-        assert Player(url, Authorization="Bearer secret").begin()
+        assert Player(url, Authorization="Bearer secret-secret-secret").begin()
 
 
 def test_a_config_makes_its_run_when_the_game_begins(tmp_path: Path) -> None:

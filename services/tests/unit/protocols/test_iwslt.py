@@ -50,9 +50,37 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
     assert [segment["segment"] for segment in read] == expected
     assert [segment["segment_id"] for segment in read[:3]] == [0, 1, 2]
     session.write(0, ["eins", "zwei", EOS])
-    assert session.sentences[0].delays == [25, 25, 25]
+    assert session.sentences[0].delays == (25, 25, 25)
     with pytest.raises(Refused):
         session.read(0, 9)
+
+
+@pytest.mark.parametrize("rate", [1_001, 8_000, 11_025, 22_050, 44_100])
+@pytest.mark.parametrize("size", [None, 250, 60_000])
+def test_speech_hands_out_every_sample_once(tmp_path: Path, rate: int, size: int | None) -> None:
+    """At 44.1 kHz whole samples per ms are 44: the last half second of 22 was never read."""
+    samples = 22 * rate + 7
+    recording(tmp_path / "a.wav", samples, rate)
+    (tmp_path / "src").write_text("a.wav\n")
+    (tmp_path / "tgt").write_text("eins\n")
+    session, read, reaches = Session(load(tmp_path / "src", tmp_path / "tgt", "speech")), [], []
+    while (segment := session.read(0, size)["segment"]) != EOS:
+        read += segment
+        reaches.append((session.sentences[0].reach, len(read) * 1000 / rate))
+    assert read == np.arange(samples, dtype="<i2").tolist()
+    assert all(reach == pytest.approx(given, abs=1) for reach, given in reaches)
+
+
+def test_a_wrong_length_of_a_recording_is_refused(tmp_path: Path) -> None:
+    wav = recording(tmp_path / "a.wav", 16 * 1000)
+    for length, fits in ((990, True), (1010, True), (500, False), (2000, False)):
+        content = {"utts": {"a": {"input": {"path": str(wav), "length_ms": length}, "output": {"text": "eins"}}}}
+        (tmp_path / "dev.json").write_text(json.dumps(content))
+        if fits:
+            load(None, tmp_path / "dev.json", "speech")
+        else:
+            with pytest.raises(DataError, match=rf"length_ms of .*a.wav is {length}, its samples are 1000 ms"):
+                load(None, tmp_path / "dev.json", "speech")
 
 
 def test_a_recording_cut_in_the_middle_of_a_sample_ends_before_it(tmp_path: Path) -> None:
@@ -72,7 +100,7 @@ def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> Non
     assert (end["segment_id"], end["segment"], end["sample_rate"], end["finished"]) == (25.0, EOS, 8_000, True)
     session.write(0, ["eins", "zwei", EOS], wrap=False)
     result = session.instance(0)
-    assert result["source_length"] == 25.0 and result["delays"] == [25.0] * 3
+    assert result["source_length"] == 25.0 and result["delays"] == (25.0,) * 3
     assert result["metric"]["latency"]["AL"] == 25.0 and set(result["metric"]["latency_ca"]) == {"AL", "AP", "DAL"}
     assert list(session.nested_result()["Latency"]) == ["AL", "AL_CA", "AP", "AP_CA", "DAL", "DAL_CA"]
 

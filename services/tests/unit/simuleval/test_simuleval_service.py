@@ -66,8 +66,8 @@ def test_simulevals_remote_evaluator_drives_our_translator(tmp_path) -> None:
     assert len(rows) == len(question.sentences) and "AL" in done.stdout
 
 
-def test_bad_requests_and_the_token() -> None:
-    config = ServiceConfig(address=Address(token="secret", max_body=1000))
+def test_bad_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = ServiceConfig(address=Address(token="secret-secret-secret", max_body=1000))
     changes = ({"content": 5}, {"config": 5}, {"data_type": "speech"}, {"data_type": "speech_text"}, {"unknown": 1})
     bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(WORD | change).encode() for change in changes)]
     with serving_app(make_app(agent_of(ECHO), config)) as url:
@@ -75,11 +75,15 @@ def test_bad_requests_and_the_token() -> None:
         for method, path in (("POST", "/reset"), ("PUT", "/input"), ("GET", "/output")):
             assert requests.request(method, url + path, timeout=30).status_code == 401
         assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
-        inside = url.replace("http://", "http://any:secret@")  # all that SimulEval's client can be told
+        inside = url.replace("http://", "http://any:secret-secret-secret@")  # all that SimulEval's client can be told
         for body in bad:
             assert requests.put(f"{inside}/input", data=body, timeout=30).status_code == 500, body
         assert requests.put(f"{inside}/input", data=b"x" * 2000, timeout=30).status_code == 413
-        assert list(build(SimulevalServiceConfig(url=inside)).translate(iter(["a", "b"]))) == ["a", "b"]
+        with pytest.raises(ConfigError, match="url: run folders keep it, so it must hold no password"):
+            SimulevalServiceConfig(url=inside)
+        monkeypatch.setenv("THEIR_TOKEN", "secret-secret-secret")
+        ours = build(SimulevalServiceConfig(url=url, token_env="THEIR_TOKEN"))
+        assert list(ours.translate(iter(["a", "b"]))) == ["a", "b"]
     with pytest.raises(ConfigError, match="give a --token"):
         ServiceConfig(address=Address(host="0.0.0.0"))
     for arguments in (("", ""), (ECHO, "agent.py:A"), (ECHO, "", ["--k", "3"])):
@@ -106,7 +110,7 @@ def test_a_client_that_vanished_leaves_nothing_behind(monkeypatch) -> None:
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
-@pytest.mark.parametrize("users", [("", ""), ("ann:x@", "bob:x@")])
+@pytest.mark.parametrize("users", [("", ""), ("ann:@", "bob:@")])
 def test_a_second_client_is_refused_and_spoils_nothing(users: tuple[str, str]) -> None:
     """They share no word, whether they are known by a user in the address or by nothing."""
     with clients(*users) as [first, second]:
@@ -122,7 +126,7 @@ def test_a_second_client_is_refused_and_spoils_nothing(users: tuple[str, str]) -
 
 
 def test_a_client_with_a_user_may_begin_anew_at_once() -> None:
-    with clients("ann:x@") as [translator]:
+    with clients("ann:@") as [translator]:
         assert next(translator.translate(iter(WORDS))) == "a"
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
 
