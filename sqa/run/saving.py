@@ -74,9 +74,7 @@ def _metric_row(result: RunResult, metric: Any) -> ReportRow:
         return ReportRow(metric.name, None, None, None, n, unit, signature)
     try:
         interval = bootstrap(result.stats[metric.name], metric, RESAMPLES, result.config.seed)
-    except NotComputable:
-        return ReportRow(metric.name, None, None, None, n, unit, signature)
-    except RemoteProtocolError as error:
+    except (NotComputable, RemoteProtocolError) as error:
         return ReportRow(metric.name, None, None, None, n, unit, f"not computed: {' '.join(str(error).split())}")
     low, high = defined(interval.low), defined(interval.high)
     return ReportRow(metric.name, interval.value, low, high, n, unit, signature)
