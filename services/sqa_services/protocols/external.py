@@ -2,7 +2,7 @@
 
     SCORE ||| reference ||| ... ||| hypothesis   ->  numbers of one segment
     EVAL ||| numbers                             ->  cdec: a score of numbers that were added up over segments
-    EVAL ||| numbers ||| numbers                 ->  METEOR 1.5: a score for each group of numbers and one for all together
+    EVAL ||| numbers ||| numbers                 ->  METEOR 1.5: a score for each group of numbers and one for all
 
 Asking shows which of the two EVALs a program has.  Only in cdec's do the numbers add: METEOR's score of all groups
 together is not its score of their sum.
@@ -115,10 +115,6 @@ class External:
         if len(stats) != self.size:
             raise self._broken(f"{self.size} statistics at first, now {len(stats)}: {reply[:SHOWN]!r}")
         return stats
-
-    def score(self, stats: Sequence[float]) -> float:
-        """The program's score of statistics (size,), of one segment or, if they are additive, summed."""
-        return self.scores([stats])[-1]
 
     def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
         """A score for every group of statistics (size,), and one for all together: len(groups) + 1 numbers.
@@ -288,7 +284,11 @@ class ExternalMetric:
         """The program's score of (size + 1,).  No question, or a sum of what does not add: NotComputable."""
         value = float(self.score_many(stats[None])[0])
         if math.isnan(value):
-            why = "its program's statistics do not add over questions" if stats[-1] > 0 else "there is no question to score"
+            why = (
+                "its program's statistics do not add over questions"
+                if stats[-1] > 0
+                else "there is no question to score"
+            )
             raise NotComputable(f"{self.name}: {why}")
         return value
 

@@ -75,7 +75,8 @@ def test_scored(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], pr
 @needs_meteor
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("translations", "score"), [(("its capital is lima", "it has old ruins", "is it in andes"), 0.4596071984), (LINES, 1)]
+    ("translations", "score"),
+    [(("its capital is lima", "it has old ruins", "is it in andes"), 0.4596071984), (LINES, 1)],
 )
 def test_a_run_has_the_meteor_of_the_jar(translations: Sequence[str], score: float) -> None:
     """Scores of `java -jar meteor-1.5.jar translations references -l en -norm` on files of these lines."""
