@@ -46,8 +46,8 @@ _Shares = tuple[Annotated[float, Meta(ge=0, le=1)], ...]
 class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cubic"):
     """Expected wins EW(t): the chance that a right answer at fraction t of the question comes before a human's.
 
-    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; not clipped, so it may pass 1 by
-    a hair near t = 0, and EW(1) is about .4, not 0.  t may exceed 1 where a caller's positions overshoot the text.
+    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; EW(1) is about .4, not 0.  A file
+    or fit whose cubic leaves 0 to 1 for a t in 0 to 1 is refused (`identified`).
     """
 
     coefficients: tuple[_Coefficient, _Coefficient, _Coefficient, _Coefficient]  # c0, c1, c2, c3
@@ -58,6 +58,14 @@ class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cu
         """EW at fraction t >= 0, elementwise."""
         c0, c1, c2, c3 = self.coefficients
         return c0 + c1 * t + c2 * t**2 + c3 * t**3
+
+    @property
+    def turns(self) -> Floats:
+        """The t in 0 to 1 at which EW can be extreme: both ends, and where the curve turns."""
+        _, c1, c2, c3 = self.coefficients
+        turning = np.roots([3 * c3, 2 * c2, c1])
+        real = turning.real[turning.imag == 0]
+        return np.array([0.0, 1.0, *real[(real > 0) & (real < 1)]])
 
 
 class Knots(Struct, frozen=True):
@@ -148,7 +156,12 @@ def curve_in(path: Path) -> AnyCurve:
 
 
 def identified(curve: AnyCurve, source: str) -> AnyCurve:
-    """A curve named <method>-<hash>: files with the same curve have the same name."""
+    """A curve named <method>-<hash>: the same curve has the same name.  A cubic that leaves 0 to 1: DataError."""
+    if isinstance(curve, Curve):
+        for t in curve.turns:
+            if not 0 <= (value := curve(float(t))) <= 1:
+                wrong = f"the cubic leaves 0 to 1: EW({t:.3g}) = {value:.6g}, and EW is a probability"
+                raise DataError(f"{source}: {wrong}; fit a curve with --method monotone")
     numbers = [curve.coefficients] if isinstance(curve, Curve) else [curve.knots.t, curve.knots.ew]
     hashed = hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:12]
     return structs.replace(curve, name=f"{curve.__struct_config__.tag}-{hashed}", source=source)
