@@ -22,8 +22,9 @@ import numpy as np
 from msgspec import Meta, Struct, structs
 
 from sqa import __version__
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.registry import did_you_mean
+from sqa.core.significance import ratio
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Bools, Floats, Ints
 from sqa.files.records import converted, json_document
@@ -371,6 +372,12 @@ class AnswerLag(MeanMetric):
         if step is None or asked is None or asked.answerable is None:
             return np.zeros(2)
         return np.array([float(trace.source_words[step] - asked.answerable), 1.0])
+
+    def score(self, stats: Floats) -> float:
+        """The mean lag; without a question that ends with a right answer: NotComputable."""
+        if not stats[1] > 0:
+            raise NotComputable(f"{self.name}: no question ends with a right answer")
+        return ratio(stats, self.name)
 
 
 def _final_rank(trace: QuestionTrace) -> int:
