@@ -106,7 +106,7 @@ ALL += tuple(f"{name}{ALIASES}" for family in FAMILIES.values() if family.kind =
 # what a run reports when its config names no metrics; not ter, which is slow on questions
 DEFAULT: tuple[str, ...] = tuple(
     "ew ew@answer-at-end ew@xqb-interface oracle-ew oracle-ew@curve-end stable-ew accuracy accuracy@10 mrr bleu chrf "
-    "al laal ap dal".split()
+    "al al@reference laal laal@reference ap dal".split()
 )
 
 
