@@ -258,10 +258,7 @@ def lines(trace: QuestionTrace) -> tuple[str, str]:
 
 
 def sentence_references(question: Question) -> list[str]:
-    """The human translation of each source sentence.
-
-    If both have as many sentences, sentence by sentence; else words in proportion to the source words.
-    """
+    """The human translation of each source sentence; words in proportion to the source's if the sides are unpaired."""
     if len(question.reference) == len(question.sentences):
         return list(question.reference)
     words, total = question.reference_text.split(), len(question.words)

@@ -60,14 +60,6 @@ class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cu
         c0, c1, c2, c3 = self.coefficients
         return c0 + c1 * t + c2 * t**2 + c3 * t**3
 
-    @property
-    def turns(self) -> Floats:
-        """The t in 0 to 1 at which EW can be extreme: both ends, and where the curve turns."""
-        _, c1, c2, c3 = self.coefficients
-        turning = np.roots([3 * c3, 2 * c2, c1])
-        real = turning.real[turning.imag == 0]
-        return np.array([0.0, 1.0, *real[(real > 0) & (real < 1)]])
-
 
 class Knots(Struct, frozen=True):
     t: _Shares  # ascending from 0 to 1
@@ -158,11 +150,11 @@ def curve_in(path: Path) -> AnyCurve:
 
 def identified(curve: AnyCurve, source: str) -> AnyCurve:
     """A curve named <method>-<hash>: the same curve has the same name.  A cubic that leaves 0 to 1: DataError."""
-    if isinstance(curve, Curve):
-        for t in curve.turns:
-            if not 0 <= (value := curve(float(t))) <= 1:
-                wrong = f"the cubic leaves 0 to 1: EW({t:.3g}) = {value:.6g}, and EW is a probability"
-                raise DataError(f"{source}: {wrong}; fit a curve with --method monotone")
+    ew = np.asarray(curve(np.arange(1001) / 1000))
+    if isinstance(curve, Curve) and not 0 <= ew.min() <= ew.max() <= 1:
+        t = int(np.abs(ew - 0.5).argmax())
+        wrong = f"the cubic leaves 0 to 1: EW({t / 1000:g}) = {ew[t]:.6g}, and EW is a probability"
+        raise DataError(f"{source}: {wrong}; fit a curve with --method monotone")
     numbers = [curve.coefficients] if isinstance(curve, Curve) else [curve.knots.t, curve.knots.ew]
     hashed = hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:12]
     return structs.replace(curve, name=f"{curve.__struct_config__.tag}-{hashed}", source=source)
@@ -375,9 +367,9 @@ class AnswerLag(MeanMetric):
 
     def score(self, stats: Floats) -> float:
         """The mean lag; without a question that ends with a right answer: NotComputable."""
-        if not stats[1] > 0:
-            raise NotComputable(f"{self.name}: no question ends with a right answer")
-        return ratio(stats, self.name)
+        if stats[1] > 0:
+            return ratio(stats, self.name)
+        raise NotComputable(f"{self.name}: no question ends with a right answer")
 
 
 def _final_rank(trace: QuestionTrace) -> int:
