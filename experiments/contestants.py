@@ -48,7 +48,7 @@ class Needs:
             problem = str(lacking(self.package, "it"))
         elif self.folder is not None and not self.folder.is_dir():
             problem = f"there is no folder {self.folder}"
-        return f"{problem} ({self.hint})" if problem and self.hint else problem
+        return f"{problem} ({self.hint})" if problem and self.hint and self.hint not in problem else problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sqa.core.compute import set_for
 from sqa.core.errors import NotComputable
 from sqa.core.packages import need
 from sqa.core.paths import config_file
+from sqa.core.significance import total
 from sqa.files.store import Store
 from sqa.report.data import read_rows
 from sqa.report.tables import as_objects
@@ -82,7 +83,7 @@ class Run:
         values = {}
         for metric in paired.metrics_of(list(self.read.signatures), self.read):
             try:
-                values[metric.name] = float(metric.score(self.read.stats[metric.name].sum(axis=0)))
+                values[metric.name] = total(self.read.stats[metric.name], metric)
             except NotComputable:
                 continue
         return values

@@ -1,7 +1,10 @@
 """Python packages that are not installed: which command installs them, and the one source of messages about them."""
 
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
+from sqa import __version__
 from sqa.core.errors import ConfigError
 
 # A Python package by its import name -> what pip is told to install: an extra of this project where one has it.
@@ -30,6 +33,10 @@ INSTALLED_BY = {
     "s3fs": "s3fs==2026.9.0",  # no extra has it; a store or a board on s3:// needs it
 }
 
+# A package that its extra leaves out from a version of Python on, as the markers of pyproject.toml say -> that version.
+BELOW = {"comet": (3, 13)}
+
+SERVICES = Path(__file__).resolve().parents[2] / "services"  # of a checkout
 # Kind -> names that the project's other distribution, sqa-services, registers.
 OF_SERVICES = {
     "command": tuple("bench board client play scorer serve simuleval-dir simulstream-score validate".split()),
@@ -42,7 +49,12 @@ OF_SERVICES = {
 
 def absent(kind: str, name: str) -> ConfigError:
     """The error about a name of `OF_SERVICES` that nothing has registered."""
-    return ConfigError(f"the {kind} {name!r} is not installed: pip install 'sqa[services]'")
+    if (SERVICES / "pyproject.toml").is_file():
+        how = f"pip install -e {SERVICES}"
+    else:
+        wheel = f"sqa_services-{__version__}-py3-none-any.whl"
+        how = f"pip install --find-links FOLDER 'sqa[services]', where FOLDER has {wheel}"
+    return ConfigError(f"the {kind} {name!r} is not installed: {how}")
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:
@@ -53,6 +65,9 @@ def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> 
     if isinstance(package, ImportError):
         package = package.name or getattr(package.__cause__, "name", None) or str(package)
     top = package.partition(".")[0]
+    if sys.version_info >= BELOW.get(top, (4,)):
+        below = ".".join(map(str, BELOW[top]))
+        return ConfigError(f"{what} needs the Python package {top}, which needs a Python below {below}")
     install = f"sqa[{extra}]" if extra and top in INSTALLED_BY else INSTALLED_BY.get(top)
     how = f": pip install '{install}'" if install else ", which is not installed"
     return ConfigError(f"{what} needs the Python package {top}{how}")

@@ -13,7 +13,7 @@ Differences of two systems and bands of curves: sqa/core/differences.py.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -40,9 +40,22 @@ class Resampled(Protocol):
         """Sums of statistics (B, d) -> scores (B,), equal to `score` on each; nan where undefined."""
 
 
+@runtime_checkable
+class ScoredTogether(Protocol):
+    """A metric whose statistics need not add over questions; its `score_many` of a sum is then nan."""
+
+    def score_all(self, stats: Floats) -> float:
+        """The score of all questions (n, d) together."""
+
+
+def total(stats: Floats, metric: Resampled) -> float:
+    """A metric's score of all questions (n, d); NotComputable where undefined."""
+    return metric.score_all(stats) if isinstance(metric, ScoredTogether) else metric.score(stats.sum(axis=0))
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A score on all questions and its BCa interval."""
+    """A score on all questions and its BCa interval; its ends are nan where no resample has a value."""
 
     value: float
     low: float
@@ -60,7 +73,7 @@ def bootstrap_many(
     A metric without a value on all questions: NotComputable.
     """
     n = common_size(stats, metrics, n_resamples)
-    values = [metric.score(s.sum(axis=0)) for s, metric in zip(stats, metrics, strict=True)]
+    values = [total(s, metric) for s, metric in zip(stats, metrics, strict=True)]
     samples = score_sums(stats, [metric.score_many for metric in metrics], bootstrap_weights(n, n_resamples, seed))
     intervals = []
     for value, scores, s, metric in zip(values, samples, stats, metrics, strict=True):

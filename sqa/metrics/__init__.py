@@ -19,6 +19,7 @@ import numpy as np
 
 from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.registry import QUALITY
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import BuiltMetric, Floats, Metric
 from sqa.metrics.latency import FORMULAS, family_of
@@ -26,12 +27,21 @@ from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
 
 _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
 _NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # the usual one
+KEPT = 50  # guesses of each step that a run keeps
+PRINTED = ("empty-questions", "empty-sentences", "unknown-pages")  # lines of every report beside the metrics
 _HUMAN, _ASKED, _LESS = ("reference",), ("guesses", "answerable"), {"higher_is_better": False}
 
 
 def _answers(base: str, attribute: str, label: str, *parameters: Parameter, buzzes: bool = False) -> Family:
     needs = ("guesses", "buzzes") if buzzes else ("guesses",)
     return Family(base, f"sqa.metrics.qa:{attribute}", label, "answers", needs=needs, parameters=parameters)
+
+
+def _kept(text: str) -> int:
+    """A number of guesses; more than a run keeps: ValueError."""
+    if int(text) > KEPT:
+        raise ValueError(f"a run keeps the first {KEPT} guesses of each step")
+    return int(text)
 
 
 def _same(name: str, *values: str, pattern: str = "") -> Parameter:
@@ -48,8 +58,8 @@ FAMILIES: dict[str, Family] = {
             "oracle-ew", "OracleExpectedWins", "oracle EW", _CURVE, Parameter("never", {"curve-end": "curve-end"})
         ),
         _answers("stable-ew", "StableExpectedWins", "stable EW", _CURVE, Parameter("at", {"last-wrong": "last-wrong"})),
-        _answers("accuracy", "Accuracy", "accuracy", Parameter("at", {"10": 10}, _NUMBER_BUT.format(1), int)),
-        _answers("mrr", "ReciprocalRank", "MRR", Parameter("top", {}, _NUMBER_BUT.format(50), int)),
+        _answers("accuracy", "Accuracy", "accuracy", Parameter("at", {"10": 10}, _NUMBER_BUT.format(1), _kept)),
+        _answers("mrr", "ReciprocalRank", "MRR", Parameter("top", {}, _NUMBER_BUT.format(KEPT), _kept)),
         Family("bleu", f"{_TEXTS}.bleu:Bleu", "BLEU", "quality", "0-100", 2, needs=_HUMAN),
         Family("chrf", f"{_TEXTS}.bleu:ChrF", "chrF", "quality", "0-100", 2, needs=_HUMAN),
         Family("ter", f"{_TEXTS}.bleu:Ter", "TER", "quality", "per 100 words", 2, False, _HUMAN),
@@ -96,18 +106,31 @@ ALL += tuple(f"{name}{ALIASES}" for family in FAMILIES.values() if family.kind =
 # what a run reports when its config names no metrics; not ter, which is slow on questions
 DEFAULT: tuple[str, ...] = tuple(
     "ew ew@answer-at-end ew@xqb-interface oracle-ew oracle-ew@curve-end stable-ew accuracy accuracy@10 mrr bleu chrf "
-    "al laal ap dal".split()
+    "al al@reference laal laal@reference ap dal".split()
 )
 
 
 def parse(name: str) -> Measure:
-    """The measure of a name; of one that no family reads: ConfigError with the nearest."""
+    """The measure of a name; of one that no family reads: ConfigError with the reason or the nearest."""
     family = FAMILIES.get(str(name).partition(SIGN)[0])
-    measure = family.read(name) if family else None
+    try:
+        measure = family.read(name) if family else None
+    except ValueError as error:
+        raise ConfigError(f"no metric {name!r}: {error}") from error
     if measure is None:
-        near = get_close_matches(str(name), ALL, n=1, cutoff=0.0)
-        raise ConfigError(f"no metric {name!r}; nearest is {near[0]!r}")
+        raise ConfigError(f"no metric {name!r}{_instead(str(name))}")
     return measure
+
+
+def _instead(name: str) -> str:
+    """What to write in place of a name that is no metric."""
+    folded = name.lower()
+    if folded in PRINTED:
+        return ": every run prints it without being asked; leave it out"
+    if folded in QUALITY.names():
+        return f": it needs a model, a program or a file, so it is an entry of `quality:` ({folded}: ...)"
+    near = {family.label.lower(): base for base, family in FAMILIES.items()} | {each: each for each in ALL}
+    return f"; nearest is {near[get_close_matches(folded, near, n=1, cutoff=0.0)[0]]!r}"
 
 
 def problems(names: Iterable[str], where: str = "metrics") -> list[str]:

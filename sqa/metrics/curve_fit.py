@@ -7,7 +7,8 @@ the chance that a right answer at t comes before that of a person drawn from the
 cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py): buzzes in order of position, positions cut
            to thousandths; one point per occupied thousandth, y = 1 - (right buzzes before the LAST buzz of that
            thousandth) / (all buzzes); ordinary least squares of y on 1, t, t^2, t^3, each point with the same weight.
-           Of players with an identity: only those of 20 questions or more, first record per question.
+           Of players with an identity: only those of 20 questions or more, first record per question.  A cubic that
+           leaves 0 to 1 is refused.
 monotone   EW(t) itself at t = 0, .05, ..., 1, joined by scipy's monotone cubic spline (PCHIP).  It is 1 at t = 0 and
            never rises, where a cubic may do both otherwise.
 

@@ -29,7 +29,7 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
-from sqa.metrics.measure import Family, MeanMetric, Parameter
+from sqa.metrics.measure import Family, MeanMetric, Parameter, sentence_references
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +268,9 @@ def scored_by(convention: Convention) -> tuple[str, ...]:
 
 
 def family_of(formula: Formula) -> Family:
-    """The metrics of runs by a formula: under each convention that knows it, by characters, of whole questions."""
+    """The metrics of runs by a formula: by convention, by characters, of whole questions, by sentences' references."""
     usual = usual_convention(formula.name)
+    lengths = [Parameter("lengths", {"reference": "sentence"})]
     variants = {convention.name: convention.name for convention in listing(formula.name) if convention.name != usual}
     return Family(
         formula.name,
@@ -283,8 +284,10 @@ def family_of(formula: Formula) -> Family:
             Parameter("convention", variants),
             Parameter("per", {"char": "char"}),
             Parameter("stream", {"question": "question"}),
+            *(lengths if takes_reference(formula, CONVENTIONS[usual]) else []),
         ),
         arguments={"formula": formula.name, "convention": usual},
+        shown={"reference": {"needs": ("reference",)}},
     )
 
 
@@ -296,7 +299,8 @@ def trace_delays(
     With `unit` "char" a token counts once per character and |y*| is in characters, as SimulEval does for languages
     without blanks; delays stay source words.  With `stream` "question" the whole question is one long sentence, its
     delays those of equation 1.  With `reference` "question", a sentence's |y*| is its share of the question's human
-    translation, |reference| * |x_i| / |x|: the two sides need not have equally many sentences.  A convention that
+    translation, |reference| * |x_i| / |x|: the two sides need not have equally many sentences.  With "sentence" it is
+    the length of the sentence's own human translation, as in the log that `sqa export` writes.  A convention that
     counts the end of the sentence gives every sentence one more token, so a sentence without words still has a delay
     there.  A retracted word has no single delay: NotComputable.
     """
@@ -317,6 +321,9 @@ def trace_delays(
             row.append(length)
     if reference == "none":
         return pack(rows, lengths)
+    if reference == "sentence":
+        texts = [question.reference_text] if whole else sentence_references(question)
+        return pack(rows, lengths, [len(t if unit == "char" else t.split()) + convention.eos for t in texts])
     size = sum(map(len, question.reference)) if unit == "char" else len(question.reference_text.split())
     per_word = size / len(question.words)  # reference units per source word
     return pack(rows, lengths, [per_word * len(part) + convention.eos for part in parts])
@@ -333,6 +340,7 @@ class Latency(MeanMetric):
     convention: str | Convention = SIMULEVAL_1_1.name  # a key of CONVENTIONS, or one of your own
     per: str = "word"  # what a delay belongs to: a target "word" or "char"
     stream: str = "sentence"  # what is one sequence: a "sentence", or a whole "question"
+    lengths: str = ""  # |y*|: the `Formula.reference`, or "sentence": each human sentence's, as SimulEval has it
     _formula: Formula = field(init=False, repr=False, compare=False)
     _convention: Convention = field(init=False, repr=False, compare=False)
 
@@ -346,7 +354,9 @@ class Latency(MeanMetric):
             )
         if formula.reference not in ("none", "question"):
             raise ConfigError(f"metrics.latency.reference: must be none or question, got {formula.reference!r}")
-        object.__setattr__(self, "_formula", formula)
+        if self.lengths and not takes_reference(formula, convention):
+            raise ConfigError(f"{formula.name}@reference: its convention {convention.name} uses no reference")
+        object.__setattr__(self, "_formula", replace(formula, reference=self.lengths or formula.reference))
         object.__setattr__(self, "_convention", convention)
 
     @property
@@ -361,6 +371,7 @@ class Latency(MeanMetric):
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """(3,): [sum, sentences with a value, sentences without one]."""
+        self.require(trace)
         delays = trace_delays(trace, self._convention, self._formula.reference, self.per, self.stream)
         values = self._formula(delays, self._convention)  # (S,)
         defined = ~np.isnan(values)

@@ -16,12 +16,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
+from itertools import accumulate
 from typing import Any, Protocol
 
 from sqa.core.errors import NotComputable
 from sqa.core.significance import ratio, ratio_many
 from sqa.core.trace import QuestionTrace
-from sqa.core.types import BuiltMetric, Floats, Kind
+from sqa.core.types import BuiltMetric, Floats, Kind, Question
 
 SIGN, ALIASES = "@", "@aliases"  # before each variant; answers matched as Quizbowl does: `ByAliases`
 RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> least and greatest value
@@ -143,6 +144,11 @@ class Measure:
         return bool(self._shown("higher_is_better"))
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """Keys of NEEDS."""
+        return tuple(self._shown("needs"))
+
+    @property
     def range(self) -> tuple[float, float] | None:
         """Least and greatest value; None where there is no bound."""
         return RANGES.get(self.unit)
@@ -199,7 +205,7 @@ class MeanMetric(Protocol):
 
     def require(self, trace: QuestionTrace) -> None:
         """NotComputable for a trace without what the metric needs."""
-        for need in self.family.needs:
+        for need in self.described.needs:
             has, message = NEEDS[need]
             if not has(trace):
                 raise NotComputable(f"{self.name}: {message.format(id=trace.question.id)}")
@@ -249,3 +255,12 @@ def lines(trace: QuestionTrace) -> tuple[str, str]:
     if not reference.strip():
         raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
     return " ".join(sentence for sentence in trace.hypotheses if sentence), reference
+
+
+def sentence_references(question: Question) -> list[str]:
+    """The human translation of each source sentence; words in proportion to the source's if the sides are unpaired."""
+    if len(question.reference) == len(question.sentences):
+        return list(question.reference)
+    words, total = question.reference_text.split(), len(question.words)
+    ends = [round(len(words) * read / total) for read in accumulate(map(len, question.sentences))]
+    return [" ".join(words[start:end]) for start, end in zip([0, *ends], ends, strict=False)]

@@ -22,8 +22,9 @@ import numpy as np
 from msgspec import Meta, Struct, structs
 
 from sqa import __version__
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.registry import did_you_mean
+from sqa.core.significance import ratio
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Bools, Floats, Ints
 from sqa.files.records import converted, json_document
@@ -46,8 +47,8 @@ _Shares = tuple[Annotated[float, Meta(ge=0, le=1)], ...]
 class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cubic"):
     """Expected wins EW(t): the chance that a right answer at fraction t of the question comes before a human's.
 
-    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; not clipped, so it may pass 1 by
-    a hair near t = 0, and EW(1) is about .4, not 0.  t may exceed 1 where a caller's positions overshoot the text.
+    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; EW(1) is about .4, not 0.  A file
+    or fit whose cubic leaves 0 to 1 for a t in 0 to 1 is refused (`identified`).
     """
 
     coefficients: tuple[_Coefficient, _Coefficient, _Coefficient, _Coefficient]  # c0, c1, c2, c3
@@ -148,7 +149,12 @@ def curve_in(path: Path) -> AnyCurve:
 
 
 def identified(curve: AnyCurve, source: str) -> AnyCurve:
-    """A curve named <method>-<hash>: files with the same curve have the same name."""
+    """A curve named <method>-<hash>: the same curve has the same name.  A cubic that leaves 0 to 1: DataError."""
+    ew = np.asarray(curve(np.arange(1001) / 1000))
+    if isinstance(curve, Curve) and not 0 <= ew.min() <= ew.max() <= 1:
+        t = int(np.abs(ew - 0.5).argmax())
+        wrong = f"the cubic leaves 0 to 1: EW({t / 1000:g}) = {ew[t]:.6g}, and EW is a probability"
+        raise DataError(f"{source}: {wrong}; fit a curve with --method monotone")
     numbers = [curve.coefficients] if isinstance(curve, Curve) else [curve.knots.t, curve.knots.ew]
     hashed = hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:12]
     return structs.replace(curve, name=f"{curve.__struct_config__.tag}-{hashed}", source=source)
@@ -358,6 +364,12 @@ class AnswerLag(MeanMetric):
         if step is None or asked is None or asked.answerable is None:
             return np.zeros(2)
         return np.array([float(trace.source_words[step] - asked.answerable), 1.0])
+
+    def score(self, stats: Floats) -> float:
+        """The mean lag; without a question that ends with a right answer: NotComputable."""
+        if stats[1] > 0:
+            return ratio(stats, self.name)
+        raise NotComputable(f"{self.name}: no question ends with a right answer")
 
 
 def _final_rank(trace: QuestionTrace) -> int:

@@ -11,6 +11,7 @@ from sqa.core.errors import NotComputable
 from sqa.core.packages import need
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
+from sqa.metrics.measure import sentence_references
 
 Unit = Literal["sentence", "question"]
 Side = Literal["hypotheses", "references", "sources"]
@@ -65,18 +66,6 @@ def question_texts(questions: Iterable[Question], part: Part, unit: Unit) -> Ite
             sources, references = [" ".join(words) for words in question.sentences], sentence_references(question)
         pairs = ("\t".join(pair) for pair in zip(sources, references, strict=True))
         yield from {"sources": sources, "references": references, "pairs": pairs}[part]
-
-
-def sentence_references(question: Question) -> list[str]:
-    """The human translation of each source sentence.
-
-    If both have as many sentences, sentence by sentence; else words in proportion to the source words.
-    """
-    if len(question.reference) == len(question.sentences):
-        return list(question.reference)
-    words, total = question.reference_text.split(), len(question.words)
-    ends = [round(len(words) * read / total) for read in accumulate(map(len, question.sentences))]
-    return [" ".join(words[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def json_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:

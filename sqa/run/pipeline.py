@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 BLOCK_SIZE = 64  # questions per block
-N_GUESSES = 50  # guesses kept per step
+N_GUESSES = metric_names.KEPT  # guesses kept per step
 STAGES = ("translate", "guess", "buzz", "score")
 COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # of the stages that have one: key of a run's config, registry
     "translate": ("translator", TRANSLATORS),
@@ -70,7 +70,7 @@ COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # of the stages that have on
 }
 VERSION = 1  # of the stages themselves: raise it when the same components would give other rows
 
-EMPTY_QUESTIONS, EMPTY_SENTENCES = "empty-questions", "empty-sentences"  # counts kept beside the metrics
+EMPTY_QUESTIONS, EMPTY_SENTENCES, _ = metric_names.PRINTED  # counts kept beside the metrics
 Tick = Callable[[int], object]  # called with the number of questions just done
 
 

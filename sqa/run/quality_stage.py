@@ -2,9 +2,9 @@
 
     <root>/store/quality/<key>/block-0000.npz   segment str  stats list<f64>
 
-The key is the metric's fingerprint (package, model, settings), a row's `segment` the sha256 of source, translation and
-human translation: a model scores a text once, in whichever run it occurs.  A refusal or a failure is a `Score` with the
-reason, never a number.
+The key is the metric's fingerprint (package, model, settings), a row's `segment` the sha256 of source, translation
+and human translation, by sentence too where they are paired: a model scores a text once, in whichever run it occurs.
+A refusal or a failure is a `Score` with the reason, never a number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqa.core.own import own_codes
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.core.types import BuiltMetric, TextMetric
-from sqa.files.store import Stage, Store, digest
+from sqa.files.store import Stage, Store
 from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
 from sqa.run.late_code import record, settled
 from sqa.run.parts import in_a_line
@@ -71,7 +71,7 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
         return metric.measure(segments)
     codes = own_codes([metric])
     stage = settled(store, Stage("quality", type(metric).__name__, identity, (), "any", 1), codes)
-    keys = [digest([s.source, s.hypothesis, s.reference]) for s in segments]
+    keys = [segment.key for segment in segments]
     kept = _kept(store, stage)
     todo = {key: segment for key, segment in zip(keys, segments, strict=True) if key not in kept}
     missing = list(todo.items())

@@ -25,13 +25,14 @@ from sqa.files.atomic import held, write_bytes
 from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
 from sqa.files.store import table_bytes
+from sqa.metrics import PRINTED
 from sqa.run.config import RunConfig, to_mapping
 from sqa.run.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
-UNKNOWN_PAGES = "unknown-pages"  # a line of the report beside EMPTY_QUESTIONS and EMPTY_SENTENCES
+UNKNOWN_PAGES = PRINTED[2]
 COUNTED = ("questions", "sentences")  # units of lines that count
 REPORT_HEADER = ("metric", "value", "low", "high", "n", "unit", "signature")
 
@@ -70,14 +71,13 @@ def report_rows(result: RunResult) -> list[ReportRow]:
 
 def _metric_row(result: RunResult, metric: Any) -> ReportRow:
     unit, n, signature = metric.unit, len(result.questions), metric.signature()
-    if metric.name in result.refusals:
-        return ReportRow(metric.name, None, None, None, n, unit, signature)
     try:
+        if metric.name in result.refusals:
+            raise NotComputable(result.refusals[metric.name])
         interval = bootstrap(result.stats[metric.name], metric, RESAMPLES, result.config.seed)
-    except NotComputable:
-        return ReportRow(metric.name, None, None, None, n, unit, signature)
-    except RemoteProtocolError as error:
-        return ReportRow(metric.name, None, None, None, n, unit, f"not computed: {' '.join(str(error).split())}")
+    except (NotComputable, RemoteProtocolError) as error:
+        reason = " ".join(str(error).split()).removeprefix(f"{metric.name}: ")
+        return ReportRow(metric.name, None, None, None, n, unit, f"not computed: {reason}")
     low, high = defined(interval.low), defined(interval.high)
     return ReportRow(metric.name, interval.value, low, high, n, unit, signature)
 

@@ -181,7 +181,7 @@ def test_a_metric_of_texts_is_called_as_its_config_says(name, places):
     config = config_of("quality metric", name, {**TABLE["quality metric", name].made, "name": "mine"}, places)
     built = part_of("quality metric", name, config)
     assert built.name == "mine" and built.signature().startswith(
-        ("mine|" if name in ("external", "scores") else f"{name}|") + "segment:question|"
+        ("mine|" if name in ("external", "scores") else f"{name}|") + "segment:"
     )
 
 

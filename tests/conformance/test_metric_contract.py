@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Asked, Buzz, Emission, Guess, Kind, Question
-from sqa.metrics import ALL, DEFAULT, FAMILIES, build, parse, problems
+from sqa.metrics import ALL, DEFAULT, FAMILIES, KEPT, PRINTED, build, parse, problems
 from sqa.metrics.measure import NEEDS, Measure
 
 
@@ -43,6 +43,25 @@ def test_every_wrong_name_is_reported_with_the_nearest():
     assert problems(ALL) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("EW", "; nearest is 'ew'"),
+        ("Accuracy", "; nearest is 'accuracy'"),
+        ("stable EW", "; nearest is 'stable-ew'"),
+        ("Lag of facts", "; nearest is 'facts-lag'"),
+        ("EW@aliases", "; nearest is 'ew@aliases'"),
+        ("accuracy@51", ": a run keeps the first 50 guesses of each step"),
+        ("mrr@60@aliases", ": a run keeps the first 50 guesses of each step"),
+        ("comet", ": it needs a model, a program or a file, so it is an entry of `quality:` (comet: ...)"),
+        ("BERTScore", ": it needs a model, a program or a file, so it is an entry of `quality:` (bertscore: ...)"),
+        *((name, ": every run prints it without being asked; leave it out") for name in PRINTED),
+    ],
+)
+def test_a_wrong_name_is_told_what_to_write(name, said):
+    assert problems([name]) == [f"metrics[0]: no metric {name!r}{said}"]
+
+
 QUESTION = Question("q", "d", "es", (("uno", "dos"),), ("one two",), "Peru", asked=Asked("Who?", ("Peru",), 1))
 EMISSIONS = (Emission(0, "one", 1, False), Emission(0, "two", 2, True))
 GUESSES, BUZZES = ((Guess("Peru", 1.0),),) * 2, (Buzz(1.0, True),) * 2
@@ -59,10 +78,10 @@ WITHOUT = {
 def test_a_metric_refuses_a_trace_without_what_it_needs_and_no_other(name, need):
     [metric] = build([name])
     metric.stats(QuestionTrace(QUESTION, EMISSIONS, GUESSES, BUZZES))
-    if need in parse(name).family.needs:
+    if need in parse(name).needs:
         with pytest.raises(NotComputable, match="q"):
             metric.stats(WITHOUT[need])
-    elif need != "guesses" or "buzzes" not in parse(name).family.needs:
+    elif need != "guesses" or "buzzes" not in parse(name).needs:
         metric.stats(WITHOUT[need])
 
 
@@ -74,7 +93,7 @@ def test_lags_are_words(name):
 
 # ------------------------------------------------------------------------------------------- names as values
 
-NUMBERS = st.integers(1, 9999).map(str)
+NUMBERS = st.integers(1, KEPT).map(str)
 
 
 @st.composite

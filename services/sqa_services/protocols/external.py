@@ -1,8 +1,11 @@
 """An external program as a metric, over the SCORE/EVAL protocol of cdec and METEOR.
 
-    SCORE ||| reference ||| ... ||| hypothesis   ->  numbers that add over segments
-    EVAL ||| numbers                             ->  a score, or of METEOR 1.5 a score for each group of numbers and one
-                                                     for all together; which of both is found out by asking
+    SCORE ||| reference ||| ... ||| hypothesis   ->  numbers of one segment
+    EVAL ||| numbers                             ->  cdec: a score of numbers that were added up over segments
+    EVAL ||| numbers ||| numbers                 ->  METEOR 1.5: a score for each group of numbers and one for all
+
+Asking shows which of the two EVALs a program has.  Only in cdec's do the numbers add: METEOR's score of all groups
+together is not its score of their sum.
 
 The program is started without a shell and must answer one SCORE line before anything else.  Whatever it does wrong
 (it dies, stalls, writes too much or no numbers) is a RemoteProtocolError that quotes it.
@@ -73,7 +76,7 @@ class External:
 
     def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes]) -> None:
         self.config, self.process = config, process
-        self.size, self._each = 0, False  # statistics of a segment; whether EVAL is answered by group
+        self.size, self.additive = 0, True  # statistics of a segment; False: EVAL is answered by group
         self._out, self._err = b"", b""
         assert process.stdin and process.stdout and process.stderr
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
@@ -113,10 +116,6 @@ class External:
             raise self._broken(f"{self.size} statistics at first, now {len(stats)}: {reply[:SHOWN]!r}")
         return stats
 
-    def score(self, stats: Sequence[float]) -> float:
-        """The program's score of (summed) statistics (size,)."""
-        return self.scores([stats])[-1]
-
     def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
         """A score for every group of statistics (size,), and one for all together: len(groups) + 1 numbers.
 
@@ -124,7 +123,7 @@ class External:
         """
         if not groups or any(len(group) != self.size for group in groups):
             raise DataError(f"external metric {self.config.command[0]}: groups of {self.size} statistics were expected")
-        if self._each:
+        if not self.additive:
             return [self._number(reply) for reply in self._ask([eval_request(groups)], len(groups) + 1)]
         together = np.sum(np.asarray(groups, dtype=np.float64), axis=0)
         asked = groups if len(groups) == 1 else [*groups, together]
@@ -152,8 +151,8 @@ class External:
             # a SCORE line sent along shows by its reply, which is longer than a score, how many lines EVAL gave
             first, second = self._ask([eval_request([stats]), HANDSHAKE], 2)
             self._number(first)
-            self._each = len(second.split()) == 1
-            if self._each:
+            self.additive = len(second.split()) > 1
+            if not self.additive:
                 self._ask([], 1)
 
     def _numbers(self, reply: str) -> list[float]:
@@ -246,7 +245,9 @@ def eval_request(groups: Sequence[Sequence[float]]) -> str:
 class ExternalMetric:
     """An external program as a metric of runs.  stats = [the program's statistics of one question, 1], (size + 1,).
 
-    The program is started when it is first needed and ended with this object.
+    The statistics of a program with METEOR's EVAL do not add: it scores all questions together (`score_all`), and a sum
+    of several has no score, hence no interval.  The program is started when it is first needed and ended with this
+    object.
     """
 
     unit, digits, kind = "score", 3, "quality"
@@ -266,7 +267,7 @@ class ExternalMetric:
 
     def signature(self) -> str:
         command = " ".join(Path(word).name if Path(word).is_file() else word for word in self.config.command)
-        return f"{self.name}|segment:question|command:{command}|files:{self._files[:12] or 'none'}"
+        return f"{self.name}|segment:question|together:EVAL|command:{command}|files:{self._files[:12] or 'none'}"
 
     def fingerprint(self) -> str:
         """The command, and the contents of the files it names: a program that changes otherwise needs a new name."""
@@ -280,17 +281,29 @@ class ExternalMetric:
         return np.array(self.measure([segment_of(trace)])[0], dtype=np.float64)
 
     def score(self, stats: np.ndarray) -> float:
-        if not stats[-1] > 0:
-            raise NotComputable(f"{self.name}: there is no question to score")
-        return self._ask(lambda program: program.score([float(value) for value in stats[:-1]]))
+        """The program's score of (size + 1,).  No question, or a sum of what does not add: NotComputable."""
+        value = float(self.score_many(stats[None])[0])
+        if math.isnan(value):
+            why = (
+                "its program's statistics do not add over questions"
+                if stats[-1] > 0
+                else "there is no question to score"
+            )
+            raise NotComputable(f"{self.name}: {why}")
+        return value
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """(B, size + 1) -> (B,), each by the program; nan without questions."""
+        """(B, size + 1) -> (B,), each by the program; nan without questions and for a sum of what does not add."""
         scores = np.full(len(stats), np.nan)
-        filled = stats[:, -1] > 0
-        if filled.any():
-            scores[filled] = self._ask(lambda program: program.scores(stats[filled, :-1].tolist())[:-1])
+        most = np.inf if self._ask(lambda program: program.additive) else 1
+        scored = (stats[:, -1] > 0) & (stats[:, -1] <= most)
+        if scored.any():
+            scores[scored] = self._ask(lambda program: program.scores(stats[scored, :-1].tolist())[:-1])
         return scores
+
+    def score_all(self, stats: np.ndarray) -> float:
+        """The program's own score of all questions (n, size + 1) together."""
+        return self._ask(lambda program: program.scores(stats[:, :-1].tolist())[-1])
 
     def _ask(self, question: Callable[[External], T]) -> T:
         """An answer of the program; one that broke the protocol is left behind, so that the next run starts anew."""

@@ -6,22 +6,25 @@ pycocoevalcap, whose data take five seconds to load: one for all cases of VIST.
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from sqa.metrics.quality.text_metric import Segment
 from sqa_services.protocols import meteor, vist
-from sqa_services.protocols.external import External
+from sqa_services.protocols.external import External, ExternalConfig, ExternalMetric
 from sqa_services.protocols.meteor import Meteor
 from sqa_services.protocols.scorer import Scorer
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "vist_evaluator.json").read_text())
 METEOR = json.loads((Path(__file__).parent / "vectors" / "meteor15_stdio.json").read_text())
 SCORED = [name for name, output in VECTORS["outputs"].items() if output["rc"] == 0]
+LINES = ("its capital is lima", "it has old ruins", "it lies in the andes")
 REFUSED = [name for name in VECTORS["outputs"] if name not in SCORED]
 needs_meteor = pytest.mark.skipif(
     shutil.which("java") is None or find_spec("pycocoevalcap") is None, reason="needs Java and pycocoevalcap"
@@ -67,6 +70,21 @@ def test_refused(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("name", SCORED)
 def test_scored(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: External) -> None:
     check(name, vist.main(words(name, tmp_path), lambda: nullcontext(program)), capfd)
+
+
+@needs_meteor
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("translations", "score"),
+    [(("its capital is lima", "it has old ruins", "is it in andes"), 0.4596071984), (LINES, 1)],
+)
+def test_a_run_has_the_meteor_of_the_jar(translations: Sequence[str], score: float) -> None:
+    """Scores of `java -jar meteor-1.5.jar translations references -l en -norm` on files of these lines."""
+    command = ("java", "-jar", str(meteor.jar()), "-", "-", "-stdio", *meteor.DEFAULT_ARGUMENTS)
+    metric = ExternalMetric(ExternalConfig(command))
+    segments = [Segment("", "", *pair) for pair in zip(translations, LINES, strict=True)]
+    assert metric.score_all(np.array(metric.measure(segments))) == pytest.approx(score)
+    metric.program.close()
 
 
 @needs_meteor

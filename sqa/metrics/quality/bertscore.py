@@ -1,4 +1,4 @@
-"""BERTScore F1 (Zhang et al. 2020) by the package bert-score: translation and reference of each question."""
+"""BERTScore F1 (Zhang et al. 2020) by the package bert-score: translation and reference of each sentence."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.metrics.quality.text_metric import (
+    SENTENCES,
     Device,
     MeanOfSegments,
     Segment,
@@ -22,7 +23,7 @@ from sqa.metrics.quality.text_metric import (
 )
 
 WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")
-VERSION = 1  # raise when the same model would give other scores here
+VERSION = 2  # raise when the same model would give other scores here
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class BertScoreConfig:
     baseline: bool = False  # rescale by the package's baseline for English and that hub name
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
-    batch_size: int = 16  # questions at a time
+    batch_size: int = 16  # segments at a time
     device: Device = "cpu"  # cpu, or cuda where there is a GPU
 
     def __post_init__(self) -> None:
@@ -44,7 +45,7 @@ class BertScoreConfig:
 
 @dataclass(frozen=True)
 class BertScore:
-    """An encoder's folder; it is loaded when the first question is scored."""
+    """An encoder's folder; it is loaded when the first segment is scored."""
 
     config: BertScoreConfig
     folder: Path
@@ -89,10 +90,11 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
     settings = f"layer:{layer}|idf:no|rescaled:{'yes' if baseline else 'no'}"
     identity = f"bertscore {VERSION} {package} {version('transformers')} {weights} {settings}"
     signature = (
-        f"bertscore|segment:question|aggregate:mean|stat:f1|model:{model_label(config.model, folder)}"
+        f"bertscore|{SENTENCES}|stat:f1|model:{model_label(config.model, folder)}"
         f"|weights:{weights[:12]}|{settings}|version:{package}"
     )
-    return MeanOfSegments(config.name, signature, identity, BertScore(config, folder, layer, baseline).scores)
+    scores = BertScore(config, folder, layer, baseline).scores
+    return MeanOfSegments(config.name, signature, identity, scores, by_sentence=True)
 
 
 def _check(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""BLEURT (Sellam et al. 2020) by the package bleurt-pytorch: reference and translation of each question."""
+"""BLEURT (Sellam et al. 2020) by the package bleurt-pytorch: reference and translation of each sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.metrics.quality.text_metric import (
+    SENTENCES,
     Device,
     MeanOfSegments,
     Segment,
@@ -22,7 +23,7 @@ from sqa.metrics.quality.text_metric import (
 )
 
 WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
-VERSION = 1  # raise when the same model would give other scores here
+VERSION = 2  # raise when the same model would give other scores here
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class BleurtConfig:
     name: str = "bleurt"  # in the report
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
-    batch_size: int = 8  # questions at a time
+    batch_size: int = 8  # segments at a time
     device: Device = "cpu"  # cpu, or cuda where there is a GPU
 
     def __post_init__(self) -> None:
@@ -42,7 +43,7 @@ class BleurtConfig:
 
 @dataclass(frozen=True)
 class Bleurt:
-    """A model's folder; it is loaded when the first question is scored."""
+    """A model's folder; it is loaded when the first segment is scored."""
 
     config: BleurtConfig
     folder: Path
@@ -89,8 +90,5 @@ def build(config: BleurtConfig) -> MeanOfSegments:
         raise DataError(f"model {folder} is not a BLEURT model: its config.json says {kind!r}")
     weights, package = files_digest(folder, WANTED), version("bleurt-pytorch")
     identity = f"bleurt {VERSION} {package} {version('transformers')} {weights}"
-    signature = (
-        f"bleurt|segment:question|aggregate:mean|model:{model_label(config.model, folder)}"
-        f"|weights:{weights[:12]}|version:{package}"
-    )
-    return MeanOfSegments(config.name, signature, identity, Bleurt(config, folder).scores)
+    signature = f"bleurt|{SENTENCES}|model:{model_label(config.model, folder)}|weights:{weights[:12]}|version:{package}"
+    return MeanOfSegments(config.name, signature, identity, Bleurt(config, folder).scores, by_sentence=True)

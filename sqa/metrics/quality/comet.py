@@ -1,4 +1,4 @@
-"""COMET (Rei et al. 2020, 2022) by the package unbabel-comet: source, translation and reference of each question.
+"""COMET (Rei et al. 2020, 2022) by the package unbabel-comet: source, translation and reference of each sentence.
 
 A model is what the package saves and the hub offers: `hparams.yaml` and `checkpoints/*.ckpt`.  The tokenizer is not in
 it: the encoder's folder or hub name is in hparams.yaml, or given here.  Checkpoints are read as tensors and plain
@@ -21,6 +21,7 @@ from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.quality.text_metric import (
+    SENTENCES,
     Device,
     MeanOfSegments,
     Segment,
@@ -32,7 +33,7 @@ from sqa.metrics.quality.text_metric import (
 
 WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
 ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the weights are in the checkpoint
-VERSION = 1  # raise when the same model would give other scores here
+VERSION = 2  # raise when the same model would give other scores here
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class CometConfig:
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     encoder_revision: str | None = None  # the same of the encoder
     download: bool = False  # fetch hub models that are not in the local cache
-    batch_size: int = 8  # questions at a time
+    batch_size: int = 8  # segments at a time
     device: Device = "cpu"  # cpu, or cuda where there is a GPU
 
     def __post_init__(self) -> None:
@@ -54,7 +55,7 @@ class CometConfig:
 
 @dataclass(frozen=True)
 class Comet:
-    """A model's files; it is loaded when the first question is scored."""
+    """A model's files; it is loaded when the first segment is scored."""
 
     config: CometConfig
     checkpoint: Path
@@ -86,10 +87,11 @@ def build(config: CometConfig) -> MeanOfSegments:
     package = version("unbabel-comet")
     identity = f"comet {VERSION} {package} {weights} {file_digest(folder / 'hparams.yaml')} {pieces}"
     signature = (
-        f"comet|segment:question|aggregate:mean|model:{model_label(config.model, folder)}"
+        f"comet|{SENTENCES}|model:{model_label(config.model, folder)}"
         f"|weights:{weights[:12]}|class:{hparams['class_identifier']}|version:{package}"
     )
-    return MeanOfSegments(config.name, signature, identity, Comet(config, checkpoint, hparams, encoder).scores)
+    scores = Comet(config, checkpoint, hparams, encoder).scores
+    return MeanOfSegments(config.name, signature, identity, scores, by_sentence=True)
 
 
 def _files(folder: Path) -> tuple[Path, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Quality metrics of texts alone: a score per question, stored by its texts, and their mean.
+"""Quality metrics of texts alone: a score per segment, stored by its texts, and their mean.
 
     quality:
       - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true with a revision fetches it
@@ -7,15 +7,19 @@
       - external: [java, -jar, meteor-1.5.jar, "-", "-", -stdio, -l, en, -norm]
       - scores: {file: "yisi/{run}.txt", name: yisi1}    # whatever another program has computed
 
-One segment is one question, as for BLEU.  `QUALITY` in sqa/core/registry.py names the kinds; your own is
-"your.module:build", a function of one dataclass that returns a `TextMetric` (for a score per segment: a
-`MeanOfSegments`).
+One segment is one question, as for BLEU. COMET, BERTScore and BLEURT, which are made for sentences, score its
+sentences where source and human translation have equally many, else the question as one. `QUALITY` in
+sqa/core/registry.py names the kinds; your own is "your.module:build", a function of one dataclass that returns a
+`TextMetric` (for a score per segment: a `MeanOfSegments`).
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -26,6 +30,7 @@ from sqa.core.significance import ratio, ratio_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.files.records import parse_json
+from sqa.files.store import digest
 from sqa.metrics.measure import lines
 
 
@@ -37,12 +42,26 @@ class Segment:
     source: str
     hypothesis: str  # "" where nothing was written
     reference: str
+    sentences: tuple[tuple[str, str, str], ...] = ()  # the same texts of each sentence; () where they are not paired
+
+    @property
+    def by_sentence(self) -> list[Segment]:
+        """A segment per sentence; the question itself where its sentences are not paired."""
+        return [Segment(self.id, *texts) for texts in self.sentences] or [self]
+
+    @property
+    def key(self) -> str:
+        """A hash of all texts."""
+        return digest([self.source, self.hypothesis, self.reference, *self.sentences])
 
 
 def segment_of(trace: QuestionTrace) -> Segment:
     """The texts of a trace.  No human translation: NotComputable."""
-    hypothesis, reference = lines(trace)
-    return Segment(trace.question.id, trace.question.text, hypothesis, reference)
+    question, (hypothesis, reference) = trace.question, lines(trace)
+    sides = ([" ".join(words) for words in question.sentences], trace.hypotheses, question.reference)
+    paired = len(question.reference) == len(question.sentences) > 1 and all(map(str.strip, question.reference))
+    sentences = tuple(zip(*sides, strict=True)) if paired else ()
+    return Segment(question.id, question.text, hypothesis, reference, sentences)
 
 
 # the kinds that are a `MeanOfSegments` -> their label in figures ("": the name)
@@ -53,7 +72,7 @@ Device = Literal["cpu", "cuda"]
 
 @dataclass(frozen=True)
 class MeanOfSegments:
-    """The mean of a score per question.  stats = [score, 1], (2,)."""
+    """The mean of a score per segment.  stats = [sum of scores, segments], (2,)."""
 
     name: str
     signature_text: str
@@ -62,6 +81,7 @@ class MeanOfSegments:
     higher_is_better: bool = True
     unit: str = "mean score"
     digits: int = 3
+    by_sentence: bool = False  # a segment is a sentence where a question's sentences are paired, else the question
     kind: ClassVar[str] = "quality"
 
     @property
@@ -76,15 +96,18 @@ class MeanOfSegments:
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
         """A model that fails, or a score that is not finite: DataError."""
+        parts = [segment.by_sentence if self.by_sentence else [segment] for segment in segments]
+        scored = [part for of_question in parts for part in of_question]
         fails = (RuntimeError, IndexError, ValueError, TypeError)  # weights that do not fit the tokenizer, ...
         with refused_with(f"{self.name}: its model fails on these texts", fails):
-            scores = [float(score) for score in self.scores(segments)]
-        if len(scores) != len(segments):
-            raise DataError(f"{self.name}: {len(scores)} scores for {len(segments)} questions")
-        for segment, score in zip(segments, scores, strict=True):
+            scores = [float(score) for score in self.scores(scored)]
+        if len(scores) != len(scored):
+            raise DataError(f"{self.name}: {len(scores)} scores for {len(scored)} segments")
+        for part, score in zip(scored, scores, strict=True):
             if not math.isfinite(score):
-                raise DataError(f"{self.name}: the score of {segment.id} is {score}, not a number")
-        return [(score, 1.0) for score in scores]
+                raise DataError(f"{self.name}: the score of {part.id} is {score}, not a number")
+        left = iter(scores)
+        return [(sum(islice(left, len(of_question))), float(len(of_question))) for of_question in parts]
 
     def stats(self, trace: QuestionTrace) -> Floats:
         return np.array(self.measure([segment_of(trace)])[0])
@@ -95,6 +118,9 @@ class MeanOfSegments:
     def score_many(self, stats: Floats) -> Floats:
         """(B, 2) -> (B,); nan without questions."""
         return ratio_many(stats)
+
+
+SENTENCES = "segment:sentence|unpaired:question|aggregate:mean"  # in signatures of metrics by sentence
 
 
 def not_computed(name: str, reason: str) -> MeanOfSegments:

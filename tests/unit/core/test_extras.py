@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sqa
-from sqa.core.packages import INSTALLED_BY
+from sqa.core.packages import BELOW, INSTALLED_BY, lacking
 
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
@@ -162,6 +162,14 @@ def test_a_missing_package_is_told_in_one_line(output: list[str], index: int) ->
     else:
         assert matching == lines[-1:] and matching[0].startswith("sqa: ") and end == "exit 2"
     assert "Traceback" not in output[index]
+
+
+def test_no_extra_is_advised_that_leaves_the_package_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    marked = {text.partition("==")[0]: text for extra in EXTRAS.values() for text in extra if "python_version" in text}
+    assert marked == {"unbabel-comet": "unbabel-comet==2.2.7; python_version < '3.13'"} and BELOW == {"comet": (3, 13)}
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0))
+    assert str(lacking("comet", "COMET")) == "COMET needs the Python package comet, which needs a Python below 3.13"
+    assert str(lacking("bert_score", "it")).endswith("pip install 'sqa[metrics]'")
 
 
 def test_only_one_place_says_how_an_extra_is_installed() -> None:

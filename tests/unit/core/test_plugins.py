@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from sqa import __version__
+from sqa.core import packages
 from sqa.core.paths import ROOT
 
 
@@ -72,4 +76,12 @@ def test_without_any_plugin_the_core_works_and_what_services_would_bring_says_ho
     helped, *refused = re.findall(r"(.*?)exit (\d)\n", shown.stderr, re.DOTALL)
     assert helped == ("", "0")
     for (said, exit_code), part in zip(refused, parts.values(), strict=True):
-        assert f"the {part} is not installed: pip install 'sqa[services]'" in said.splitlines()[-1] and exit_code == "2"
+        how = f"pip install -e {ROOT / 'services'}"
+        assert said.splitlines()[-1].endswith(f"the {part} is not installed: {how}") and exit_code == "2"
+
+
+def test_from_a_wheel_services_are_a_wheel_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(packages, "SERVICES", tmp_path)
+    wheel = f"sqa_services-{__version__}-py3-none-any.whl"
+    how = f"pip install --find-links FOLDER 'sqa[services]', where FOLDER has {wheel}"
+    assert str(packages.absent("command", "board")) == f"the command 'board' is not installed: {how}"

@@ -63,6 +63,15 @@ def test_who_waits_longer_lets_a_listener_answer_later(tmp_path: Path) -> None:
     assert paced["answer-lag"] == pytest.approx(1 / 3) and late["answer-lag"] > 10
 
 
+def test_answer_lag_without_a_right_answer_says_so(tmp_path: Path) -> None:
+    (tmp_path / "nothing.txt").write_text("Nothing.\n" * len(RECORDS))
+    translator = {"name": "fixed", "text": str(tmp_path / "nothing.txt"), "unit": "question"}
+    config = {"name": "deaf", "dataset": {"name": str(FILE)}, "translator": translator, "guesser": "listener"}
+    rows = sqa.run(config | {"metrics": ["answer-lag", "ew"]}, runs=tmp_path, progress=False).rows
+    assert rows["answer-lag"].signature == "not computed: no question ends with a right answer"
+    assert rows["ew"].signature == "not computed: no buzzer ran on harbour" and rows["ew"].value is None
+
+
 def test_a_guesser_of_pages_is_not_asked(tmp_path: Path) -> None:
     refused(ConfigError, "question harbour asks 'Who enlarged the harbour of the city", run, "full", tmp_path, "bm25")
 

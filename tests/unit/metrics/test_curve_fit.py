@@ -190,6 +190,10 @@ GOOD = {"qid": "q", "rel_pos": 0.5, "correct": True}
         ([GOOD, {**GOOD, "qid": "r"}, dict(reversed(GOOD.items()))], ":3: the same row as line 1"),
         ([{**row, "correct": False} for row in records()], "no buzz is right"),
         ([{**row, "rel_pos": i % 3 / 2} for i, row in enumerate(records())], "at 3 different positions"),
+        (
+            [{**row, "correct": row["rel_pos"] > 0.9} for row in records()],
+            r"the cubic leaves 0 to 1: EW\(0\) = 1\.\d+, .* fit a curve with --method monotone",
+        ),
     ],
 )
 def test_bad_files_get_one_clear_line(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
@@ -228,6 +232,10 @@ def test_a_curve_in_a_file_scores_as_the_published_one(tmp_path: Path) -> None:
         ({**PUBLISHED, "method": "line"}, r"Invalid value 'line' - at `\$\.method`"),
         ({**PUBLISHED, "coefficients": [1, 2, 3]}, r"Expected `array` of length 4, got 3 - at `\$\.coefficients`"),
         ({**PUBLISHED, "coefficients": [1e9, 0, 0, 0]}, r"Expected `float` <= 1000000\.0 - at"),
+        ({**PUBLISHED, "coefficients": [1.6, 0, 0, 0]}, r"the cubic leaves 0 to 1: EW\(0\) = 1\.6, "),
+        ({**PUBLISHED, "coefficients": [0.5, 4, -4, 0]}, r"leaves 0 to 1: EW\(0\.5\) = 1\.5, "),
+        ({**PUBLISHED, "coefficients": [0.5, -4, 4, 0]}, r"leaves 0 to 1: EW\(0\.5\) = -0\.5, "),
+        ({**PUBLISHED, "coefficients": [0.5, 0, 0, -1]}, r"leaves 0 to 1: EW\(1\) = -0\.5, "),
         ({**PUBLISHED, "coeficients": [1, 0, 0, 0]}, "unknown key 'coeficients', did you mean 'coefficients'"),
         ({**STEPS, "knots": {"t": [0, 0.5], "ew": [1, 0.5]}}, "t ascending from 0 to 1"),
         ({**STEPS, "knots": {"t": [0, 0.7, 0.5, 1], "ew": [1] * 4}}, "ascending, by steps of 1e-06"),

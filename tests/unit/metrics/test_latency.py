@@ -5,10 +5,12 @@ import pytest
 from doubles import echo, question
 from refusals import refused
 
+import sqa
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
-from sqa.metrics import build
+from sqa.metrics import DEFAULT, build
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import CONVENTIONS, Latency, trace_delays
 
@@ -37,6 +39,39 @@ def test_end_of_sentence_is_a_source_unit_where_the_convention_says_so():
 def test_question_reference_gives_each_sentence_its_share():
     trace = trace_of((3, [(1, False)]), (1, [(1, True)]), reference=("a b c d e f", "g h"))
     assert trace_delays(trace, CONVENTIONS["simuleval-1.1"], "question").reference.tolist() == [6, 2]
+
+
+def test_each_sentence_has_its_own_reference_length():
+    trace = trace_of((3, [(1, False)]), (1, [(1, True)]), reference=("a b c d e f", "g h"))
+    assert trace_delays(trace, CONVENTIONS["simuleval-1.1"], "sentence").reference.tolist() == [6, 2]
+    uneven = trace_of((3, [(1, False)]), (1, [(1, True)]), reference=("a b c d e", "g h"))
+    assert trace_delays(uneven, CONVENTIONS["simuleval-1.1"], "sentence").reference.tolist() == [5, 2]
+    assert trace_delays(uneven, CONVENTIONS["omnisteval-0.1.10"], "sentence", unit="char").reference.tolist() == [9, 3]
+    unpaired = trace_of((3, [(1, False)]), (1, [(1, True)]), reference=("a b c d e f g",))
+    assert trace_delays(unpaired, CONVENTIONS["simuleval-1.1"], "sentence").reference.tolist() == [5, 2]
+    bare = trace_of((3, [(1, False)]), reference=("",))
+    refused(NotComputable, "al@reference: q has no human translation", build(["al@reference"])[0].stats, bare)
+    refused(ConfigError, "its convention iwslt-2020-final uses no reference", build, ["al@iwslt-2020-final@reference"])
+    refused(ConfigError, "no metric 'dal@reference'", build, ["dal@reference"])
+
+
+def test_a_recorded_log_has_the_latency_of_simuleval(tmp_path):
+    """SimulEval 1.1.4's ALScorer, LAALScorer and APScorer on docs/example/instances.log, with their default options."""
+    translator = {"name": "recorded", "file": str(ROOT / "docs" / "example" / "instances.log")}
+    names = ["al@reference", "laal@reference", "ap@reference", "al"]
+    config = {"name": "log", "dataset": {"name": "mini-es", "limit": 5}, "translator": translator, "metrics": names}
+    run = sqa.run(config, runs=tmp_path, progress=False)
+    assert run.metrics == pytest.approx(
+        {
+            "al@reference": 5.294098048193014,
+            "laal@reference": 5.992014636783922,
+            "ap@reference": 0.7327967926452658,
+            "al": 5.861887939206137,  # ALScorer(use_ref_len=False)
+        },
+        abs=1e-12,
+    )
+    assert "|ref:sentence|" in run.rows["al@reference"].signature and "|ref:none|" in run.rows["al"].signature
+    assert {"al", "al@reference", "laal@reference"} <= set(DEFAULT)
 
 
 def test_sentences_without_words_are_counted_not_scored():

@@ -17,11 +17,13 @@ from small_runs import small_run
 from stand_ins import quality_models
 
 from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
 from sqa.metrics.quality import bertscore, bleurt, comet
 from sqa.metrics.quality.bertscore import BertScoreConfig
 from sqa.metrics.quality.bleurt import BleurtConfig
 from sqa.metrics.quality.comet import CometConfig
-from sqa.metrics.quality.text_metric import Segment
+from sqa.metrics.quality.text_metric import Segment, segment_of
 from sqa.run.saving import report_rows
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="needs transformers")
@@ -85,7 +87,8 @@ def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: st
 def test_comet_says_which_model_it_was(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
     names = ("regression-bert", "regression-xlmr")
     bert_metric, xlmr_metric = (comet.build(CometConfig(str(comets[name]))) for name in names)
-    assert bert_metric.signature().startswith("comet|segment:question|aggregate:mean|model:regression-bert|weights:")
+    start = "comet|segment:sentence|unpaired:question|aggregate:mean|model:regression-bert|weights:"
+    assert bert_metric.signature().startswith(start)
     assert "class:regression_metric|version:" in bert_metric.signature()
     assert bert_metric.fingerprint() != xlmr_metric.fingerprint() and bert_metric.signature() != xlmr_metric.signature()
     [(of_other_source, _)] = bert_metric.measure([Segment("q", "otro texto", *TEXTS[0][1:])])
@@ -188,6 +191,37 @@ def test_folders_that_bertscore_cannot_use(bert: Path, tmp_path: Path) -> None:
     assert "no *.safetensors weights (others are not read)" in wrong(tmp_path / "at5", layer=1)
     (tmp_path / "at5" / "model.safetensors").write_bytes(b"")
     assert "takes a path with 't5' in it for a T5 model, this is bert" in wrong(tmp_path / "at5", layer=1)
+
+
+# ------------------------------------------------------------------------------------------------------ sentences
+
+
+def translated(*references: str) -> QuestionTrace:
+    """Two sentences, the second without a translation."""
+    question = Question("q", "made", "es", (("esta", "ciudad"), ("el", "autor")), references, "P")
+    return QuestionTrace(question, (Emission(0, "this", 1, False), Emission(0, "city", 2, True)))
+
+
+@needs_comet
+@needs_bertscore
+@needs_bleurt
+def test_paired_sentences_are_scored_alone(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
+    metrics = [
+        comet.build(CometConfig(str(comets["unified-xlmr"]))),
+        bertscore.build(BertScoreConfig(str(bert), layer=2)),
+        bleurt.build(BleurtConfig(str(quality_models.save_bleurt(tmp_path / "bleurt", bert)))),
+    ]
+    whole = Segment("q", "esta ciudad el autor", "this city", "the city the author")
+    alone = [Segment("q", "esta ciudad", "this city", "the city"), Segment("q", "el autor", "", "the author")]
+    for metric in metrics:
+        scores = [score for score, _ in metric.measure(alone)]
+        assert metric.stats(translated("the city", "the author")).tolist() == pytest.approx([sum(scores), 2], abs=1e-5)
+        [(score, _)] = metric.measure([whole])
+        for unpaired in (("the city the author",), ("the city", "the", "author")):
+            assert metric.stats(translated(*unpaired)).tolist() == pytest.approx([score, 1], abs=1e-5)
+        assert "|segment:sentence|unpaired:question|" in metric.signature()
+    keys = [segment_of(translated(*references)).key for references in (("the city", "the author"), (whole.reference,))]
+    assert keys[0] != keys[1] == whole.key
 
 
 # -------------------------------------------------------------------------------------------------------- BLEURT

@@ -198,7 +198,7 @@ def test_whatever_it_returns(tmp_path: Path, method: str) -> None:
 def test_a_metric_of_texts_that_cannot_be_had_says_where(tmp_path: Path) -> None:
     written(tmp_path, "scores", "[1.0]")
     play(tmp_path, "scores")
-    expected = "mine.py:build: measure(): mine: 1 scores for 2 questions"
+    expected = "mine.py:build: measure(): mine: 1 scores for 2 segments"
     assert expected in (tmp_path / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text("def build():\n    return range(3)\n", encoding="utf-8")
     play(tmp_path, "scores")

@@ -4,10 +4,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sacrebleu
 
 from sqa.core.errors import DataError, NotComputable
+from sqa.core.significance import bootstrap, total
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa_services.protocols import external
@@ -124,3 +126,30 @@ def test_the_fingerprint_holds_what_the_program_is(tmp_path: Path) -> None:
     for body in ("pass", "pass # changed"):
         prints |= {build(program(tmp_path, body)).fingerprint() for _ in range(2)}
     assert len(prints) == 2
+
+
+LENGTHS = """
+while True:
+    line = ask()
+    groups = [field.split() for field in line.split('|||')[1:]]
+    if line.startswith('SCORE'):
+        say(len(groups[-1]), len(groups[0]))
+    else:
+        together = sum(min(map(float, group)) for group in groups) / sum(float(group[1]) for group in groups)
+        for score in (*[min(map(float, group)) / float(group[1]) for group in groups], together):
+            say(score)
+"""  # METEOR's EVAL; like METEOR's, the score of two segments together is not that of their summed statistics
+
+
+def test_statistics_that_do_not_add_have_no_interval(tmp_path: Path) -> None:
+    metric = build(program(tmp_path, LENGTHS))
+    try:
+        stats = np.array([metric.stats(trace("a", "a b", "q0")), metric.stats(trace("a b c d", "a b", "q1"))])
+        found = bootstrap(stats, metric)
+        assert found.value == total(stats, metric) == 0.75
+        assert np.isnan([found.low, found.high]).all()
+        assert metric.score(stats[0]) == 0.5
+        with pytest.raises(NotComputable, match="do not add over questions"):
+            metric.score(stats.sum(axis=0))
+    finally:
+        metric.program.close()
