@@ -6,7 +6,6 @@
 vocabulary, and what turns text into pieces: our vocabulary.model, or the tokenizer of the Hugging Face model.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from sqa.core.errors import Count, DataError, Whole, checked
 from sqa.core.packages import need
 from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.records import json_document
+from sqa.files.store import digest
 
 VERSION = 1  # raise when translating changes its output
 LANGUAGES = "languages.json"  # {"pair": "es-en"}, of models of ours that say it
@@ -147,9 +147,9 @@ class CTranslate:
         import ctranslate2
 
         c = self.config
-        search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens}"
-        arithmetic = f"{self.engine.device} {self.engine.compute_type} {ctranslate2.__version__}"
-        return hashlib.sha256(f"{VERSION} {search} {arithmetic} {self._files}".encode()).hexdigest()
+        search = [c.source_language, c.target_language, c.beams, c.max_new_tokens]
+        arithmetic = [self.engine.device, self.engine.compute_type, ctranslate2.__version__]
+        return digest(["ctranslate2", VERSION, search, arithmetic, self._files])
 
 
 def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:

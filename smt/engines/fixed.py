@@ -8,7 +8,6 @@
 read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, an interpreter's pace.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -18,6 +17,7 @@ from typing import Literal
 from sqa.core.errors import DataError
 from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
+from sqa.files.store import digest
 
 VERSION = 1  # raise when the emissions change
 GIVEN = ("reference", "source")  # texts that a question has itself
@@ -74,8 +74,8 @@ class FixedTranslator:
 
     def fingerprint(self) -> str:
         """Hash of the text, its unit and `reveal`."""
-        text = self.config.text if self._lines is None else "\n".join(self._lines)
-        return hashlib.sha256(f"{VERSION} {self.config.reveal} {self.config.unit} {text}".encode()).hexdigest()
+        text = {"given": self.config.text} if self._lines is None else {"lines": self._lines}
+        return digest(["fixed", VERSION, self.config.reveal, self.config.unit, text])
 
 
 def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:

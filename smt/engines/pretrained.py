@@ -8,7 +8,6 @@ They read whole texts.  Without a policy every word is written once the sentence
 """
 
 import copy
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +22,7 @@ from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.packages import need
 from sqa.files.hub import find_model
 from sqa.files.pretrained import Device, load_weights, pick_device
+from sqa.files.store import digest
 
 VERSION = 2  # raise when translating changes its output
 
@@ -106,8 +106,8 @@ class Pretrained:
         import transformers
 
         c = self.config
-        search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens} {self.device}"
-        return hashlib.sha256(f"{VERSION} {transformers.__version__} {search} {self._files}".encode()).hexdigest()
+        search = [c.source_language, c.target_language, c.beams, c.max_new_tokens, str(self.device)]
+        return digest(["pretrained", VERSION, transformers.__version__, search, self._files])
 
 
 def load_translator(folder: Path) -> Any:

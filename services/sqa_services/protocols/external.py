@@ -270,7 +270,7 @@ class ExternalMetric:
 
     def fingerprint(self) -> str:
         """The command, and the contents of the files it names: a program that changes otherwise needs a new name."""
-        return f"external {self.name} {self.config.command} {self._files}"
+        return digest(["external", self.name, self.config.command, self._files])
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
         """The program's statistics of each segment, and 1."""

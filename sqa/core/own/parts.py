@@ -8,12 +8,11 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, is_dataclass
 from inspect import getattr_static
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.own import answers, located, short, split
+from sqa.core.own import answers, located, short, split, tagged
 from sqa.core.own.answers import Call, Check
 from sqa.core.own.code import Code, shared
 
@@ -73,11 +72,11 @@ class OwnComponent:
         return text
 
     def fingerprint(self) -> str | None:
-        """sha256 (hex) of its code, its config and its own fingerprint."""
+        """sha256 (hex) of its name and code, its config and its own fingerprint."""
         if (own := self.own_fingerprint()) is None:
             return None
-        values = asdict(self._config) if is_dataclass(self._config) else {}  # type: ignore[arg-type]
-        rows = json.dumps([self.own_code.digest, values, own], sort_keys=True, default=str)
+        code = [short(self.own_code.target), self.own_code.digest]
+        rows = json.dumps([*code, tagged(self._config), own], sort_keys=True)
         return hashlib.sha256(rows.encode()).hexdigest()
 
     def __repr__(self) -> str:
