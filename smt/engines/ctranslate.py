@@ -22,6 +22,7 @@ from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import Count, DataError, Whole, checked
 from sqa.core.packages import need
+from sqa.core.paths import File
 from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.records import json_document
 from sqa.files.store import digest
@@ -36,7 +37,7 @@ MAX_PIECES = 1024  # source pieces where the tokenizer states no limit
 class CTranslateConfig:
     """Which converted model and how it searches."""
 
-    folder: str  # what `convert` wrote
+    folder: File  # what `convert` wrote
     source_language: str | None = None  # code as the tokenizer knows it; null for bilingual models
     target_language: str | None = None  # the same
     beams: Count = 1  # hypotheses kept; 1 = greedy

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sqa.core.errors import DataError
+from sqa.core.paths import SOUGHT, File
 from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
 from sqa.files.store import digest
@@ -27,9 +28,11 @@ GIVEN = ("reference", "source")  # texts that a question has itself
 class FixedConfig:
     """Where the text comes from and when it appears."""
 
-    text: str = "reference"  # "reference" = the data set's human translation, "source" = none at all, else a UTF-8 file
+    text: File = "reference"  # "reference" = the data set's human translation, "source" = none, else a UTF-8 file
     reveal: Literal["full", "diagonal"] = "full"  # each word after its whole sentence, or at an interpreter's pace
     unit: Literal["sentence", "question"] = "sentence"  # what a line of the file translates, in data set order
+
+    ABSENT: ClassVar = {"k": "a fixed text has no k, `reveal` says when its words appear"}
 
 
 class FixedTranslator:
@@ -87,7 +90,7 @@ def _read_lines(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; text is 'reference', 'source' or a file of translations") from error
+        raise DataError(f"{path}: no such file, nor 'reference' or 'source'; {SOUGHT}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from error
     return text.removesuffix("\n").split("\n")

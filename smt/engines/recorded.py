@@ -32,11 +32,12 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
+from sqa.core.paths import SOUGHT, File
 from sqa.core.registry import misspelt
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
@@ -76,8 +77,10 @@ KEYS = Row.__struct_fields__
 class RecordedConfig:
     """The file and how to read it."""
 
-    file: str  # the log or table; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
+    file: File  # the log or table; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
     unit: Unit = "sentence"  # what one line of the log, or one name in the table, stands for
+
+    ABSENT: ClassVar = {"k": "a recorded log has no k, its delays are in it"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,8 @@ class RecordedTranslator:
 def build(config: RecordedConfig) -> BatchTranslator:
     """The translator of a config."""
     path = Path(config.file)
+    if not path.exists():
+        raise DataError(f"{path}: no such file; {SOUGHT}")
     if not path.is_dir() and _of_text(_first(path)):
         return RecordedTranslator(config)
     from smt.engines.recorded_speech import RecordedSpeech  # a log of text needs none of it

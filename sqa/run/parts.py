@@ -12,7 +12,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.own import PACKAGES, short, tagged, watching
+from sqa.core.own import PACKAGES, short, watching
 from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import CONTRACTS, METHODS, ChecksQuestions, Fingerprinted, KnowsLanguages, Question
 from sqa.data.datasets import load_questions
@@ -57,12 +57,12 @@ class Parts:
 
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
         """The component of a config.  One without the methods of its kind: ConfigError."""
-        identity = digest([registry.kind, tagged(config)])
+        identity = f"{registry.kind} {config!r}"
         return self._built(identity, lambda: _component(registry, config))
 
     def quality(self, config: QualityConfig) -> Any:
         """The metric of an entry of `quality:`; if it is not available, one that gives the reason (`not_computed`)."""
-        return self._built(digest(["quality", tagged(config)]), lambda: _quality(config))
+        return self._built(f"quality {config!r}", lambda: _quality(config))
 
     def codes(self, component: object) -> tuple[Code, ...]:
         """The code of your own that a component consists of."""

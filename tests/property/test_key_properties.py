@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from smt.engines import ctranslate, pretrained
 from smt.engines.fixed import FixedConfig, FixedTranslator
-from sqa.core.own import tagged
+from sqa.core.own.parts import tagged
 from sqa.files.store import digest
 
 # texts that look like each other's separators, values and keywords

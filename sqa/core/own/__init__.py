@@ -5,18 +5,16 @@ This module is all that a run without such parts needs of them.  The rest of the
 one: its `code`, what its methods may return (`answers`), its methods as the project calls them (`parts`).
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 # the project's, whose version is in every signature; their code is no part of a key
 PACKAGES = frozenset({"sqa", "sqa_services", "smt", "guessers", "buzzers", "experiments"})
-TAG = "\0"  # key of what JSON lacks; no text of a config holds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +56,6 @@ def located(target: str, folder: Path | None = None) -> str:
 def short(target: str) -> str:
     """A target as store keys and reports have it: a file without its folder."""
     return target if not in_file(target) else f"{Path(split(target)[0]).name}:{split(target)[1]}"
-
-
-def tagged(value: Any) -> Any:
-    """A config's value as JSON.  Two values that differ in content, key types or class differ; a tuple is a list."""
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [tagged(item) for item in value]
-    content: Any = str(value)
-    if isinstance(value, Mapping):
-        if all(type(key) is str and key != TAG for key in value):
-            return {key: tagged(item) for key, item in value.items()}
-        content = sorted(json.dumps([tagged(key), tagged(item)], sort_keys=True) for key, item in value.items())
-    elif is_dataclass(value):
-        content = {each.name: tagged(getattr(value, each.name)) for each in fields(value)}
-    elif isinstance(value, (set, frozenset)):
-        content = sorted(map(repr, value))
-    return {TAG: [type(value).__qualname__, content]}
 
 
 WATCHED: ContextVar[tuple[list[Any], ...]] = ContextVar("watched", default=())
