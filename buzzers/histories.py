@@ -4,7 +4,6 @@ Guessing takes longer than training, so a fold that was played is kept in a file
 that can change it: the guesser's fingerprint, the tossups, the code version.
 """
 
-import hashlib
 import io
 import zipfile
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from sqa.core.registry import GUESSERS
 from sqa.core.types import guesses_per_word
 from sqa.data.texts import Half, Tossup
 from sqa.files.atomic import write_bytes
+from sqa.files.store import digest
 
 VERSION = 1  # of the files and of what is in them; raise it when features change
 
@@ -68,10 +68,8 @@ def guesser_of(choice: DataChoice) -> Any:
 
 def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path) -> list[GuessHistory]:
     """Let the guesser read each tossup word by word, or read in `cache` how it did before; `name` is for the bar."""
-    key = hashlib.sha256(f"played {VERSION} {guesser.fingerprint()}".encode())
-    for tossup in tossups:
-        key.update(f"\n{tossup.id}\t{tossup.text}\t{tossup.page}".encode())
-    path = cache / f"{key.hexdigest()[:32]}.npz"
+    key = digest(["played", VERSION, guesser.fingerprint(), [[each.id, each.text, each.page] for each in tossups]])
+    path = cache / f"{key[:32]}.npz"
     histories = _read(path)
     if histories is None:
         histories = [history_of(guesser, tossup) for tossup in tqdm(tossups, f"guessing {name}", mininterval=2)]

@@ -48,6 +48,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sqa.core.errors import DataError, Share, checked
+from sqa.core.paths import File
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 from sqa.files.records import converted
@@ -207,7 +208,7 @@ End = Literal["answer", "silent"]  # what a question that ends unanswered gets: 
 class LearntConfig:
     """What `buzzer: {name: mlp, ...}` takes, and `logistic` and `recurrent`."""
 
-    model: str = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
+    model: File = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
     threshold: Share | None = None  # chance of being right at which to answer, 0..1; null = the model's own
     end: End | None = field(
         default=None, metadata={"written": "if any"}

@@ -20,6 +20,7 @@ import numpy as np
 
 from buzzers.learnt import N_GUESSES
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import File
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import read_tensors, resolve_model, write_tensors
 
@@ -35,7 +36,7 @@ class ThresholdConfig:
 
     threshold: float | None = None  # value of the signal at which to answer, above 0; null = the model's, else .17
     signal: Signal | None = None  # what is compared with it; null = the model's, else share
-    model: str | None = None  # a tuned threshold: the guesser it was tuned for (bundled: bm25, gru), or a model folder
+    model: File | None = None  # a tuned threshold: the guesser it was tuned for (bundled: bm25, gru), or a model folder
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not self.threshold > 0:

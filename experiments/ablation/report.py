@@ -20,15 +20,15 @@ from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
 from sqa.report import plots
 from sqa.report.tables import aligned
-from sqa.run.config import load
+from sqa.run.overrides import load_study
 
 MOST_LINES = 7  # translators in one figure
 PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest k", "at the largest k"]
 
 
-def main(config_path: Path, runs: Path) -> None:
+def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
     """Run everything that the store lacks; write table, differences, figures and report; print the peaks of EW."""
-    config = load(config_path, AblationConfig)
+    config = load_study(config_path, AblationConfig, words)
     rows = finished(config, runs)
     once = [row for row in rows if row.cell.seed is None]
     ledger = Ledger(config.name, "", "", "", {}, grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))

@@ -44,6 +44,7 @@ from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.qa import AnyCurve, curve_named
 from sqa.report import plots
 from sqa.run.config import load
+from sqa.run.overrides import load_study
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE
 
@@ -108,9 +109,9 @@ def given(config: ReportConfig) -> Given:
     return Given(sets, guessers, left_out)
 
 
-def main(config_path: Path, runs: Path) -> None:
+def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
     """`sqa guessers CONFIG`: guess what the store lacks; tables and figure; the table on stdout."""
-    config = load(config_path, ReportConfig)
+    config = load_study(config_path, ReportConfig, words)
     inputs, outputs = given(config), Outputs(runs / config.name)
     rows = list(measured(inputs, config, Store(runs)))
     outputs.rows("guessers.csv", COLUMNS, rows, show=True)

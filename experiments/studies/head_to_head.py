@@ -46,7 +46,8 @@ from sqa.data import download, human_buzzes
 from sqa.data.human_buzzes import Buzzes
 from sqa.files import records
 from sqa.files.store import Store
-from sqa.run.config import RunConfig, load, of_parts
+from sqa.run.config import RunConfig, of_parts
+from sqa.run.overrides import load_study
 from sqa.run.parts import Parts
 from sqa.run.pipeline import RunResult
 from sqa.run.pipeline import run as run_stages
@@ -118,19 +119,19 @@ class Play:
     first_right: float  # words read when the top guess was right for the first time; inf = never
 
 
-def main(config_path: Path, runs: Path) -> None:
+def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
     """Play, score, print the table; it and the list of questions left out go to the folder of the config's name."""
-    rows, repeats = played(config_path, runs)
-    outputs = Outputs(runs / load(config_path, HeadToHeadConfig).name)
+    rows, repeats = played(config_path, runs, words)
+    outputs = Outputs(runs / load_study(config_path, HeadToHeadConfig, words).name)
     outputs.rows("head_to_head.csv", COLUMNS, rows, show=True)
     lines = sorted([repeat.question, repeat.text, f"{repeat.share:.3f}", str(repeat.runs)] for repeat in repeats)
     outputs.csv("left_out.csv", [["question", "training_text", "share", "runs"], *lines])
     outputs.end()
 
 
-def played(config_path: Path, runs: Path) -> tuple[list[Row], list[Repeat]]:
+def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[list[Row], list[Repeat]]:
     """The rows of every contestant, and the questions left out with the text that they repeat."""
-    config = load(config_path, HeadToHeadConfig)
+    config = load_study(config_path, HeadToHeadConfig, words)
     parts, store = Parts(), Store(runs)
     questions = parts.questions(config.run(config.contestants[0]).dataset)
     buzzes = human_buzzes.load_buzzes(config.buzzes, "clip")

@@ -32,7 +32,8 @@ from sqa.files import records
 from sqa.files.store import Store
 from sqa.report import plots
 from sqa.run.blocks import workshop_of
-from sqa.run.config import RunConfig, load, of_parts
+from sqa.run.config import RunConfig, of_parts
+from sqa.run.overrides import load_study
 from sqa.run.parts import Parts
 from sqa.run.pipeline import run as run_stages
 from sqa.run.scheduler import Scheduler, current
@@ -104,12 +105,12 @@ class Cell(NamedTuple):
 Wanted = tuple[Cell, Sequence[Question]]
 
 
-def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
+def main(config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequence[str] = ()) -> None:
     """`sqa translations CONFIG`: what the store lacks is translated; then table and figure; the table on stdout.
 
     sets: the wanted test sets of the config; none = all.
     """
-    config = load(config_path, TableConfig)
+    config = load_study(config_path, TableConfig, words)
     names = [test.name for test in config.sets]
     for name in sets:
         if name not in names:

@@ -30,6 +30,7 @@ from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import Encoder, Precision, spans
 from sqa.core.errors import Count, DataError, Positive, checked
+from sqa.core.paths import File
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 from sqa.files.pretrained import Device
@@ -45,8 +46,8 @@ BLOCK = 256  # texts scored at once: (BLOCK, P) float64 stays in tens of megabyt
 class BertConfig:
     """What `guesser: {name: bert, ...}` takes."""
 
-    model: str = "bert"  # a bundled model (folder of data/models) or a folder
-    encoder: str | None = None  # folder or hub name of the encoder it was trained on; null = as the model says
+    model: File = "bert"  # a bundled model (folder of data/models) or a folder
+    encoder: File | None = None  # folder or hub name of the encoder it was trained on; null = as the model says
     revision: str | None = None  # of a hub encoder: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub encoder that is not in the local cache
     temperature: Positive = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays

@@ -23,6 +23,7 @@ from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import identity_of
 from sqa.core.errors import BelowOne, Bound, Count, NotNegative, checked
+from sqa.core.paths import FilePath
 from sqa.files.pretrained import Device
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer
@@ -58,7 +59,7 @@ class BertTraining:
     epochs: Count
     stop_after: Count
     seed: int
-    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+    texts: tuple[FilePath, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
 
 # --- step 2 ----------------------------------------------------------------------------------------------------------

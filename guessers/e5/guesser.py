@@ -31,7 +31,7 @@ from guessers.retrieval.bm25 import Index, best_indices
 from guessers.text import spans
 from sqa.core.errors import Count, DataError, Positive, checked
 from sqa.core.packages import need
-from sqa.core.paths import cache_dir
+from sqa.core.paths import File, cache_dir
 from sqa.core.types import Guess
 from sqa.files.atomic import atomic
 from sqa.files.model_files import resolve_model
@@ -76,7 +76,7 @@ class E5Encoder:
 class E5Config:
     """What `guesser: {name: e5, ...}` takes."""
 
-    pages: str = "bm25"  # a bundled BM25 model or a folder: of its pages, those that a training tossup asks for
+    pages: File = "bm25"  # a bundled BM25 model or a folder: of its pages, those that a training tossup asks for
     every: Count = 10  # words from one search to the next; the steps between share its guesses
     temperature: Positive = 0.02  # of the softmax; cosines lie close together, between .7 and .95
 

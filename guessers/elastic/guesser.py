@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from guessers.elastic import index as elastic_index
 from guessers.retrieval.bm25 import Index
 from sqa.core.errors import Count, DataError, Positive, Share, Whole, checked
+from sqa.core.paths import File
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model
 
@@ -34,7 +35,7 @@ MOST = 10_000  # guesses a server gives at most (index.max_result_window)
 class ElasticConfig:
     """What `guesser: {name: elasticsearch, ...}` takes."""
 
-    model: str = "runs/train/bm25-lucene"  # folder of the embedded twin: says which texts the index must hold
+    model: File = "runs/train/bm25-lucene"  # folder of the embedded twin: says which texts the index must hold
     index: str = "sqa-pages"  # name of the index in the server
     url: str = ""  # http://host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200
     k1: Positive = 2.0  # must be the index' own

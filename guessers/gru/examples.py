@@ -24,6 +24,7 @@ from guessers import noise
 from guessers.gru.guesser import UNITS, Unit
 from guessers.gru.network import Direction
 from sqa.core.errors import BelowOne, Bound, Count, Positive, Share, checked
+from sqa.core.paths import FilePath
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup
 
@@ -135,7 +136,7 @@ class GruTraining:
     noisy_texts: Path | None = None
     noisy_share: Share = 0.5
     rate_factor: Annotated[float, Bound(0, 1, above=True, below=True)] = 0.3
-    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+    texts: tuple[FilePath, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

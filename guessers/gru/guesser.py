@@ -22,6 +22,7 @@ import torch
 from guessers import classifier_files, text
 from guessers.gru.network import Network, Shape, network_of
 from sqa.core.errors import Positive, checked
+from sqa.core.paths import File
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 
@@ -41,7 +42,7 @@ UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # what the network re
 class GruConfig:
     """What `guesser: {name: gru, ...}` takes."""
 
-    model: str = "gru"  # a bundled model (folder of data/models) or a folder
+    model: File = "gru"  # a bundled model (folder of data/models) or a folder
     temperature: Positive = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
 
 

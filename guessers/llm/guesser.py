@@ -28,7 +28,7 @@ from guessers.llm.client import Budget, Endpoint, EndpointConfig
 from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from sqa.core.errors import Bound, ConfigError, Count, checked, returns_exit_code
-from sqa.core.paths import cache_dir
+from sqa.core.paths import File, cache_dir
 from sqa.core.types import Guess
 from sqa.files.store import digest
 
@@ -74,7 +74,7 @@ class LlmConfig:
     reply: Literal["json", "title"] = "json"  # of endpoint and local: guesses in JSON, or a line with one title
     every: Count = 5  # words from one request to the next; 1 = after each word
     guesses: Annotated[int, Bound(1, 50)] = 10  # pages asked for in a request
-    pages: str | None = None  # the only pages it may name: a .txt file, one title a line, or a bundled BM25 model
+    pages: File | None = None  # the only pages it may name: a .txt file, one title a line, or a bundled BM25 model
     prompt: str | None = None  # what is asked; {text} and {guesses} are filled in; null = PROMPT, of titles SOLVED
     max_requests: Count = 1000  # sent at most in one run, retries included; a run that needs more does not start
     cache: Path | None = None  # file of kept replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage
+from sqa.core.paths import File
 from sqa.core.types import Guess
 from sqa.files.store import digest
 
@@ -20,7 +21,7 @@ VERSION = 2  # raise when answers change
 class ListenerConfig:
     """Options of `guesser: {name: listener, ...}`."""
 
-    base: str = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name
+    base: File = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name
 
 
 class Listener:

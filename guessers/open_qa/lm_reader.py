@@ -20,6 +20,7 @@ from guessers.open_qa.passages import Passage
 from guessers.open_qa.short_answers import closest_sentence, sentences_of
 from guessers.text import line_stems
 from sqa.core.errors import Bound, checked
+from sqa.core.paths import File
 from sqa.files.store import digest
 
 VERSION = 1  # raise when answers change
@@ -62,7 +63,7 @@ ASKING = "\nAnswer:"
 class LmReaderConfig:
     """Which model, and how much it reads."""
 
-    base: str = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name (smt/lm/base.py)
+    base: File = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name (smt/lm/base.py)
     passages: Annotated[int, Bound(0, 50)] = 3  # shown of those retrieved, the best
     max_tokens: Annotated[int, Bound(1, 100)] = 10  # pieces of an answer at most
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it

@@ -28,6 +28,7 @@ from guessers.rerank.numbers import NUMBERS, numbers
 from guessers.rerank.scorer import Scorer, Tensors, best
 from guessers.retrieval.bm25 import Index
 from sqa.core.errors import DataError
+from sqa.core.paths import File
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 
@@ -40,7 +41,7 @@ DEPTH = 50  # pages taken of TF-IDF and of BM25
 class RerankConfig:
     """What `guesser: {name: rerank, ...}` takes."""
 
-    model: str = "rerank"  # a bundled model (folder of data/models) or a folder
+    model: File = "rerank"  # a bundled model (folder of data/models) or a folder
 
 
 class Candidates(NamedTuple):

@@ -28,6 +28,7 @@ import numpy as np
 
 from guessers import text
 from sqa.core.errors import DataError, NotNegative, Positive, Share, checked
+from sqa.core.paths import File
 from sqa.core.types import Guess
 from sqa.files.model_files import (
     folder_digest,
@@ -53,7 +54,7 @@ Similarity = Literal["exact", "lucene", "elasticsearch", "tfidf"]
 class Bm25Config:
     """What `guesser: {name: bm25, ...}` takes."""
 
-    model: str = "bm25"  # a bundled model (folder of data/models) or a folder
+    model: File = "bm25"  # a bundled model (folder of data/models) or a folder
     k1: Positive = 0.6  # how slowly repeated words saturate, > 0
     b: Share = 0.9  # how much long pages are discounted, 0 (not) to 1 (in proportion)
     pair_boost: NotNegative = 0.5  # weight of the pairs of words, >= 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from guessers.retrieval.bm25 import Analyzer, Bm25Config, Bm25Guesser, Index, analyzer_of
 from guessers.text import Profile
+from sqa.core.paths import FilePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Bm25Training:
     bonus: bool = False  # bonus parts too (guessers/bonus.py)
     analyzer: Literal["stems", "standard", "english"] = "stems"
     pair_min_count: int | None = None  # pairs seen less often are left out; None = no pairs
-    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+    texts: tuple[FilePath, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
 
 def fit(

@@ -14,6 +14,7 @@ common ones do: on complete questions of tournaments never seen that is worth th
 from dataclasses import dataclass
 
 from sqa.core.errors import NotNegative, Share, checked
+from sqa.core.paths import File
 from sqa.core.types import Guesser
 
 
@@ -22,7 +23,7 @@ from sqa.core.types import Guesser
 class TfidfConfig:
     """What `guesser: {name: tfidf, ...}` takes."""
 
-    model: str = "bm25"  # counts of the BM25 guesser: a bundled model or a folder
+    model: File = "bm25"  # counts of the BM25 guesser: a bundled model or a folder
     b: Share = 0.7  # how much long pages are discounted, 0 (not) to 1 (cosine)
     pair_boost: NotNegative = 0.7  # weight of the pairs of words, >= 0
 

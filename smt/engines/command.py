@@ -6,10 +6,11 @@
 After every source word the prefix read so far is translated anew; the policy says what of that is written.
 """
 
-import hashlib
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,11 +19,14 @@ from pathlib import Path
 from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import ConfigError, DataError, Whole, checked
+from sqa.core.paths import SOUGHT, File
 from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
+from sqa.files.store import digest
 
 VERSION = 2  # raise when the words that come from the same program change
 MAX_PROGRAM = 1 << 20  # bytes of a program given by its path that are read for the fingerprint
+_INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command
 
 
@@ -31,12 +35,13 @@ TIMEOUT = 600  # seconds for one call of the command
 class CommandConfig:
     """The program and the policy around it."""
 
-    command: tuple[str, ...]  # program and arguments; reads lines on stdin, writes as many on stdout
+    command: tuple[File, ...]  # program and arguments; reads lines on stdin, writes as many on stdout
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
     blank_lines: Whole = 1  # put between sentences and expected back, so that the program sees them apart
     separator: str = ""  # a line translated between sentences and dropped, for a program that remembers the last one
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+    files: tuple[File, ...] | None = None  # what else the program reads: modules, models, folders; [] = nothing
 
     def problems(self) -> list[str]:
         """Beside the bounds."""
@@ -56,20 +61,20 @@ class Engine:
         self.languages = _languages(self.command)
         if shutil.which(self.command[0]) is None:
             raise ConfigError(f"command: {self.command[0]!r} is not installed or not on PATH")
+        self.files = config.files or ()
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text, from one call of the program."""
         return [tuple(line.split()) for line in self._run(texts)] if texts else []
 
     def fingerprint(self) -> str:
-        """Hash of the command and of the files named in it: a program given by its path, scripts, models.
+        """Hash of the command, of the files named in it (a program given by its path, scripts, models) and of `files`.
 
         The version of a program that is looked up on the PATH is not visible from here.
         """
-        text = f"{VERSION} {self.command} {self.gap}" + f" {self.separator!r}" * bool(self.separator)
-        for index, path in named_files(self.command):
-            text += f" {index}:{file_digest(path)}"
-        return hashlib.sha256(text.encode()).hexdigest()
+        named = [[index, file_digest(path)] for index, path in named_files(self.command)]
+        files = [_digest_of(Path(file)) for file in self.files]
+        return digest(["command", VERSION, self.command, self.gap, self.separator, named, files])
 
     def _run(self, texts: Sequence[str]) -> list[str]:
         between, lines_each = "\n" * self.gap, self.gap
@@ -101,6 +106,25 @@ def _languages(command: Sequence[str]) -> Pair | None:
     return certain_pair(*pair) if len(pair) == 2 else None
 
 
+def _digest_of(path: Path) -> object:
+    """The digest of a file, or of each file of a folder by its path in it.  Missing: DataError."""
+    try:
+        if path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+            return [[file.relative_to(path).as_posix(), file_digest(file)] for file in inside]
+        return file_digest(path)
+    except OSError as error:
+        raise DataError(f"command: files: {path}: {error.strerror or error}; {SOUGHT}") from error
+
+
+def _is_interpreted(program: str) -> bool:
+    """Whether a program is an interpreter, or a script that is given by its path."""
+    if _INTERPRETER.match(Path(program).name) or os.sep not in program:
+        return _INTERPRETER.match(Path(program).name) is not None
+    with Path(program).open("rb") as file:
+        return file.read(2) == b"#!"
+
+
 def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
     """(index, file) of every part of a command that names a file: PROGRAM if given by its path, FILE, --option=FILE.
 
@@ -121,5 +145,8 @@ def _is_file(path: Path) -> bool:
 
 
 def build(config: CommandConfig) -> PolicyTranslator:
-    """The translator of a config."""
+    """The translator of a config.  A program that may import more than its command names: a line on stderr."""
+    if config.files is None and config.command and _is_interpreted(config.command[0]):
+        unseen = "results are kept under the files that it names, not under what these import or load"
+        print(f"sqa: command {' '.join(config.command)}: {unseen}; say that in `files` ([]: nothing)", file=sys.stderr)
     return simultaneous(Engine, config)

@@ -6,7 +6,6 @@
 vocabulary, and what turns text into pieces: our vocabulary.model, or the tokenizer of the Hugging Face model.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,10 @@ from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import Count, DataError, Whole, checked
 from sqa.core.packages import need
+from sqa.core.paths import File
 from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.records import json_document
+from sqa.files.store import digest
 
 VERSION = 1  # raise when translating changes its output
 LANGUAGES = "languages.json"  # {"pair": "es-en"}, of models of ours that say it
@@ -36,7 +37,7 @@ MAX_PIECES = 1024  # source pieces where the tokenizer states no limit
 class CTranslateConfig:
     """Which converted model and how it searches."""
 
-    folder: str  # what `convert` wrote
+    folder: File  # what `convert` wrote
     source_language: str | None = None  # code as the tokenizer knows it; null for bilingual models
     target_language: str | None = None  # the same
     beams: Count = 1  # hypotheses kept; 1 = greedy
@@ -147,9 +148,9 @@ class CTranslate:
         import ctranslate2
 
         c = self.config
-        search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens}"
-        arithmetic = f"{self.engine.device} {self.engine.compute_type} {ctranslate2.__version__}"
-        return hashlib.sha256(f"{VERSION} {search} {arithmetic} {self._files}".encode()).hexdigest()
+        search = [c.source_language, c.target_language, c.beams, c.max_new_tokens]
+        arithmetic = [self.engine.device, self.engine.compute_type, ctranslate2.__version__]
+        return digest(["ctranslate2", VERSION, search, arithmetic, self._files])
 
 
 def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:

@@ -8,17 +8,18 @@
 read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, an interpreter's pace.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sqa.core.errors import DataError
+from sqa.core.paths import SOUGHT, File
 from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
 from sqa.files import records
+from sqa.files.store import digest
 
 VERSION = 1  # raise when the emissions change
 GIVEN = ("reference", "source")  # texts that a question has itself
@@ -28,9 +29,11 @@ GIVEN = ("reference", "source")  # texts that a question has itself
 class FixedConfig:
     """Where the text comes from and when it appears."""
 
-    text: str = "reference"  # "reference" = the data set's human translation, "source" = none at all, else a UTF-8 file
+    text: File = "reference"  # "reference" = the data set's human translation, "source" = none, else a UTF-8 file
     reveal: Literal["full", "diagonal"] = "full"  # each word after its whole sentence, or at an interpreter's pace
     unit: Literal["sentence", "question"] = "sentence"  # what a line of the file translates, in data set order
+
+    ABSENT: ClassVar = {"k": "a fixed text has no k, `reveal` says when its words appear"}
 
 
 class FixedTranslator:
@@ -75,8 +78,8 @@ class FixedTranslator:
 
     def fingerprint(self) -> str:
         """Hash of the text, its unit and `reveal`."""
-        text = self.config.text if self._lines is None else "\n".join(self._lines)
-        return hashlib.sha256(f"{VERSION} {self.config.reveal} {self.config.unit} {text}".encode()).hexdigest()
+        text = {"given": self.config.text} if self._lines is None else {"lines": self._lines}
+        return digest(["fixed", VERSION, self.config.reveal, self.config.unit, text])
 
 
 def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
@@ -86,7 +89,7 @@ def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
 
 def _read_lines(path: Path) -> list[str]:
     if not path.exists():
-        raise DataError(f"{path}: no such file; text is 'reference', 'source' or a file of translations")
+        raise DataError(f"{path}: no such file, nor 'reference' or 'source'; {SOUGHT}")
     return list(records.lines(path))
 
 

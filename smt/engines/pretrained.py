@@ -8,7 +8,6 @@ They read whole texts.  Without a policy every word is written once the sentence
 """
 
 import copy
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,8 +20,10 @@ from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.packages import need
+from sqa.core.paths import File
 from sqa.files.hub import find_model
 from sqa.files.pretrained import Device, load_weights, pick_device
+from sqa.files.store import digest
 
 VERSION = 2  # raise when translating changes its output
 
@@ -32,7 +33,7 @@ VERSION = 2  # raise when translating changes its output
 class PretrainedConfig:
     """Which model, between which languages, and how it searches."""
 
-    model: str  # name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer
+    model: File  # name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer
     source_language: str | None = None  # code as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt
     target_language: str | None = None  # the same; for opus-mt only where the model writes several languages
     beams: Count = 1  # hypotheses kept; 1 = greedy
@@ -106,8 +107,8 @@ class Pretrained:
         import transformers
 
         c = self.config
-        search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens} {self.device}"
-        return hashlib.sha256(f"{VERSION} {transformers.__version__} {search} {self._files}".encode()).hexdigest()
+        search = [c.source_language, c.target_language, c.beams, c.max_new_tokens, str(self.device)]
+        return digest(["pretrained", VERSION, transformers.__version__, search, self._files])
 
 
 def load_translator(folder: Path) -> Any:

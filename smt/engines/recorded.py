@@ -28,11 +28,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
+from sqa.core.paths import SOUGHT, File
 from sqa.core.registry import misspelt
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
@@ -68,9 +69,11 @@ KEYS = Row.__struct_fields__
 class RecordedConfig:
     """The file and how to read it."""
 
-    file: str  # the log or table; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
+    file: File  # the log or table; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
     unit: Unit = "sentence"  # what one line of the log, or one name in the table, stands for
     pieces: Pieces | None = None  # the kind of the log's tokens; null: words, refused if they look like pieces of words
+
+    ABSENT: ClassVar = {"k": "a recorded log has no k, its delays are in it"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,8 @@ class RecordedTranslator:
 def build(config: RecordedConfig) -> BatchTranslator:
     """The translator of a config."""
     path = Path(config.file)
+    if not path.exists():
+        raise DataError(f"{path}: no such file; {SOUGHT}")
     if not path.is_dir() and _of_text(path):
         return RecordedTranslator(config)
     from smt.engines.recorded_speech import RecordedSpeech  # a log of text needs none of it

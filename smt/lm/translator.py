@@ -32,7 +32,7 @@ from smt.statistical.glosses import VERSION as GLOSSES
 from smt.statistical.glosses import load_glosses
 from smt.statistical.lexicon import Lexicon
 from sqa.core.errors import ConfigError
-from sqa.core.paths import DATA
+from sqa.core.paths import DATA, File
 from sqa.data.languages import certain_pair
 
 VERSION = 1  # raise when decoding changes its output
@@ -43,8 +43,8 @@ Precision = Literal["float32", "bfloat16", "int8"]
 class CausalLmConfig:
     """Which model, when it writes, and in which arithmetic."""
 
-    model: str  # an adapter (bundled name or folder), or a language model: packaged name, folder, .gguf file, hub name
-    base: str | None = None  # an adapter's language model, unless it lies under the name it was trained on
+    model: File  # an adapter (bundled name or folder), or a language model: packaged name, folder, .gguf file, hub name
+    base: File | None = None  # an adapter's language model, unless it lies under the name it was trained on
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     emission_rate: float = 1.0  # wait-k of an adapter: target words written per source word read, 0.5 to 2
@@ -53,7 +53,7 @@ class CausalLmConfig:
     target_language: str = "en"  # what it writes
     beam: int = 1  # hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
-    lexicon: str | None = None  # packed phrase-based model whose words help: statistical/lexicon.py, glosses.py
+    lexicon: File | None = None  # packed phrase-based model whose words help: statistical/lexicon.py, glosses.py
     lexicon_bonus: float = lexicons.BONUS  # nats
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it

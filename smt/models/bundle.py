@@ -20,7 +20,7 @@ from smt.models.transformer import ModelConfig, Transformer
 from smt.models.vocab import Vocabulary
 from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
+from sqa.core.paths import DATA, SOUGHT
 from sqa.files.atomic import atomic, held, joined_digest, write_bytes
 from sqa.files.model_files import check_weights
 from sqa.files.records import parse_json
@@ -129,5 +129,6 @@ def model_folder(model: str, key: str = "translator.model") -> Path:
     folder = bundled if (bundled / Vocabulary.FILE).is_file() else Path(model)
     if not folder.is_dir():
         names = sorted(path.parent.name for path in (DATA / "models").glob("*/vocabulary.model"))
-        raise ConfigError(f"{key}: no model {model!r}; bundled are {', '.join(names) or 'none'}, or give a folder")
+        known = f"bundled are {', '.join(names) or 'none'}, or give a folder"
+        raise ConfigError(f"{key}: no model {model!r}; {known}; {SOUGHT}")
     return folder

@@ -26,6 +26,7 @@ from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import Schedule, Unit, parse_k
+from sqa.core.paths import File
 from sqa.data.languages import pair_of
 
 VERSION = 2  # raise when decoding changes its output
@@ -35,7 +36,7 @@ VERSION = 2  # raise when decoding changes its output
 class WaitKConfig:
     """Which model and how far behind the reader it writes."""
 
-    model: str  # a bundled model (es-en, pl-en) or the folder of a trained one
+    model: File  # a bundled model (es-en, pl-en) or the folder of a trained one
     k: int | str = "full"  # source words (or pieces) read before the first target word, or "full" = the whole sentence
     emission_rate: float = 1.0  # target words written per source word read, 0.5 to 2 (the paper: 0.97)
     unit: Unit = "word"  # what k and the rate count; piece = as fairseq counts, see smt/models/decode.py
@@ -76,7 +77,7 @@ def build(config: WaitKConfig) -> WaitKTranslator:
 class PrefixConfig:
     """Which model and the policy around it."""
 
-    model: str  # a bundled model (es-en, pl-en) or the folder of a trained one
+    model: File  # a bundled model (es-en, pl-en) or the folder of a trained one
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back

@@ -106,6 +106,7 @@ class Remembered:
         self.system, self.limit = system, limit
         self.languages = getattr(system, "languages", None)
         self._memory: dict[str, Words] = {}  # oldest first
+        self._known = ""  # the fingerprint of the system that translated them
 
     def words(self, texts: Sequence[str]) -> list[Words]:
         """Target words of each text."""
@@ -116,8 +117,12 @@ class Remembered:
         return translations
 
     def fingerprint(self) -> str:
-        """That of the system."""
-        return self.system.fingerprint()
+        """Return the system's; forget what it translated if it is another one than before (a program was edited)."""
+        now = self.system.fingerprint()
+        if now != self._known:
+            self._memory.clear()
+            self._known = now
+        return now
 
 
 def words_of(system: FullInput, texts: Sequence[str]) -> dict[str, Words]:

@@ -19,7 +19,7 @@ from smt.statistical.packed import is_packed, unpacked
 from smt.statistical.phrase_table import longest_source
 from sqa.core.errors import DataError
 from sqa.core.packages import need
-from sqa.core.paths import DATA
+from sqa.core.paths import DATA, File
 from sqa.data.languages import pair_of
 from sqa.files.store import digest
 
@@ -31,7 +31,7 @@ LONGEST = 150  # tokens decoded at once; a longer text is translated in pieces o
 class StatisticalConfig:
     """Which model, and when its words are written."""
 
-    model: str  # a bundled model (pbmt-es-en, pbmt-pl-en) or the folder of a trained one, whole or packed
+    model: File  # a bundled model (pbmt-es-en, pbmt-pl-en) or the folder of a trained one, whole or packed
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back

@@ -10,6 +10,7 @@ from smt.policies.waitk import FULL, parse_k
 from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
 from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Positive, Whole, checked
+from sqa.core.paths import File
 from sqa.run.config import folder_name
 
 PAIRS = ("es-en", "pl-en")  # that the project has text for
@@ -21,8 +22,8 @@ class CorpusConfig:
     """What the model learns from."""
 
     pair: str = "und-en"  # es-en or pl-en; of your own pairs any "source-target" (ISO 639), und = not said
-    train: str | None = None  # your own pairs in place of the project's: TSV source, target and, if you like, corpus
-    development: str | None = None  # your own pairs that measure BLEU, TSV; kept out of training
+    train: File | None = None  # your own pairs in place of the project's: TSV source, target and, if you like, corpus
+    development: File | None = None  # your own pairs that measure BLEU, TSV; kept out of training
     weights: dict[str, float] = field(default_factory=dict)  # corpus -> how often each of its pairs is used per epoch
     default_weight: NotNegative = 0.1  # for corpora not named in `weights`
     back_translation: Literal["none", "apertium", "lexical"] = "none"  # source side made for English tossups

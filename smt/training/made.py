@@ -12,7 +12,6 @@ Any translator of that direction will do.  Its output is kept in the cache, bloc
 the translator's fingerprint and the texts: another training reads it there and a killed one resumes.
 """
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -30,6 +29,7 @@ from sqa.core.trace import hypotheses
 from sqa.core.types import BatchTranslator, Question, Translator
 from sqa.files.atomic import claimed
 from sqa.files.records import parse_json
+from sqa.files.store import digest
 from sqa.run.config import of_parts
 from sqa.run.pipeline import stream
 
@@ -70,7 +70,7 @@ def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "te
     """Each text, read in full, in the translator's words; kept in the cache."""
     component = of_parts(translator=translator).translator
     built = TRANSLATORS.build(component.name, component.options)
-    key = hashlib.sha256("\n".join([built.fingerprint(), *texts]).encode()).hexdigest()
+    key = digest([built.fingerprint(), *texts])
     folder = cache_dir() / "made" / key[:32]
     folder.mkdir(parents=True, exist_ok=True)
     with claimed(folder):

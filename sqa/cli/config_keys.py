@@ -20,7 +20,7 @@ from sqa.core.own import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, did_you_mean
 from sqa.files.yaml_reader import ENTRIES, LIKE, describe
 from sqa.metrics import ALL
-from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, QualityConfig, RunConfig, to_mapping
+from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, RunConfig, to_mapping
 
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY, "policy": POLICIES}
 Schema = dict[str, Any]
@@ -117,6 +117,7 @@ def _hooks(parts: Mapping[str, Schema], extra: Schema) -> dict[str, Schema]:
     for kind in parts:
         alternatives = [PLAIN[type(None)]] * (kind in OPTIONAL) + [extra] * bool(extra)
         schemas[kind] = {"anyOf": [_to(kind), *alternatives]} if alternatives else _to(kind)
+    schemas["dataset"] = {"anyOf": [_mapping(DatasetConfig), PLAIN[str]]}
     return {**schemas, "metrics": {"type": "array", "items": {"anyOf": [{"enum": list(ALL)}, {"pattern": "[:@]"}]}}}
 
 

@@ -15,6 +15,7 @@ from sqa.cli.options import (
     Config,
     Json,
     Metrics,
+    Overrides,
     Resamples,
     RunFolder,
     Runs,
@@ -63,18 +64,23 @@ ITEMS = PAPER | OURS
 
 @evidence_app.command()
 def ablation(
-    config: Config, runs: Runs = DEFAULT_RUNS, scheduler: SchedulerOption = None, store: StoreOption = None
+    config: Config,
+    overrides: Overrides = None,
+    runs: Runs = DEFAULT_RUNS,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
 ) -> None:
     """The paper's experiment: every score over k, as table, figure and report."""
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
-        call("experiments.ablation.report:main", config, runs)
+        call("experiments.ablation.report:main", config, runs, overrides or ())
 
 
 @evidence_app.command()
 def translations(
     config: Config,
+    overrides: Overrides = None,
     runs: Runs = DEFAULT_RUNS,
     sets: Annotated[list[str] | None, option("--set NAME", "A test set of the config; all when none is given.")] = None,
     scheduler: SchedulerOption = None,
@@ -84,13 +90,15 @@ def translations(
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
-        call("experiments.studies.translation_table:main", config, runs, sets or ())
+        call("experiments.studies.translation_table:main", config, runs, sets or (), overrides or ())
 
 
 @evidence_app.command()
-def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAULT_RUNS) -> None:
+def guessers(
+    config: Config = Path("configs/guessers.yaml"), overrides: Overrides = None, runs: Runs = DEFAULT_RUNS
+) -> None:
     """Accuracy, MRR and EW of every guesser as the question goes on, by category: tables and figure."""
-    call("experiments.studies.guesser_report:main", config, runs)
+    call("experiments.studies.guesser_report:main", config, runs, overrides or ())
 
 
 @evidence_app.command()
@@ -256,9 +264,9 @@ def view(
 
 
 @evidence_app.command("head-to-head")
-def head_to_head(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+def head_to_head(config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS) -> None:
     """Guessers and buzzers against the people who played the same questions."""
-    call("experiments.studies.head_to_head:main", config, runs)
+    call("experiments.studies.head_to_head:main", config, runs, overrides or ())
 
 
 # ------------------------------------------------------------------------------------------------- sqa curve

@@ -49,6 +49,9 @@ Config = Annotated[
         autocompletion=lambda: [path.stem for path in sorted(CONFIGS.glob("*.yaml"))],
     ),
 ]
+Overrides = Annotated[
+    list[str] | None, argument("[KEY=VALUE]...", "Keys in place of the file's: k=9 guesser.name=gru.")
+]
 Runs = Annotated[Path, option("--runs DIR", "Where results and the store of stages lie.")]
 Limit = Annotated[int | None, option("--limit N", "Take the first N questions only (N >= 1).", show_default=False)]
 Json = Annotated[bool, option("--json", "Print JSON instead of TSV.")]

@@ -6,11 +6,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Limit, Runs, argument, print_table, say, verbose
+from sqa.cli.options import (
+    DEFAULT_RUNS,
+    SETTINGS,
+    Config,
+    Json,
+    Limit,
+    Overrides,
+    Runs,
+    print_table,
+    say,
+    verbose,
+)
 from sqa.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,11 +29,6 @@ if TYPE_CHECKING:
     from sqa.run.pipeline import RunResult
 
 runs_app = typer.Typer(**SETTINGS)
-
-Overrides = Annotated[
-    list[str] | None, argument("[KEY=VALUE]...", "Keys in place of the file's: k=9 guesser.name=gru.")
-]
-
 
 STAGES = {  # command -> the last stage that it runs, and its help
     "run": ("score", "Translate, guess, buzz and score; write the run's folder and print its report."),
@@ -99,6 +105,10 @@ def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
     if changed:
         say(f"{folder}: replaces a run with another {changed[0]} stage (sqa store explain {folder})")
     say(*(f"{name}: no value: {reason}" for name, reason in result.refusals.items()))
+    if result.config.buzzer is not None and getattr(result.config.buzzer.options, "threshold", None) is not None:
+        from sqa.run.folder import unreached
+
+        say(*unreached(result.traces))
     say(f"{len(result.questions)} questions; report in {folder / saving.REPORT}")
     rows = saving.report_rows(result)
     print_table(saving.REPORT_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])

@@ -6,14 +6,26 @@ installed package they lie below `sqa/bundled`.
 
 import os
 from pathlib import Path
+from typing import Annotated
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 
+SOUGHT = "a relative path is sought beside the config, then in the current folder"
+File = Annotated[str, SOUGHT]  # key of a config that may name a file or folder to read
+FilePath = Annotated[Path, SOUGHT]  # key of one that does
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE / "bundled" if (PACKAGE / "bundled").is_dir() else PACKAGE.parent
 DATA = ROOT / "data"
 CONFIGS = ROOT / "configs"
+
+
+def beside(name: str, folder: Path | None) -> str:
+    """A path that exists below the config's `folder`, as one from here; other texts and bare words as given."""
+    path = Path(folder or "", name)
+    there = path.parent if "{" in path.name else path  # prism/{run}.txt
+    is_word = "/" not in name and not path.suffix
+    return str(path) if not is_word and os.path.exists(there) else name  # noqa: PTH110  # Path's: OSError if too long
 
 
 def config_file(path: Path) -> Path:

@@ -103,8 +103,9 @@ class Registry:
             return NoKeys
         cls: Any = hint if isinstance(hint, type) and is_dataclass(hint) else build
         if not (isinstance(cls, type) and is_dataclass(cls)):
-            expected = "must be a dataclass, or take one parameter annotated with one, or none"
-            raise ConfigError(f"{self.kind} {name!r}: {self.target(name)} {expected}")
+            from sqa.core.own.parts import keys_expected
+
+            raise ConfigError(f"{self.kind} {name!r}: {self.target(name)} {keys_expected(build)}")
         if code is not None:
             own.HOMES[cls] = code
         return cls
@@ -189,8 +190,10 @@ def load_plugins() -> None:
             print(f"sqa: the plugin {point.name} ({point.value}) is left out: {reason}", file=sys.stderr)
 
 
-def did_you_mean(name: str, names: typing.Iterable[str]) -> str:
-    """ ", did you mean 'x'" for the nearest of `names`, "" when none is near."""
+def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None) -> str:
+    """ ", did you mean 'x'" for the nearest of `names`, "" when none is near; or why `cls` has no such key."""
+    if reason := getattr(cls, "ABSENT", {}).get(name):
+        return f"; {reason}"
     folded = {candidate.lower(): candidate for candidate in names}
     near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
     return f", did you mean {folded[near[0]]!r}" if near else ""

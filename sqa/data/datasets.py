@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
+from sqa.core.paths import DATA, SOUGHT
 from sqa.core.types import BLANKLESS, BY_CHARACTER, GREATEST_SMALL, Question
 from sqa.files import records
 
@@ -74,7 +74,7 @@ def _question_set(name: str) -> _QuestionSet:
     if len(name) <= LONGEST_NAME and path.is_file():  # `is_file` raises for longer names
         return _QuestionSet(lambda: _own_questions(path), (path,))
     if records.suffix(path) in (".json", ".jsonl"):
-        raise DataError(f"{shown}: there is no such file of questions")
+        raise DataError(f"{shown}: there is no such file of questions; {SOUGHT}")
     near = difflib.get_close_matches(name, _SETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"
     raise ConfigError(f"dataset.name: {shown!r} is not a question set; {hint}")

@@ -65,6 +65,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 @contextmanager
 def _partial(path: Path, folder: bool = False) -> Iterator[Path]:
     """A new partial file or folder, locked while it is being written, and removed unless it was renamed."""
+    if path.is_dir() and not (folder and path.name):
+        raise ConfigError(f"{path}: is a folder; give the name of a {'new folder' if folder else 'file'} in it")
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
     while True:

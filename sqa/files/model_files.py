@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
+from sqa.core.paths import DATA, SOUGHT
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import held, joined_digest, write_bytes
 from sqa.files.records import parse_json
@@ -28,7 +28,7 @@ def resolve_model(model: str, prefix: str = "") -> Path:
             return folder
     names = sorted(path.parent.name.removeprefix(prefix) for path in bundled.glob(f"{prefix}*/{CONFIG}"))
     near = did_you_mean(model, names)
-    raise ConfigError(f"model: {model!r} is neither a bundled model nor a folder with a {CONFIG}{near}")
+    raise ConfigError(f"model: {model!r} is neither a bundled model nor a folder with a {CONFIG}{near}; {SOUGHT}")
 
 
 def model_digest(model: str, prefix: str = "") -> str | None:

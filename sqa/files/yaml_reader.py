@@ -16,18 +16,18 @@ import typing
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
+from sqa.files.records import GREATEST_WHOLE
 
 MAX_TEXT = 4 << 20  # characters of a document
 MAX_NODES = 100_000  # values of a document, aliases written out
 MAX_DEPTH = 60  # nested lists and mappings
-MAX_DIGITS = 19  # of an integer: 64 bits
 ENTRIES, LIKE = "entries", "like"
 _PLAIN = frozenset({"null", "bool", "int", "float", "str", "seq", "map", "merge"})
 _SUFFIXES = (".yaml", ".yml")
@@ -110,10 +110,22 @@ def _check_kind(node: Node) -> None:
         raise _problem(f"a {kind} is not taken; put text in quotes", node.start_mark)
     if not isinstance(node, ScalarNode):
         return
-    if kind == "int" and len(node.value.replace("_", "")) > MAX_DIGITS:
-        raise _problem(f"a whole number of more than {MAX_DIGITS} digits is not taken", node.start_mark)
+    if kind in ("int", "float", "str") and node.style is None and (problem := _misread(kind, node.value)):
+        raise _problem(problem, node.start_mark)
     if "\0" in node.value or any("\ud800" <= c <= "\udfff" for c in node.value):
         raise _problem("text with a NUL or half a surrogate pair is not taken", node.start_mark)
+
+
+def _misread(kind: str, text: str) -> str:
+    """The problem of a number that YAML reads otherwise than its author, or that has more than 64 bits; else ""."""
+    digits = text.lstrip("+-").replace("_", "")
+    if ":" in text and kind != "str":
+        return f"{text} would be a number to base 60; write it to base 10, or text in quotes"
+    if kind != "float" and digits[:1] == "0" and digits.isdecimal() and len(digits) > 1:
+        return f"{text} would be a number to base 8 or text; write it without the leading 0, or text in quotes"
+    if kind == "int" and abs(int(digits, 0)) > GREATEST_WHOLE:
+        return "a whole number of more than 64 bits is not taken"
+    return ""
 
 
 def _problem(text: str, mark: Any) -> yaml.constructor.ConstructorError:
@@ -220,6 +232,8 @@ def kind_of(value: Any) -> str:
 def describe(hint: Any) -> str:
     """A type in a config author's words."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return describe(arguments[0])
     if origin in (Union, types.UnionType):
         return " or ".join(describe(argument) for argument in arguments)
     if origin is Literal:

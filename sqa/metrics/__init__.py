@@ -19,6 +19,7 @@ import numpy as np
 
 from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.paths import beside
 from sqa.core.registry import QUALITY
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import BuiltMetric, Floats, Metric
@@ -152,9 +153,10 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
 
 
 def located(name: str, folder: Path | None) -> str:
-    """A metric's name with the whole path of the file that it is in, if in one."""
+    """A metric's name with the path of its file, if it names one (`ew@curve.json`, `mine.py:build`)."""
     if not is_own(name):
-        return name
+        measure, sign, file = name.partition(SIGN)
+        return f"{measure}{sign}{beside(file, folder)}" if file.endswith(".json") else name
     formula, target = _split(name)
     return f"{formula}{SIGN}{own.located(target, folder)}" if formula else own.located(target, folder)
 

@@ -44,8 +44,8 @@ class OwnMetric:
         return f"{self._signature()}|source:{self.own_code.whole[:16]}"
 
     def identity(self) -> str:
-        """The metric's signature, with the code that was executed until it was built."""
-        return f"{self._signature()}|source:{self.own_code.digest[:16]}"
+        """The metric's signature, with its name and the code that was executed until it was built."""
+        return f"{short(self.own_code.target)}|{self._signature()}|source:{self.own_code.digest[:16]}"
 
     def stats(self, trace: object) -> Floats:
         stats = self._call("stats", answers.statistics, trace)

@@ -29,6 +29,8 @@ def main(buzzes: str, output: Path, config: FitConfig) -> None:
 
 def show(files: Sequence[Path], output: Path | None = None) -> None:
     """`sqa curve show`: EW(t) of the published curves and of those in `files`; a figure at `output` if wanted."""
+    if output is not None and not output.name:
+        raise ConfigError(f"--output: {output}: is a folder; give the name of a file in it")
     curves: list[AnyCurve] = [curve_in(path) for path in files]
     columns = [*CURVES.values(), *curves]
     rows = [(f"{t:.2f}", *(f"{float(curve(t)):.6f}" for curve in columns)) for t in GRID[::5]]

@@ -3,8 +3,6 @@
 A config class is a frozen dataclass: its fields say which keys exist, of which type, and which have defaults.  An
 unknown key, a missing key or a wrong type is a problem "FILE key: what was expected"; so is what the class's own
 `__post_init__` raises (ConfigError or ValueError with a message "key: must be ..."; bounds: sqa/core/errors.py).
-(pydantic could check types; its messages on unions and on other types than its own would have to be rewritten, in more
-lines than `Reader` has.)
 """
 
 from __future__ import annotations
@@ -22,7 +20,9 @@ from typing import Any, Literal, TypeVar, Union
 from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
+from sqa.core.paths import SOUGHT, File, beside
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
+from sqa.files.records import GREATEST_WHOLE
 from sqa.files.yaml_reader import describe, kind_of, mapping_in, name_of, read_yaml
 
 C = TypeVar("C")
@@ -36,7 +36,7 @@ _WRITTEN_IF_ANY = {"written": "if any"}  # of a field that is written only where
 class DatasetConfig:
     """Which questions."""
 
-    name: str  # a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions
+    name: File  # a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions
     limit: int | None = None  # at most this many questions, from the start; null = all
 
     def __post_init__(self) -> None:
@@ -136,6 +136,8 @@ class RunConfig:
 
 def folder_name(name: str, key: str = "name") -> list[str]:
     """What is wrong with a name that becomes a folder below --runs: it must not lead anywhere else."""
+    if name == "store":
+        return [f"{key}: 'store' is the folder of stored results below --runs; give the run another name"]
     plain = name and Path(name).name == name and not name.startswith(".") and name.isprintable()
     return [] if plain else [f"{key}: must be a plain folder name, got {name[:60]!r}"]
 
@@ -167,14 +169,14 @@ def _named_run(mapping: dict[str, Any], name: str, source: str, folder: Path | N
         raise ConfigError([f"{source} {problem}" for problem in error.problems]) from None
 
 
-def load(path: Path, cls: type[C]) -> C:
+def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C:
     """Read a YAML file into the frozen dataclass `cls` (dataclasses may nest).  ConfigError lists all problems.
 
-    A `name` is that of the folder of results, see `folder_name`.
+    A `name` is that of the folder of results, see `folder_name`.  `values` replace those of the file.
     """
-    mapping = read_yaml(path)
+    mapping = read_yaml(path) if values is None else values
     name = mapping.get("name")
-    reader = Reader()
+    reader = Reader(Path(path).parent)
     if isinstance(name, str):
         reader.problems += folder_name(name)
     config = reader.record(cls, mapping, "")
@@ -186,7 +188,7 @@ def load(path: Path, cls: type[C]) -> C:
 def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
     """A RunConfig from plain values (the inverse of `to_mapping`).  ConfigError lists all problems.
 
-    Files of your own parts (`mine.py:build`) are searched in `folder`, then in the current one.
+    Files are searched in `folder`, then in the current one (`sqa.core.paths.File`).
     """
     from sqa.metrics import located
 
@@ -240,7 +242,7 @@ class Reader:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: where files of your own parts are searched first."""
+        """`folder`: that of the config, where files are searched first."""
         self.folder = folder
         self.problems: list[str] = []
 
@@ -250,10 +252,10 @@ class Reader:
             return self._add(key, f"expected a mapping of keys to values, got {kind_of(value)}")
         before = len(self.problems)
         declared = {f.name: f for f in fields(cls) if f.init}
-        hints = typing.get_type_hints(cls)
+        hints = typing.get_type_hints(cls, include_extras=True)
         for name in value:
             if name not in declared:
-                self._add(join(key, name), f"unknown{did_you_mean(str(name), declared)}")
+                self._add(join(key, name), f"unknown{did_you_mean(str(name), declared, cls)}")
         arguments: dict[str, Any] = {}
         for name, f in declared.items():
             inner = join(key, name)
@@ -357,6 +359,9 @@ class Reader:
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if hint is Any:  # checked by the part that takes it
             return value
+        if origin is typing.Annotated:
+            is_file = SOUGHT in arguments and isinstance(value, str)
+            return self.value(arguments[0], beside(value, self.folder) if is_file else value, key)
         if hint == tuple[QualityConfig, ...]:
             return self._quality(value, key)
         if hint == tuple[ComponentConfig, ...]:
@@ -364,6 +369,7 @@ class Reader:
         if origin in (Union, types.UnionType):
             return self._union(hint, arguments, value, key)
         if is_dataclass(hint):
+            value = {"name": value} if hint is DatasetConfig and isinstance(value, str) else value
             return self.record(typing.cast(type, hint), value, key)
         if origin is tuple and isinstance(value, (list, tuple)):
             hints = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
@@ -380,8 +386,9 @@ class Reader:
                 return value
             near = did_you_mean(value, [a for a in arguments if isinstance(a, str)]) if isinstance(value, str) else ""
             return self._add(key, f"expected {describe(hint)}, got {value!r}{near}")
-        if hint is float and _fits(hint, value) and not _finite(value):
-            return self._add(key, f"expected a finite number, got {kind_of(value)}")
+        if hint in (int, float) and _fits(hint, value) and not _finite(hint, value):
+            kind = "finite number" if hint is float else "whole number of 64 bits"
+            return self._add(key, f"expected a {kind}, got {kind_of(value)}")
         if isinstance(hint, type) and _fits(hint, value):
             return float(value) if hint is float else Path(value) if hint is Path else value
         return self._add(key, f"expected {describe(hint)}, got {kind_of(value)}{_unquoted(hint, value)}")
@@ -427,9 +434,10 @@ def _fits(hint: type, value: Any) -> bool:
     return type(value) is hint
 
 
-def _finite(value: float) -> bool:
-    """No NaN, no infinity, no integer beyond the greatest float."""
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= sys.float_info.max
+def _finite(hint: type, value: float) -> bool:
+    """No NaN, no infinity, no integer beyond the greatest float, or for an int beyond 64 bits."""
+    most = GREATEST_WHOLE if hint is int else sys.float_info.max
+    return math.isfinite(value) if isinstance(value, float) else abs(value) <= most
 
 
 def join(key: str, name: object) -> str:

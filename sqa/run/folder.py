@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import SCORES, scores_rows
+from sqa.core.trace import SCORES, QuestionTrace, scores_rows
 from sqa.core.types import Question
 from sqa.files.records import parse_json
 from sqa.files.store import OLDER, Store, Traces, blocks_of, dataset_fingerprint, read_table
@@ -132,3 +133,12 @@ def read(folder: Path) -> RunFolder:
 def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:
     """The run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
     return read(folder).open(parts)
+
+
+def unreached(traces: Iterable[QuestionTrace]) -> list[str]:
+    """A line that says so if no question is answered: the threshold is above every score."""
+    buzzes = [buzz for trace in traces for buzz in trace.buzzes or ()]
+    if not buzzes or any(buzz.buzz for buzz in buzzes):
+        return []
+    highest = max(buzz.score for buzz in buzzes)
+    return [f"no question is answered: the buzzer's highest score, {highest:.6g}, is below its threshold"]

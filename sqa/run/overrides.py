@@ -20,7 +20,16 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.files.store import digest
 from sqa.files.yaml_reader import name_of, parse_yaml, read_yaml
-from sqa.run.config import OTHER_LANGUAGES, PARTS, DatasetConfig, RunConfig, run_from_mapping, to_mapping
+from sqa.run.config import (
+    OTHER_LANGUAGES,
+    PARTS,
+    C,
+    DatasetConfig,
+    RunConfig,
+    load,
+    run_from_mapping,
+    to_mapping,
+)
 
 TOP = tuple(field.name for field in dataclasses.fields(RunConfig))
 DIGITS = 8  # of the config's digest in a run's name
@@ -61,6 +70,21 @@ def load_with(path: Path, overrides: Sequence[Override]) -> RunConfig:
     return overridden(read_yaml(path), name_of(path), overrides, str(path), Path(path).parent)
 
 
+def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
+    """A study's YAML (`sqa.run.config.load`) with KEY=VALUE words; its name, unless given, names them.
+
+    A key is written with its dots.  Where the file has a list, VALUE may leave out the brackets: k=3,6,full.
+    """
+    mapping, pairs = copy.deepcopy(read_yaml(path)), _split(words)
+    overrides = []
+    for key, text in pairs:
+        is_list = isinstance(mapping.get(key), list) and not text.startswith("[")
+        overrides.append(Override(key, _yaml(key, f"[{text}]" if is_list else text)))
+        _set(mapping, key, overrides[-1])
+    config = load(path, cls, mapping)
+    return config if not overrides or "name" in dict(pairs) else named(config, map(_slug, overrides))
+
+
 def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Override, ...], RunConfig]]:
     """Every combination of the axes with its config, the last axis fastest; ConfigError lists all problems."""
     mapping, configs, problems = read_yaml(path), [], list[str]()
@@ -91,8 +115,8 @@ def overridden(
     return config if not overrides or "name" in keys else named(config, map(_slug, overrides))
 
 
-def named(config: RunConfig, words: Iterable[str]) -> RunConfig:
-    """The same run under a unique name: its name, words that describe it, and digits of the whole config's digest."""
+def named(config: Any, words: Iterable[str]) -> Any:
+    """The same run or study under a unique name: its name, words that describe it, digits of the config's digest."""
     plain = to_mapping(config)
     del plain["name"]
     slugs = (re.sub(r"[^\w.+]+", "_", word).strip("_.") for word in words)
@@ -124,14 +148,16 @@ def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | 
 def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None) -> str:
     """The dotted form of a key without dots: in the one part that has it."""
     options = {f"dataset.{field.name}": field.name for field in dataclasses.fields(DatasetConfig)}
-    unknown: list[str] = []
+    unknown, reason = list[str](), ""
     for part, registry in PARTS.items():
         value = whole.get(part)
         name = value.get("name") if isinstance(value, Mapping) else value
         if not isinstance(name, str):
             continue
         try:
-            names = [field.name for field in dataclasses.fields(registry.config_class(own.located(name, folder)))]
+            cls = registry.config_class(own.located(name, folder))
+            names = [field.name for field in dataclasses.fields(cls)]
+            reason = reason or did_you_mean(override.key, (), cls)
         except ConfigError as error:  # an unknown part, reported below or with the other problems of the config
             unknown += [f"{part}.name: {problem}" for problem in error.problems]
             continue
@@ -143,7 +169,7 @@ def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None)
     if not matches and unknown:
         raise ConfigError(unknown)
     if not matches:
-        near = did_you_mean(override.key, [*options.values(), *TOP])
+        near = reason or did_you_mean(override.key, [*options.values(), *TOP])
         raise ConfigError(f"{override}: neither the run nor a part of it has the key {override.key!r}{near}")
     # `translator.k` is `translator.policy.k` where the file has `policy: {name: wait-k, k: 6}`
     part, _, option = matches[0].partition(".")

@@ -57,12 +57,12 @@ class Parts:
 
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
         """The component of a config.  One without the methods of its kind: ConfigError."""
-        identity = digest([registry.kind, config.name, to_mapping(config.options)])
+        identity = f"{registry.kind} {config!r}"
         return self._built(identity, lambda: _component(registry, config))
 
     def quality(self, config: QualityConfig) -> Any:
         """The metric of an entry of `quality:`; if it is not available, one that gives the reason (`not_computed`)."""
-        return self._built(digest(["quality", to_mapping(config)]), lambda: _quality(config))
+        return self._built(f"quality {config!r}", lambda: _quality(config))
 
     def codes(self, component: object) -> tuple[Code, ...]:
         """The code of your own that a component consists of."""

@@ -15,6 +15,7 @@ runs that share a translation share its file.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -304,7 +305,7 @@ def stage_of(
 
 def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
     """The stage that scores the traces of the stages before it."""
-    implementation = " ".join(map(_identity, of_traces))
+    implementation = json.dumps([[metric.name, _identity(metric)] for metric in of_traces])
     upstream = tuple(stages[name].key for name in STAGES if name in stages)
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
 

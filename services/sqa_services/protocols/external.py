@@ -30,6 +30,7 @@ from typing import IO, TYPE_CHECKING, TypeVar
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
+from sqa.core.paths import File
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import Segment, segment_of
@@ -51,7 +52,7 @@ SHOWN = 300  # characters of a wrong reply that an error quotes
 class ExternalConfig:
     """The program and what is known of it."""
 
-    command: tuple[str, ...]  # program and arguments; no shell
+    command: tuple[File, ...]  # program and arguments; no shell
     higher_is_better: bool = True  # false for an error rate
     name: str = ""  # in the report; "" = external:PROGRAM
 
@@ -271,7 +272,7 @@ class ExternalMetric:
 
     def fingerprint(self) -> str:
         """The command, and the contents of the files it names: a program that changes otherwise needs a new name."""
-        return f"external {self.name} {self.config.command} {self._files}"
+        return digest(["external", self.name, self.config.command, self._files])
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
         """The program's statistics of each segment, and 1."""

@@ -16,7 +16,6 @@ announced by an empty segment after the last word.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import inspect
 import sys
 import warnings
@@ -35,6 +34,7 @@ from sqa.core.own.worlds import own_file
 from sqa.core.packages import need
 from sqa.core.types import Emission, Question
 from sqa.files.atomic import file_digest
+from sqa.files.store import digest
 
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
@@ -201,20 +201,17 @@ def quiet_imports() -> Iterator[None]:
 
 
 def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments: list[str], code: Code) -> str:
-    digest = hashlib.sha256(f"{VERSION} {version('simuleval')} {agent_class.__name__} {arguments}".encode())
+    parts: list[object] = [VERSION, version("simuleval"), agent_class.__name__, arguments]
     named = [Path(value) for argument in arguments if (value := argument.rpartition("=")[2])]
     with code.running():
         source = inspect.getfile(agent_class)
-    if any(own_file(other) and other != source for other in code.loads):
-        digest.update(f"\0{code.digest}".encode())
+    more = any(own_file(other) and other != source for other in code.loads)
+    parts.append(code.digest if more else None)
     for path in (Path(source), *named):
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for file in files:
-            if file.is_file():
-                digest.update(f"\0{file.name}\0".encode())
-                digest.update(bytes.fromhex(file_digest(file)))
+        parts.append([[file.name, file_digest(file)] for file in files if file.is_file()])
     own_fingerprint = getattr(agent, "fingerprint", None)
     if callable(own_fingerprint):
         with code.running():
-            digest.update(f"\0{own_fingerprint()}".encode())
-    return digest.hexdigest()
+            parts.append(str(own_fingerprint()))
+    return digest(parts)

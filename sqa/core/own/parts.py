@@ -8,14 +8,16 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, is_dataclass
-from inspect import getattr_static
+from dataclasses import fields, is_dataclass
+from inspect import getattr_static, signature
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.own import answers, located, short, split
 from sqa.core.own.answers import Call, Check
 from sqa.core.own.code import Code, shared
+
+TAG = "\0"  # key of what JSON lacks; no text of a config holds it
 
 
 def _ignored(call: Call, value: Any, *_: object) -> None:
@@ -73,16 +75,34 @@ class OwnComponent:
         return text
 
     def fingerprint(self) -> str | None:
-        """sha256 (hex) of its code, its config and its own fingerprint."""
+        """sha256 (hex) of its name and code, its config and its own fingerprint."""
         if (own := self.own_fingerprint()) is None:
             return None
-        values = asdict(self._config) if is_dataclass(self._config) else {}  # type: ignore[arg-type]
-        rows = json.dumps([self.own_code.digest, values, own], sort_keys=True, default=str)
+        code = [short(self.own_code.target), self.own_code.digest]
+        rows = json.dumps([*code, tagged(self._config), own], sort_keys=True)
         return hashlib.sha256(rows.encode()).hexdigest()
 
     def __repr__(self) -> str:
         """Of a policy, which the fingerprints of translators hold."""
         return f"{short(self.own_code.target)} {self.fingerprint()}"
+
+
+def tagged(value: Any) -> Any:
+    """A config's value as JSON.  Two values that differ in content, key types or class differ; a tuple is a list."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [tagged(item) for item in value]
+    content: Any = str(value)
+    if isinstance(value, Mapping):
+        if all(type(key) is str and key != TAG for key in value):
+            return {key: tagged(item) for key, item in value.items()}
+        content = sorted(json.dumps([tagged(key), tagged(item)], sort_keys=True) for key, item in value.items())
+    elif is_dataclass(value):
+        content = {each.name: tagged(getattr(value, each.name)) for each in fields(value)}
+    elif isinstance(value, (set, frozenset)):
+        content = sorted(map(repr, value))
+    return {TAG: [type(value).__qualname__, content]}
 
 
 def asked(code: Code, part: Any, name: str, check: Check, *arguments: Any, **options: Any) -> Any:
@@ -121,6 +141,20 @@ def component(kind: str, code: Code, part: Any, config: object) -> Any:
             file=sys.stderr,
         )
     return made
+
+
+def keys_expected(build: object) -> str:
+    """How a part says its keys; of a class whose __init__ takes them, the same class as a dataclass."""
+    expected = "must be a dataclass, or take one parameter annotated with one, or none"
+    if not isinstance(build, type) or build.__module__ == "builtins":
+        return expected
+    keys: list[str] = []
+    for name, parameter in signature(build).parameters.items():
+        given, hint = parameter.default is not parameter.empty, parameter.annotation
+        kind = type(parameter.default).__name__ if hint is parameter.empty else getattr(hint, "__name__", hint)
+        keys.append(f"{name}: {kind if given or hint is not parameter.empty else 'str'}")
+        keys[-1] += f" = {parameter.default!r}" * given
+    return f"{expected}; in place of its __init__ write `@dataclass class {build.__name__}: {'; '.join(keys)}`"
 
 
 def has(part: object, name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
+from sqa.core.paths import File
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.metrics.quality.text_metric import (
     SENTENCES,
@@ -30,7 +31,7 @@ VERSION = 2  # raise when the same model would give other scores here
 class BertScoreConfig:
     """Which encoder, and which of its layers."""
 
-    model: str  # folder, or a hub name: roberta-large
+    model: File  # folder, or a hub name: roberta-large
     name: str = "bertscore"  # in the report
     layer: int | None = None  # whose output is compared, from 1; null = the package's choice for that hub name
     baseline: bool = False  # rescale by the package's baseline for English and that hub name

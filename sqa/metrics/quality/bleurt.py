@@ -9,6 +9,7 @@ from typing import Any
 
 from sqa.core.errors import DataError
 from sqa.core.packages import need
+from sqa.core.paths import File
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.metrics.quality.text_metric import (
     SENTENCES,
@@ -30,7 +31,7 @@ VERSION = 2  # raise when the same model would give other scores here
 class BleurtConfig:
     """Which model."""
 
-    model: str  # folder, or a hub name: lucadiliello/BLEURT-20-D12
+    model: File  # folder, or a hub name: lucadiliello/BLEURT-20-D12
     name: str = "bleurt"  # in the report
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache

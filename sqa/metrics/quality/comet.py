@@ -17,6 +17,7 @@ from typing import Any
 
 from sqa.core.errors import DataError
 from sqa.core.packages import need
+from sqa.core.paths import File
 from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
 from sqa.files.yaml_reader import parse_yaml
@@ -40,9 +41,9 @@ VERSION = 2  # raise when the same model would give other scores here
 class CometConfig:
     """Which model, and how it is run."""
 
-    model: str  # folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da
+    model: File  # folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da
     name: str = "comet"  # in the report
-    encoder: str | None = None  # folder or hub name of its encoder's tokenizer; null = what hparams.yaml names
+    encoder: File | None = None  # folder or hub name of its encoder's tokenizer; null = what hparams.yaml names
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     encoder_revision: str | None = None  # the same of the encoder
     download: bool = False  # fetch hub models that are not in the local cache

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import File
 from sqa.files import records
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
@@ -22,7 +23,7 @@ HEADER = ("question", "score")
 class ScoreFileConfig:
     """Where the scores are and what they are."""
 
-    file: str  # {run} in it stands for the run's name
+    file: File  # {run} in it stands for the run's name
     name: str = "scores"  # in the report
     made_by: str = ""  # program, version, model, settings: goes into the signature
     higher_is_better: bool = True  # false for an error rate

@@ -1,6 +1,5 @@
 """Policies around a program: what is committed when, and what happens when the program misbehaves."""
 
-import hashlib
 import shutil
 import sys
 
@@ -11,6 +10,7 @@ from refusals import refused
 from smt.engines.command import CommandConfig, build
 from smt.engines.command import Engine as System
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.store import digest
 
 UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())")
 # Says the line before with every line, but begins anew after a full stop.
@@ -60,7 +60,7 @@ def test_a_program_that_fails_is_named(program, message):
 
 
 def test_files_named_in_a_command_are_in_the_fingerprint_and_nothing_else(tmp_path):
-    key = hashlib.sha256(f"2 {('cat', '-u', 'spa-eng')} 2".encode()).hexdigest()
+    key = digest(["command", 2, ["cat", "-u", "spa-eng"], 2, "", [], []])
     assert engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
     assert engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any name of a file
     script, model = tmp_path / "translate.sh", tmp_path / "model.txt"
@@ -72,6 +72,52 @@ def test_files_named_in_a_command_are_in_the_fingerprint_and_nothing_else(tmp_pa
     script.write_text("#!/bin/sh\ntac\n")
     model.write_text("two")
     assert len({*before, *(engine(command, 0).fingerprint() for command in commands)}) == 8
+
+
+def test_listed_files_and_folders_are_in_the_fingerprint(tmp_path):
+    model, folder = tmp_path / "model.txt", tmp_path / "package"
+    (folder / "inner").mkdir(parents=True)
+
+    def key():
+        return System(CommandConfig(("cat",), files=(str(model), str(folder)))).fingerprint()
+
+    refused(DataError, "model.txt: No such file", key)
+    keys = []
+    for file in (model, model, folder / "one.py", folder / "inner" / "one.py", folder / "inner" / "one.py"):
+        file.write_text(f"{len(keys)}")
+        keys.append(key())
+    assert len({*keys}) == 5 and key() == keys[-1]
+    assert System(CommandConfig(("cat",), files=())).fingerprint() == System(CommandConfig(("cat",))).fingerprint()
+
+
+def test_an_edited_program_is_not_answered_from_memory(tmp_path):
+    script, text = tmp_path / "words.py", [question(sentences=["a b"])]
+    seen = []
+    for word in ("one", "two"):
+        script.write_text(f"import sys\nfor _ in sys.stdin: print({word!r})")
+        translator = build(CommandConfig((sys.executable, str(script)), files=()))
+        translator.fingerprint()
+        seen += [emission.token for emission in translator.translate_batch(text)[0]]
+    assert seen == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("program", "files", "warns"),
+    [
+        ("python3", None, True),
+        ("python3.11", None, True),
+        ("SCRIPT", None, True),
+        ("python3", (), False),
+        ("cat", None, False),
+    ],
+)
+def test_an_interpreter_without_files_is_warned_of(tmp_path, monkeypatch, capsys, program, files, warns):
+    script = tmp_path / "words.py"
+    script.write_text("#!/usr/bin/env python3\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    build(CommandConfig((str(script) if program == "SCRIPT" else program, "x.py"), files=files, separator=program))
+    assert ("not under what these import" in capsys.readouterr().err) == warns
 
 
 @pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")

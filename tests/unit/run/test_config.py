@@ -281,3 +281,30 @@ def test_names_of_files_and_entries() -> None:
     assert name_of(Path("a/b.yaml:c")) == "c" and name_of(Path("a/b.yaml")) == "b"
     assert is_config("b.yml") and is_config("b.yaml:c") and not is_config("{name: waitk, k: 6}")
     assert translator_from(str(ROOT / "configs" / "xqb.yaml:es_prefix_agree2"))
+
+
+@pytest.mark.parametrize(
+    ("head", "form"),
+    [
+        ("class Mine:\n    def __init__(self, k=3):", "@dataclass class Mine: k: int = 3`"),
+        ("class Mine:\n    def __init__(self, path, k: int = 3):", "@dataclass class Mine: path: str; k: int = 3`"),
+    ],
+)
+def test_a_plain_class_is_shown_as_a_dataclass(tmp_path: Path, head: str, form: str) -> None:
+    (tmp_path / "mine.py").write_text(f"{head}\n        self.k = k\n", encoding="utf-8")
+    [problem] = problems(write(tmp_path, GOOD.replace(OWN, "mine.py:Mine")))
+    assert "must be a dataclass" in problem and form in problem
+
+
+@pytest.mark.parametrize(
+    ("translator", "reason"),
+    [
+        ("{name: recorded, file: x.log, k: 3}", "k: unknown; a recorded log has no k"),
+        ("{name: fixed, k: 3}", "k: unknown; a fixed text has no k"),
+    ],
+)
+def test_a_k_that_cannot_be_is_explained(tmp_path: Path, translator: str, reason: str) -> None:
+    path = write(tmp_path, GOOD.replace(OWN, translator))
+    assert reason in "\n".join(problems(path))
+    path = write(tmp_path, GOOD.replace(OWN, translator.replace(", k: 3", "")))
+    refused(ConfigError, reason.partition("; ")[2], load_with, path, parsed(["k=3"]))

@@ -74,3 +74,46 @@ def test_a_key_of_a_run_changes_the_stages_that_it_reaches(tmp_path, change, sta
     change = json.loads(json.dumps(change).replace("DIR", str(tmp_path)))
     before, after = keys(tmp_path), keys(tmp_path, **change)
     assert tuple(stage for stage in STAGES if before[stage] != after[stage]) == stages
+
+
+METRICS = """
+import numpy as np
+
+class Words:
+    name, label, unit, digits, kind, higher_is_better = "length", "Length", "words", 2, "quality", False
+    factor = 1.0
+
+    def signature(self):
+        return "length"
+
+    def stats(self, trace):
+        return np.array([self.factor * len(trace.emissions), 1.0])
+
+    def measure(self, segments):
+        return [(self.factor * len(segment.hypothesis.split()), 1.0) for segment in segments]
+
+    def score(self, stats):
+        return float(stats[0] / stats[1])
+
+    def score_many(self, stats):
+        return stats[:, 0] / stats[:, 1]
+
+class Twice(Words):
+    factor = 2.0
+
+class Renamed(Words):
+    name = "renamed"
+"""
+
+
+@pytest.mark.parametrize("kind", ["metrics", "quality"])
+def test_two_metrics_of_a_file_share_no_results(tmp_path, kind):
+    (tmp_path / "lengths.py").write_text(METRICS, encoding="utf-8")
+    values = []
+    for name in ("Words", "Twice", "Renamed"):
+        target = f"{tmp_path}/lengths.py:{name}"
+        change = {"metrics": [target]} if kind == "metrics" else {"quality": [{target: {}}]}
+        result = small_run(tmp_path, 3, **change)
+        [metric] = [metric for metric in result.metrics if metric.name in ("length", "renamed")]
+        values.append(metric.score(result.stats[metric.name].sum(axis=0)))
+    assert values[1] == 2 * values[0] and values[2] == values[0] > 0

@@ -12,7 +12,7 @@ from sqa.files import yaml_reader
 from sqa.files.records import json_document, json_lines, parse_json
 from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.run.config import load_run
+from sqa.run.config import load_run, run_from_mapping
 from sqa.run.named import contestant_from, translator_from
 
 BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)) + "\n"
@@ -23,7 +23,7 @@ ODD = {
     "a: 2024-02-30": "a timestamp is not taken",
     "a: !!int abc": "invalid literal",
     "a: !!python/object/apply:os.getcwd []": "a python/object/apply:os.getcwd is not taken",
-    "a: 0x" + "f" * 5000: "more than 19 digits",
+    "a: 0x" + "f" * 5000: "more than 64 bits",
     'a: "\\ud800"': "half a surrogate pair",
     'a: "\\0"': "a NUL",
     "[1, 2]: x": "unhashable key",
@@ -123,3 +123,61 @@ def test_numbers_that_overflow_a_latency_are_refused_by_line(tmp_path, odd):
     path, good = tmp_path / "instances.log", {"delays": [1, 2], "source_length": 2, "reference_length": 2}
     path.write_text(f"{json.dumps(good)}\n{json.dumps(good | odd)}\n")
     refused(DataError, r"instances\.log:2: ", score, str(path), LogOptions())
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("010", "base 8 or text; write it without the leading 0"),
+        ("08", "base 8 or text; write it without the leading 0"),
+        ("-007", "base 8 or text; write it without the leading 0"),
+        ("1:30", "base 60; write it to base 10"),
+        ("1:30.5", "base 60; write it to base 10"),
+        ("9223372036854775808", "more than 64 bits"),
+        ("-9223372036854775808", "more than 64 bits"),
+        ("0x8000000000000000", "more than 64 bits"),
+    ],
+)
+def test_numbers_that_yaml_reads_otherwise_are_refused(value, problem):
+    refused(ValueError, f"line 1, column 4: .*{problem}", parse_yaml, f"a: {value}")
+    assert parse_yaml(f"a: '{value}'") == {"a": value}
+
+
+def test_plain_numbers_are_read():
+    values = [0, -0, 10, 2**63 - 1, 1 - 2**63, 0x10, 0b11, 1000, 0.5, 10.0, "08:x"]
+    assert (
+        parse_yaml("[0, -0, 10, 9223372036854775807, -9223372036854775807, 0x10, 0b11, 1_000, 0.5, 010.0, 08:x]")
+        == values
+    )
+
+
+def test_whole_numbers_of_a_config_have_64_bits():
+    """Also from Python, where YAML is not asked."""
+    plain = {"name": "x", "dataset": "mini-es", "translator": "fixed"}
+    refused(ConfigError, "^seed: expected a whole number of 64 bits", run_from_mapping, {**plain, "seed": 2**63})
+    assert run_from_mapping({**plain, "seed": 2**63 - 1}).seed == 2**63 - 1
+
+
+def test_no_run_is_called_as_the_store():
+    plain = {"name": "store", "dataset": "mini-es", "translator": "fixed"}
+    refused(ConfigError, "^name: 'store' is the folder of stored results", run_from_mapping, plain)
+
+
+@pytest.mark.parametrize("words", [["questions", "mini-es"], ["curve", "show"], ["results", "page"]])
+def test_a_folder_as_an_output_file_is_refused(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["sqa", *words, "--output", "."])
+    with pytest.raises(SystemExit) as ended:
+        command()
+    assert ended.value.code == 2 and ".: is a folder; give the name of a file in it" in capsys.readouterr().err
+
+
+def test_a_threshold_that_is_never_reached_is_said(tmp_path, monkeypatch, capsys):
+    config = "dataset: {name: mini-es, limit: 1}\ntranslator: fixed\nguesser: bm25\nmetrics: [ew]\n"
+    for threshold, said in (("1.0e+18", True), ("0.01", False)):
+        buzzer = f"buzzer: {{name: threshold, signal: score, threshold: {threshold}}}\n"
+        (tmp_path / "c.yaml").write_text(config + buzzer, encoding="utf-8")
+        monkeypatch.setattr("sys.argv", ["sqa", "run", str(tmp_path / "c.yaml"), "--runs", str(tmp_path)])
+        with pytest.raises(SystemExit):
+            command()
+        assert ("no question is answered: the buzzer's highest score" in capsys.readouterr().err) == said

@@ -53,6 +53,7 @@ def test_a_file_of_entries_fits() -> None:
 
 OWN_POLICY = {"name": "mine.py:Policy", "least": 2}
 FITS = [
+    {"dataset": "mini-es"},
     {"translator": "waitk"},
     {"translator": {"name": "mine.py:Translator", "anything": 1}},
     {"translator": {"name": "command", "command": ["cat"], "policy": OWN_POLICY}},
@@ -62,11 +63,11 @@ FITS = [
     {"quality": [{"bleurt": {"model": "folder"}}, {"external": ["program", "argument"]}]},
 ]
 DOES_NOT = [
+    {"dataset": ["mini-es"]},
     {"translator": "waitkk"},
     {"translator": {"name": "waitk", "k": [3]}},
     {"guesser": {"name": "fusion", "guessers": ["tfidf", {"name": "bm25", "kk": 1}]}},
     {"guesser": {"name": "bm25", "other_languages": True}},
-    {"dataset": "mini-es"},
     {"metrics": ["eww"]},
     {"quality": [{"commet": "folder"}]},
     {"seed": "1"},

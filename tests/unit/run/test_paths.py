@@ -1,0 +1,99 @@
+"""Relative paths in a config are sought beside it, then in the current folder."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from refusals import refused
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT, beside
+from sqa.run.config import load_run
+from sqa.run.parts import Parts
+
+EXAMPLE = ROOT / "docs" / "example"
+PARTS = {  # config -> keys that name files, as `translator.file`
+    "dataset: {name: in/q.jsonl}\ntranslator: fixed": "dataset.name",
+    "dataset: in/q.jsonl\ntranslator: fixed": "dataset.name",
+    "dataset: mini-es\ntranslator: {name: recorded, file: in/q.jsonl}": "translator.file",
+    "dataset: mini-es\ntranslator: {name: fixed, text: ./q.jsonl}": "translator.text",
+    "dataset: mini-es\ntranslator: {name: waitk, model: in/model, k: 1}": "translator.model",
+    "dataset: mini-es\ntranslator: {name: command, command: [cat, q.jsonl], files: [in/model]}": "translator.files",
+    "dataset: mini-es\ntranslator: {name: command, command: [cat, q.jsonl], k: 1}": "translator.command",
+    "dataset: mini-es\ntranslator: fixed\nguesser: {name: bm25, model: in/model}": "guesser.model",
+    "dataset: mini-es\ntranslator: fixed\nguesser: {name: fusion, guessers: [{name: gru, model: ./in}, bm25]}": (
+        "guesser.guessers"
+    ),
+    "dataset: mini-es\ntranslator: fixed\nguesser: bm25\nbuzzer: {name: mlp, model: ./in/model}": "buzzer.model",
+    "dataset: mini-es\ntranslator: fixed\nmetrics: [ew@in/curve.json]": "metrics",
+    "dataset: mini-es\ntranslator: fixed\nmetrics: [bleu]\nquality: [{scores: {file: 'in/{run}.txt'}}]": "quality",
+}
+
+
+def value_of(config, key):
+    """The plain text of a key's value."""
+    for name in key.split("."):
+        config = getattr(getattr(config, "options", config), name)
+    return str(config)
+
+
+@pytest.mark.parametrize("text", PARTS, ids=lambda text: f"{PARTS[text]}-{text[9:20]}")
+def test_a_path_beside_the_config_is_found(tmp_path, monkeypatch, text):
+    home = tmp_path / "home"
+    (home / "in" / "model").mkdir(parents=True)
+    for name in ("q.jsonl", "in/q.jsonl", "in/curve.json"):
+        (home / name).write_text("")
+    (home / "c.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sqa.metrics.problems", lambda names, where="metrics": [])
+    assert "home/" in value_of(load_run(Path("home/c.yaml")), PARTS[text]).replace("./", "")
+
+
+def test_a_path_of_the_current_folder_is_found_second(tmp_path, monkeypatch):
+    for folder in ("", "home/"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "both.txt").write_text("")
+    (tmp_path / "here.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    home, absolute = Path("home"), str(tmp_path / "here.txt")
+    names = ["both.txt", "here.txt", "neither.txt", absolute, "reference", "x" * 5000 + "/a", "a\0.txt"]
+    assert [beside(name, home) for name in names] == ["home/both.txt", *names[1:]]
+    assert beside("both.txt", None) == "both.txt"
+
+
+def test_a_bundled_name_is_no_path(tmp_path, monkeypatch):
+    """`./bm25` is the path of a folder with that name."""
+    for name in ("bm25", "mini-es", "reference"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "c.yaml").write_text("dataset: mini-es\ntranslator: {name: fixed, text: reference}\nguesser: bm25")
+    config = load_run(tmp_path / "c.yaml")
+    names = (config.dataset.name, config.translator.options.text, config.guesser.options.model)
+    assert names == ("mini-es", "reference", "bm25")
+
+
+def test_the_example_runs_from_any_folder(tmp_path, monkeypatch):
+    text = (EXAMPLE / "mine.yaml").read_text(encoding="utf-8").replace("docs/example/", "")
+    (tmp_path / "start").mkdir()
+    (tmp_path / "start" / "mine.yaml").write_text(text)
+    shutil.copy(EXAMPLE / "instances.log", tmp_path / "start")
+    monkeypatch.chdir(tmp_path)
+    config = load_run(Path("start/mine.yaml"))
+    assert Parts().questions(config.dataset) and config.translator.options.file == "start/instances.log"
+
+
+@pytest.mark.parametrize(
+    ("translator", "error"),
+    [
+        ("{name: recorded, file: no.log}", DataError),
+        ("{name: fixed, text: no.txt}", DataError),
+        ("{name: waitk, model: no/model, k: 1}", ConfigError),
+    ],
+)
+def test_a_missing_file_says_where_it_was_sought(tmp_path, translator, error):
+    from sqa.core.registry import TRANSLATORS
+
+    (tmp_path / "c.yaml").write_text(f"dataset: mini-es\ntranslator: {translator}")
+    config = load_run(tmp_path / "c.yaml")
+    refused(
+        error, "sought beside the config, then in the current folder", Parts().component, TRANSLATORS, config.translator
+    )
