@@ -48,6 +48,12 @@ def _posteriors(
     forward = np.zeros((words, 2, positions))  # 0: linked there, 1: not linked, last position there
     scale = np.zeros(words)
     for j in range(words):
+        reached = np.zeros(positions)
+        if j > 0:
+            for a in range(positions):  # along the rows of `move`, which is faster than along its columns
+                mass = forward[j - 1, 0, a] + forward[j - 1, 1, a]
+                for b in range(positions):
+                    reached[b] += mass * move[a, b]
         for b in range(positions):
             if j == 0:
                 # the first word mostly belongs to the first position: a jump from before it
@@ -55,10 +61,7 @@ def _posteriors(
                 forward[0, 0, b] = (1.0 - no_link) * first * emission[0, b]
                 forward[0, 1, b] = no_link / positions * empty[0]
             else:
-                reached = 0.0
-                for a in range(positions):
-                    reached += (forward[j - 1, 0, a] + forward[j - 1, 1, a]) * move[a, b]
-                forward[j, 0, b] = reached * emission[j, b]
+                forward[j, 0, b] = reached[b] * emission[j, b]
                 forward[j, 1, b] = (forward[j - 1, 0, b] + forward[j - 1, 1, b]) * no_link * empty[j]
             scale[j] += forward[j, 0, b] + forward[j, 1, b]
         for b in range(positions):
@@ -71,13 +74,21 @@ def _posteriors(
             result[j, b] = forward[j, 0, b] * backward[b]
         if j == 0:
             break
-        before = np.zeros(positions)
+        before, ahead = np.zeros(positions), np.empty(positions)
         for a in range(positions):
             mass = forward[j - 1, 0, a] + forward[j - 1, 1, a]
             for b in range(positions):
-                ahead = move[a, b] * emission[j, b] * backward[b] / scale[j]
-                before[a] += ahead
-                counts[min(max(b - a, -WIDEST), WIDEST) + WIDEST] += mass * ahead
+                ahead[b] = move[a, b] * emission[j, b] * backward[b] / scale[j]
+            total, back, on = 0.0, counts[0], counts[2 * WIDEST]
+            for b in range(positions):
+                total += ahead[b]
+                if b <= a - WIDEST:
+                    back += mass * ahead[b]
+                elif b >= a + WIDEST:
+                    on += mass * ahead[b]
+                else:
+                    counts[b - a + WIDEST] += mass * ahead[b]
+            counts[0], counts[2 * WIDEST], before[a] = back, on, total
             before[a] += no_link * empty[j] * backward[a] / scale[j]
         backward = before
     return result
