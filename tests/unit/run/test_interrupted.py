@@ -170,7 +170,9 @@ def test_a_file_of_another_run_is_refused(tmp_path, old_and_new, name) -> None:
     old, new = old_and_new
     saving.unpack(old, tmp_path / "t")
     (tmp_path / "t" / name).write_bytes(new[name])
-    refused(DataError, rf"t/{name}: damaged, changed, or of another run.*; run the config again", runs.read, tmp_path / "t")
+    refused(
+        DataError, rf"t/{name}: damaged, changed, or of another run.*; run the config again", runs.read, tmp_path / "t"
+    )
 
 
 def test_a_run_that_was_written_again_is_refused(tmp_path, old_and_new) -> None:
