@@ -28,6 +28,19 @@ class Side(NamedTuple):
     empty_starts: np.ndarray
 
 
+def _moves(positions: int, jumps: np.ndarray, no_link: float) -> np.ndarray:
+    """Probabilities of the next position given the last one, each row 1 - no_link in sum: (I, I)."""
+    move = np.empty((positions, positions))
+    for a in range(positions):
+        total = 0.0
+        for b in range(positions):
+            move[a, b] = jumps[min(max(b - a, -WIDEST), WIDEST) + WIDEST]
+            total += move[a, b]
+        for b in range(positions):
+            move[a, b] *= (1.0 - no_link) / total
+    return move
+
+
 def _posteriors(
     emission: np.ndarray, empty: np.ndarray, jumps: np.ndarray, no_link: float, counts: np.ndarray
 ) -> np.ndarray:
@@ -37,14 +50,7 @@ def _posteriors(
     step from one position to the next, `counts` of the same shape takes the expected jumps.
     """
     words, positions = emission.shape
-    move = np.empty((positions, positions))
-    for a in range(positions):
-        total = 0.0
-        for b in range(positions):
-            move[a, b] = jumps[min(max(b - a, -WIDEST), WIDEST) + WIDEST]
-            total += move[a, b]
-        for b in range(positions):
-            move[a, b] *= (1.0 - no_link) / total
+    move = moves(positions, jumps, no_link)
     forward = np.zeros((words, 2, positions))  # 0: linked there, 1: not linked, last position there
     scale = np.zeros(words)
     for j in range(words):
@@ -137,5 +143,6 @@ def _all_posteriors(
         jumped += weights[n] * steps
 
 
+moves = compiled(_moves)
 posteriors = compiled(_posteriors)
 all_posteriors = compiled(_all_posteriors)
