@@ -55,7 +55,7 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
     All are written beside their places first, so a full disk changes nothing.  Then the last file is removed, the
     others are renamed, and the last one is renamed.  Files that have these bytes already are left alone.
     """
-    changed = {folder / name: data for name, data in files.items() if not _has(folder / name, data)}
+    changed = [folder / name for name, data in files.items() if not _has(folder / name, data)]
     if not changed:
         return
     last = folder / [*files][-1]

@@ -23,6 +23,7 @@ from sqa.run.pipeline import BLOCK_SIZE, EMPTY_SENTENCES
 from sqa.run.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, stamp
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # of a stage in the store: the name of its folder
+FileName = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]+\Z")]  # in the run's folder
 TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
 
 
@@ -33,7 +34,7 @@ class _Summary(Struct):
     signatures: dict[str, str]
     refusals: dict[str, str]
     stages: dict[str, Key] = {}  # msgspec copies it
-    files: dict[str, str] = {}  # name -> digest; an earlier version wrote none
+    files: dict[FileName, str] = {}  # name -> digest; an earlier version wrote none
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ def test_what_is_no_run_folder(tmp_path):
         ({"signatures": {"ew": 3}}, "signatures"),
         ({"dataset": None}, "dataset"),
         ({"stages": {"guess": "../x"}}, "stages"),
+        ({"files": {"../x": "0"}}, "files"),
     ):
         (folder / "run.json").write_text(json.dumps(summary | change))
         refused(DataError, rf"run.json: damaged \(.*{says}", runs.read, folder)
