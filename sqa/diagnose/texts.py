@@ -18,7 +18,7 @@ from sqa.data.priors import folded
 
 LONG_SOURCE, LONG_TARGET = 100, 250  # words: no sentence of the project's data sets has more
 PIECE_SOURCE, PIECE_TARGET = 40, 100  # words: 93% of the links of bundled questions are as sentence by sentence
-TAIL = 15  # words before the retracted ones that a text of a long sentence keeps
+TAIL = 10  # words before the retracted ones that a text of a long sentence keeps
 AHEAD = 5  # source words beyond those read that such a text keeps: the aligner may see them
 
 Words = tuple[str, ...]
