@@ -43,7 +43,7 @@ def test_pieces_are_short_and_leave_nothing_out(sources: int, targets: int) -> N
 
 
 def test_cuts_follow_words_of_both_sides() -> None:
-    """Also where half of the talk has no translation."""
+    """Half of the talk has no translation."""
     names = [f"Name{n}" if n % 7 == 0 else f"palabra{n}" for n in range(2000)]
     target = [word.replace("palabra", "word") for word in names[:500] + names[1500:]]
     for piece in texts_of(trace_of(names, written(target, 1500, 2000)))[1:]:

@@ -138,7 +138,7 @@ def test_full_disk_in_a_whole_run_leaves_no_mixture(tmp_path, monkeypatch) -> No
 
 
 def test_a_killed_writer_leaves_no_mixture(tmp_path, old_and_new) -> None:
-    """Readers meanwhile see no mixture either."""
+    """Readers see no mixture while it writes either."""
     expected = [None]
     for number, files in enumerate(old_and_new):
         saving.unpack(files, tmp_path / str(number))
