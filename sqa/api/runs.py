@@ -91,7 +91,7 @@ class Run:
     @cached_property
     def rows(self) -> dict[str, saving.ReportRow]:
         """The lines of its report.tsv by metric, to six digits."""
-        return read_rows(self.folder / saving.REPORT)
+        return read_rows(self.read)
 
     @property
     def intervals(self) -> pandas.DataFrame:

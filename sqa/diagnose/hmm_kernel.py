@@ -28,6 +28,19 @@ class Side(NamedTuple):
     empty_starts: np.ndarray
 
 
+def _moves(positions: int, jumps: np.ndarray, no_link: float) -> np.ndarray:
+    """Probabilities of the next position given the last one, each row 1 - no_link in sum: (I, I)."""
+    move = np.empty((positions, positions))
+    for a in range(positions):
+        total = 0.0
+        for b in range(positions):
+            move[a, b] = jumps[min(max(b - a, -WIDEST), WIDEST) + WIDEST]
+            total += move[a, b]
+        for b in range(positions):
+            move[a, b] *= (1.0 - no_link) / total
+    return move
+
+
 def _posteriors(
     emission: np.ndarray, empty: np.ndarray, jumps: np.ndarray, no_link: float, counts: np.ndarray
 ) -> np.ndarray:
@@ -37,17 +50,16 @@ def _posteriors(
     step from one position to the next, `counts` of the same shape takes the expected jumps.
     """
     words, positions = emission.shape
-    move = np.empty((positions, positions))
-    for a in range(positions):
-        total = 0.0
-        for b in range(positions):
-            move[a, b] = jumps[min(max(b - a, -WIDEST), WIDEST) + WIDEST]
-            total += move[a, b]
-        for b in range(positions):
-            move[a, b] *= (1.0 - no_link) / total
+    move = moves(positions, jumps, no_link)
     forward = np.zeros((words, 2, positions))  # 0: linked there, 1: not linked, last position there
     scale = np.zeros(words)
     for j in range(words):
+        reached = np.zeros(positions)
+        if j > 0:
+            for a in range(positions):  # along the rows of `move`, which is faster than along its columns
+                mass = forward[j - 1, 0, a] + forward[j - 1, 1, a]
+                for b in range(positions):
+                    reached[b] += mass * move[a, b]
         for b in range(positions):
             if j == 0:
                 # the first word mostly belongs to the first position: a jump from before it
@@ -55,10 +67,7 @@ def _posteriors(
                 forward[0, 0, b] = (1.0 - no_link) * first * emission[0, b]
                 forward[0, 1, b] = no_link / positions * empty[0]
             else:
-                reached = 0.0
-                for a in range(positions):
-                    reached += (forward[j - 1, 0, a] + forward[j - 1, 1, a]) * move[a, b]
-                forward[j, 0, b] = reached * emission[j, b]
+                forward[j, 0, b] = reached[b] * emission[j, b]
                 forward[j, 1, b] = (forward[j - 1, 0, b] + forward[j - 1, 1, b]) * no_link * empty[j]
             scale[j] += forward[j, 0, b] + forward[j, 1, b]
         for b in range(positions):
@@ -71,13 +80,21 @@ def _posteriors(
             result[j, b] = forward[j, 0, b] * backward[b]
         if j == 0:
             break
-        before = np.zeros(positions)
+        before, ahead = np.zeros(positions), np.empty(positions)
         for a in range(positions):
             mass = forward[j - 1, 0, a] + forward[j - 1, 1, a]
             for b in range(positions):
-                ahead = move[a, b] * emission[j, b] * backward[b] / scale[j]
-                before[a] += ahead
-                counts[min(max(b - a, -WIDEST), WIDEST) + WIDEST] += mass * ahead
+                ahead[b] = move[a, b] * emission[j, b] * backward[b] / scale[j]
+            total, back, on = 0.0, counts[0], counts[2 * WIDEST]
+            for b in range(positions):
+                total += ahead[b]
+                if b <= a - WIDEST:
+                    back += mass * ahead[b]
+                elif b >= a + WIDEST:
+                    on += mass * ahead[b]
+                else:
+                    counts[b - a + WIDEST] += mass * ahead[b]
+            counts[0], counts[2 * WIDEST], before[a] = back, on, total
             before[a] += no_link * empty[j] * backward[a] / scale[j]
         backward = before
     return result
@@ -126,5 +143,6 @@ def _all_posteriors(
         jumped += weights[n] * steps
 
 
+moves = compiled(_moves)
 posteriors = compiled(_posteriors)
 all_posteriors = compiled(_all_posteriors)

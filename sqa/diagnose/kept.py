@@ -1,6 +1,7 @@
 """Results for the same texts, kept in a file of the run's folder: a second call is quick and returns the same."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -15,9 +16,9 @@ T = TypeVar("T")
 
 
 def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
-    """The `what` of a file if the file has this key; else computed, and written if there is a path.
+    """Return the `what` of a file if the file has this key; else compute it, and write it if there is a path.
 
-    A damaged file: DataError.
+    A file that cannot be written, as in a read-only folder, costs a line on stderr.  A damaged file: DataError.
     """
     if path is not None and path.is_file():
         try:
@@ -28,5 +29,9 @@ def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callabl
             raise DataError(f"{path}: the kept {what} are damaged ({error}); delete the file") from error
     values = compute()
     if path is not None:
-        write_text(path, json.dumps({"key": key, what: to_builtins(values)}) + "\n")
+        try:
+            write_text(path, json.dumps({"key": key, what: to_builtins(values)}) + "\n")
+        except OSError as error:
+            reason = error.strerror or error
+            print(f"sqa: {path}: {what} not kept ({reason}), so the next call computes them again", file=sys.stderr)
     return values

@@ -22,7 +22,7 @@ Without a detector a content word counts as wrong, with no probability, if it is
 
 Log MRR is the natural logarithm of 1 / rank among the first `top` guesses, `floor` where the answer is not there.
 
-Every word that was shown is judged once, in the text in which it came (`texts_of`).
+Every word that was shown is judged once, in the text in which it came (sqa/diagnose/texts.py).
 """
 
 import math
@@ -39,51 +39,8 @@ from sqa.core.types import Floats
 from sqa.data.priors import is_content, strip_edges
 from sqa.diagnose.alignment import Aligner, Alignment
 from sqa.diagnose.detector import WordJudge
+from sqa.diagnose.texts import Pair, Text, texts_of
 from sqa.metrics.qa import log_reciprocal_rank
-
-Pair = tuple[tuple[str, ...], tuple[str, ...]]  # words of a source sentence and of its translation
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text of one sentence that was shown, and which step wrote each of its words."""
-
-    sentence: int
-    source: tuple[str, ...]
-    words: tuple[str, ...]
-    steps: tuple[int, ...]
-    judged: frozenset[int]  # steps whose word was last seen in this text
-    final: bool
-
-    @property
-    def pair(self) -> Pair:
-        """What is aligned."""
-        return self.source, self.words
-
-
-def texts_of(trace: QuestionTrace) -> list[Text]:
-    """The final translation of each sentence, and every text of it from which words were retracted later.
-
-    So each word, retracted or not, is judged once: in the longest text that showed it.  A sentence without words has
-    a final text without words.
-    """
-    texts: list[Text] = []
-    steps = list(enumerate(trace.emissions))
-    by_sentence = {number: list(rows) for number, rows in groupby(steps, key=lambda row: row[1].sentence)}
-    for number, source in enumerate(trace.question.sentences):
-        words: list[str] = []
-        wrote: list[int] = []
-        for step, emission in by_sentence.get(number, []):
-            kept = len(words) - emission.erase
-            if emission.erase:
-                texts.append(Text(number, source, tuple(words), tuple(wrote), frozenset(wrote[kept:]), False))
-                del words[kept:], wrote[kept:]
-            if emission.token:
-                words.append(emission.token)
-                wrote.append(step)
-        texts.append(Text(number, source, tuple(words), tuple(wrote), frozenset(wrote), True))
-    return texts
-
 
 HALVED = math.log(2)  # nats
 TINY = 1e-9  # nats: differences of logarithms are so far off, otherwise on another processor
@@ -205,7 +162,7 @@ def _of_question(
     judged = all(results[text.pair][1] is not None for text in texts)
     for text in texts:
         alignment, probabilities = results[text.pair]
-        start = int(starts[text.sentence])
+        start = int(starts[text.sentence]) + text.start
         linked: dict[int, list[int]] = {}
         for s, t in alignment.links:
             linked.setdefault(t, []).append(start + s)
@@ -317,7 +274,7 @@ def _omissions(
     content = [is_content(word, question.language) for word in text.source]
     for first, stop in _stretches(content, [trust < config.trust for trust in alignment.source]):
         words = text.source[first:stop]
-        names = [is_name(word, first + i == 0) for i, word in enumerate(words)]
+        names = [is_name(word, text.start + first + i == 0) for i, word in enumerate(words)]
         size = _size(content[first:stop], names)
         if size < config.omission_words:
             continue

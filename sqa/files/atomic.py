@@ -8,8 +8,8 @@ import hashlib
 import os
 import shutil
 import socket
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -25,21 +25,53 @@ def atomic(path: Path) -> Iterator[Path]:
     Each writer has its own file, so the last one to finish wins.  The next writer removes the file of a killed one.
     """
     with _partial(path) as partial:
-        try:
+        with _written(path, partial):
             yield partial
-            with partial.open("rb") as file:
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except OSError as error:  # a full disk: errors of an open file lack its name
-            if error.errno is not None and error.filename is None:
-                error.filename = str(path)
-            raise
+        partial.replace(path)
+
+
+@contextmanager
+def _written(path: Path, partial: Path) -> Iterator[None]:
+    """Flush `partial` to the disk after the block; an OSError of the block without a file name gets that of `path`."""
+    try:
+        yield
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+    except OSError as error:  # a full disk: errors of an open file lack its name
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file, whole or not at all."""
     with atomic(path) as partial:
         partial.write_bytes(data)
+
+
+def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files of a folder by name, such that the last one is there only while the others are those given here.
+
+    All are written beside their places first, so a full disk changes nothing.  Then the last file is removed, the
+    others are renamed, and the last one is renamed.  Files that have these bytes already are left alone.
+    """
+    changed = [folder / name for name, data in files.items() if not _has(folder / name, data)]
+    if not changed:
+        return
+    last = folder / [*files][-1]
+    with ExitStack() as stack:
+        in_order = [*(path for path in changed if path != last), last]
+        partials = {path: stack.enter_context(_partial(path)) for path in in_order}
+        for path, partial in partials.items():
+            with _written(path, partial):
+                partial.write_bytes(files[path.name])
+        last.unlink(missing_ok=True)
+        for path, partial in partials.items():
+            partial.replace(path)
+
+
+def _has(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == data
 
 
 def write_text(path: Path, text: str) -> None:
@@ -146,6 +178,11 @@ def empty(folder: Path) -> None:
     for path in folder.iterdir():
         if path.name != HOLDER:
             _remove(path)
+
+
+def bytes_digest(data: bytes) -> str:
+    """sha256 (hex) of bytes."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def file_digest(path: Path) -> str:

@@ -137,10 +137,8 @@ def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[
 
 
 def _read(folder: Path, label: str) -> Reported:
-    if folder.is_dir() and (folder / saving.CONFIG).is_file() and not (folder / saving.REPORT).is_file():
-        raise ConfigError(f"{folder}: an unfinished run (no {saving.REPORT}); `sqa run` with its config finishes it")
     saved = runs.read(folder)
-    rows = read_rows(folder / saving.REPORT)
+    rows = read_rows(saved)
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(folder, saved.stages, label)
@@ -159,11 +157,12 @@ def _digits(saved: RunFolder) -> dict[str, int]:
     return digits
 
 
-def read_rows(path: Path) -> dict[str, ReportRow]:
-    """The lines of a report.tsv by metric.  Another header or a broken line: DataError."""
+def read_rows(saved: RunFolder) -> dict[str, ReportRow]:
+    """The lines of a run's report.tsv by metric.  Another header or a broken line: DataError."""
+    path = saved.folder / saving.REPORT
     try:
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = saved.bytes_of(saving.REPORT).decode().removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
         raise DataError(f"{path}: cannot be read ({error}); run the config again") from error
     if lines[0].split("\t") != list(saving.REPORT_HEADER):
         raise DataError(f"{path}:1: not the header of a report; run the config again")

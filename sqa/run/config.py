@@ -151,9 +151,9 @@ def load_run(path: Path) -> RunConfig:
     return _named_run(read_yaml(path), name_of(path), str(path), path.parent)
 
 
-def run_in(content: bytes, name: str) -> RunConfig:
-    """The same of a YAML text, called `name` unless it says otherwise."""
-    return _named_run(mapping_in(content, name), name, name, None)
+def run_in(content: bytes, name: str, folder: Path | None = None) -> RunConfig:
+    """The same of a YAML text, called `name` unless it says otherwise; `folder` is that of the file it comes from."""
+    return _named_run(mapping_in(content, name), name, name, folder)
 
 
 def _named_run(mapping: dict[str, Any], name: str, source: str, folder: Path | None) -> RunConfig:

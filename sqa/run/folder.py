@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,24 +14,27 @@ from msgspec import Meta, Struct, ValidationError, convert
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import SCORES, QuestionTrace, scores_rows
 from sqa.core.types import Question
+from sqa.files.atomic import bytes_digest
 from sqa.files.records import parse_json
 from sqa.files.store import OLDER, Store, Traces, blocks_of, dataset_fingerprint, read_table
-from sqa.run.config import RunConfig, load_run
+from sqa.run.config import RunConfig, run_in
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, EMPTY_SENTENCES
 from sqa.run.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, stamp
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # of a stage in the store: the name of its folder
+FileName = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]+\Z")]  # in the run's folder
 TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
 
 
 class _Summary(Struct):
-    """What is read of SUMMARY."""
+    """The keys of SUMMARY that are read."""
 
     dataset: str
     signatures: dict[str, str]
     refusals: dict[str, str]
     stages: dict[str, Key] = {}  # msgspec copies it
+    files: dict[FileName, str] = {}  # name -> digest; an earlier version wrote none
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,17 @@ class RunFolder:
     questions: tuple[str, ...]  # ids in order
     refusals: dict[str, str] = field(default_factory=dict)  # metric -> why it has no value
     stages: dict[str, str] = field(default_factory=dict)  # stage -> store key
+    files: dict[str, str] = field(default_factory=dict)  # name -> digest when it was read; none in a run of no folder
+
+    def bytes_of(self, name: str) -> bytes:
+        """Return the bytes of a file of the folder.
+
+        Raises DataError if the file is missing, or if it or the run has changed since the folder was read.
+        """
+        data = _bytes_of(self.folder / name, self.files)
+        if name not in self.files:  # written before SUMMARY, which is another one if the run was written again
+            _bytes_of(self.folder / SUMMARY, self.files)
+        return data
 
     @property
     def times(self) -> dict[str, float] | None:
@@ -53,7 +68,7 @@ class RunFolder:
         if not path.is_file():
             return None
         try:
-            times = parse_json(path.read_bytes())
+            times = parse_json(self.bytes_of(TIMES))
             return {str(stage): float(seconds) for stage, seconds in times.items()}
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
@@ -63,7 +78,7 @@ class RunFolder:
         """The counts by the name of their line in the report.  Damaged, or without EMPTY_SENTENCES: DataError."""
         path = self.folder / REPORT
         try:
-            lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+            lines = [line.split("\t") for line in self.bytes_of(REPORT).decode().splitlines()]
             columns = [dict(zip(REPORT_HEADER, line, strict=True)) for line in lines[1:]]
             counts = {c["metric"]: int(c["value"]) for c in columns if c["unit"] in COUNTED}
         except ValueError as error:
@@ -108,16 +123,24 @@ class FinishedRun:
 
 
 def read(folder: Path) -> RunFolder:
-    """Read a run's folder back.  Not a run's folder, or a damaged one: ConfigError or DataError saying so."""
+    """Read a run's folder back.
+
+    Raises ConfigError for a folder without a finished run, DataError for a damaged file or one of another run.
+    """
     for name in (CONFIG, SUMMARY, STATS):
         if not any((folder / name).with_suffix(suffix).is_file() for suffix in {Path(name).suffix, OLDER}):
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
+    data = _bytes_of(folder / SUMMARY, {})
     try:
-        summary = convert(parse_json((folder / SUMMARY).read_bytes()), _Summary)
+        summary = convert(parse_json(data), _Summary)
     except (ValueError, ValidationError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
-    scores = scores_rows(read_table(folder / STATS, SCORES, stamp(summary.dataset)))
+    config = run_in(_bytes_of(folder / CONFIG, summary.files), str(folder / CONFIG), folder)
+    table = read_table(folder / STATS, SCORES, stamp(summary.dataset), partial(_read, digests=summary.files))
+    scores = scores_rows(table)
+    for name in summary.files:  # those too that were not read yet
+        _bytes_of(folder / name, summary.files)
     refusals = summary.refusals
     signatures = {name: signature for name, signature in summary.signatures.items() if name not in refusals}
     lacking = sorted(name for name in signatures if not all(name in row for row in scores.values()))
@@ -126,8 +149,24 @@ def read(folder: Path) -> RunFolder:
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     rows = {name: [row[name].stats for row in scores.values()] for name in signatures}
     stats = {name: np.array(row, dtype=np.float64) for name, row in rows.items()}
-    config = load_run(folder / CONFIG)
-    return RunFolder(folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages)
+    files = summary.files | {SUMMARY: bytes_digest(data)}
+    return RunFolder(folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages, files)
+
+
+def _bytes_of(path: Path, digests: Mapping[str, str]) -> bytes:
+    """Return a file's bytes; raise DataError if it is missing or has another digest than the one listed."""
+    try:
+        return _read(path, digests)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); run the config again") from error
+
+
+def _read(path: Path, digests: Mapping[str, str]) -> bytes:
+    data = path.read_bytes()
+    if digests.get(path.name, digest := bytes_digest(data)) != digest:
+        problem = "damaged, changed, or of another run than the other files there"
+        raise DataError(f"{path}: {problem}; run the config again")
+    return data
 
 
 def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:

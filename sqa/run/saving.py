@@ -2,10 +2,11 @@
 
     <runs>/<name>/report.tsv     one line per metric: value, interval, unit, signature
     <runs>/<name>/config.yaml    the whole config, defaults included; `sqa run` takes it back
-    <runs>/<name>/run.json       store keys of the stages, data set fingerprint, signatures
     <runs>/<name>/stats.npz      additive statistics per question and metric: all that `sqa compare` needs
+    <runs>/<name>/run.json       store keys of the stages, data set fingerprint, signatures, digests of the other files
 
-The same config on the same data gives the same bytes in all four.
+The same config on the same data gives the same bytes in all four.  run.json is written last and removed first, so a
+folder that has it is whole.
 """
 
 import json
@@ -21,7 +22,7 @@ from sqa import __version__
 from sqa.core.errors import NotComputable, RemoteProtocolError
 from sqa.core.significance import bootstrap
 from sqa.core.trace import scores_table
-from sqa.files.atomic import held, write_bytes
+from sqa.files.atomic import bytes_digest, held, write_together
 from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
 from sqa.files.store import table_bytes
@@ -90,7 +91,7 @@ def save(result: RunResult, runs: Path) -> Path:
 
 
 def pack(result: RunResult) -> dict[str, bytes]:
-    """The files of a run's folder by name, for this process or another one to write: `unpack`."""
+    """Return the files of a run's folder by name, for this process or another one to write: `unpack`."""
     stage = result.stages["score"]
     summary = {
         "dataset": stage.dataset,
@@ -104,24 +105,28 @@ def pack(result: RunResult) -> dict[str, bytes]:
     if models := hub_models(result.config):
         summary["models"] = models
     scores = {q.id: result.scores[q.id] for q in result.questions}
-    return {
+    files = {
         CONFIG: yaml.safe_dump(to_mapping(result.config), sort_keys=False).encode(),
         STATS: table_bytes(scores_table(scores), stamp(stage.dataset)),
-        SUMMARY: (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode(),
-        TIMES: json.dumps(result.seconds).encode(),
         REPORT: tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))).encode(),
+    }
+    summary["files"] = {name: bytes_digest(data) for name, data in files.items()}
+    return {
+        **files,
+        TIMES: json.dumps(result.seconds).encode(),
+        SUMMARY: (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode(),
     }
 
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write the files of `pack`, each whole or not at all, the report last; times of the same stages stay.
+    """Write the files of `pack`, all or none; times of the same stages stay.
 
-    The folder is locked meanwhile: of several equal runs each reads the times of the one before it.
+    A full disk leaves the run that was there.  The folder is locked meanwhile: of several equal runs each reads the
+    times of the one before it.
     """
     with held(folder):
         times = times_of(folder, parse_json(files[SUMMARY])["stages"]) | parse_json(files[TIMES])
-        for name, data in files.items():
-            write_bytes(folder / name, f"{json.dumps(times)}\n".encode() if name == TIMES else data)
+        write_together(folder, {**files, TIMES: f"{json.dumps(times)}\n".encode()})
 
 
 def hub_models(config: object) -> dict[str, str]:

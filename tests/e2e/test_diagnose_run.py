@@ -1,10 +1,13 @@
 """`sqa diagnose RUN` from a finished run to its table, and one clear line for every run it cannot read."""
 
+import errno
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from refusals import refused
@@ -15,6 +18,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
 from sqa.diagnose.scores import WordScores
+from sqa.report import viewer
 from sqa.run.folder import open_run
 
 QUESTION = RECORDS[0]
@@ -147,3 +151,24 @@ def test_without_a_language_model_the_words_are_judged_all_the_same(finished, ca
     assert "sqa: words judged without a language model: there is no model for es-en" in captured.err
     refused(ConfigError, "there is no model for es-en", main, finished, detector="language-model")
     refused(ConfigError, "--detector: 'langage-model'.*did you mean", main, finished, detector="langage-model")
+
+
+def test_a_read_only_run_can_be_seen_and_diagnosed(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in finished.parent.rglob("*") if path.is_file()}
+    real = os.open
+
+    def read_only(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+        if flags & os.O_CREAT and Path(path).is_relative_to(finished.parent):
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return real(path, flags, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", read_only)
+    main(finished, kinds=["drop"])
+    viewer.main([finished], output=tmp_path / "elsewhere" / "page.html")
+    captured = capsys.readouterr()
+    note = f"{finished}/links.json: alignments not kept (Read-only file system), so the next call computes them again"
+    assert captured.err.count(f"sqa: {note}\n") == 2 and "France" in captured.out
+    assert "France" in (tmp_path / "elsewhere" / "page.html").read_text(encoding="utf-8")
+    assert {path: path.read_bytes() for path in finished.parent.rglob("*") if path.is_file()} == before

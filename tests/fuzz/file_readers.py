@@ -279,7 +279,7 @@ def _of_results() -> list[Reader]:
         named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
         entries.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
     entries.append(
-        Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(f / "run/report.tsv"), finished_run)
+        Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(read_folder(f / "run")), finished_run)
     )
     for name, changes in {"manifest.json": JSON, "block-0000.npz": by.BYTES}.items():
         entries.append(Reader(f"store {name}", {}, f"store/guess/*/{name}", changes, export, finished_run, whole))

@@ -150,7 +150,7 @@ function draw(system) {
 function findingItem(system, finding) {
   const what = [finding.words, finding.source && `(${finding.source})`].filter(Boolean).join(" ");
   const place = (rank) => (rank === null ? `>${page.top}` : String(rank));
-  const ranks = system.run.guessed ? `, rank ${place(finding.before)} → ${place(finding.after)}` : "";
+  const ranks = system.run.guessed ? ` · rank ${place(finding.before)} → ${place(finding.after)}` : "";
   const sure = finding.probability === null ? "" : ` (probability ${finding.probability.toFixed(2)})`;
   const item = element("li"), button = element("button", `${finding.kind}${sure}: ${what}${ranks}`);
   button.type = "button";

@@ -50,6 +50,9 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path):
     assert values(again.stats) == {name: done.stats[name].tolist() for name in METRICS}
     table = read_table(folder / "stats.npz", SCORES, {})
     (folder / "stats.npz").unlink()
+    refused(ConfigError, r"finished run \(no stats.npz\)", runs.read, folder)
+    summary = json.loads(before["run.json"])
+    (folder / "run.json").write_text(json.dumps({name: summary[name] for name in summary if name != "files"}))
     as_older_versions_wrote(folder / "stats.parquet", table, {"dataset": again.dataset, "stage": "run"})
     assert values(runs.read(folder).stats) == values(again.stats)
 
@@ -95,10 +98,11 @@ def test_what_is_no_run_folder(tmp_path):
         ({"signatures": {"ew": 3}}, "signatures"),
         ({"dataset": None}, "dataset"),
         ({"stages": {"guess": "../x"}}, "stages"),
+        ({"files": {"../x": "0"}}, "files"),
     ):
         (folder / "run.json").write_text(json.dumps(summary | change))
         refused(DataError, rf"run.json: damaged \(.*{says}", runs.read, folder)
     (folder / "run.json").write_text(json.dumps(summary))
     stats = folder / "stats.npz"
     stats.write_bytes(stats.read_bytes()[:99])
-    refused(DataError, "truncated or damaged", runs.read, folder)
+    refused(DataError, "stats.npz: damaged, changed", runs.read, folder)

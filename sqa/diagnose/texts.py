@@ -1,0 +1,172 @@
+"""The texts of a trace that are aligned: sentences with their translations, long sentences in pieces.
+
+Time grows with the cube of an aligned sentence's length, memory with its square.  A sentence that `is_long` is
+therefore cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  The cuts are at words that both sides have,
+such as names and numbers, or where there are none, in proportion.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Floats, Ints
+from sqa.data.priors import folded
+
+LONG_SOURCE, LONG_TARGET = 100, 250  # words: no sentence of the project's data sets has more
+PIECE_SOURCE, PIECE_TARGET = 40, 100  # words: 93% of the links of bundled questions are as sentence by sentence
+TAIL = 10  # words before the retracted ones that a text of a long sentence keeps
+AHEAD = 5  # source words beyond those read that such a text keeps: the aligner may see them
+
+Words = tuple[str, ...]
+Pair = tuple[Words, Words]  # words of a source sentence and of its translation
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of one sentence that was shown, or a piece of it, and which step wrote each of its words."""
+
+    sentence: int
+    start: int  # source words of the sentence before it
+    source: Words
+    words: Words
+    steps: tuple[int, ...]
+    judged: frozenset[int]  # steps whose word was last seen in this text
+    final: bool
+
+    @property
+    def pair(self) -> Pair:
+        """The words that are aligned."""
+        return self.source, self.words
+
+
+def texts_of(trace: QuestionTrace) -> list[Text]:
+    """The final translation of each sentence, and every text of it from which words were retracted later.
+
+    So each word, retracted or not, is judged once: in the longest text that showed it.  A sentence without words has
+    a final text without words.
+    """
+    texts: list[Text] = []
+    steps = list(enumerate(trace.emissions))
+    by_sentence = {number: list(rows) for number, rows in groupby(steps, key=lambda row: row[1].sentence)}
+    begin = 0  # source words of the question before the sentence
+    for number, source in enumerate(trace.question.sentences):
+        words: list[str] = []
+        wrote: list[int] = []
+        for step, emission in by_sentence.get(number, []):
+            if emission.erase:
+                kept = len(words) - emission.erase
+                read = int(trace.source_words[step - 1]) - begin
+                texts += _retracted(number, source, words, wrote, kept, read)
+                del words[kept:], wrote[kept:]
+            if emission.token:
+                words.append(emission.token)
+                wrote.append(step)
+        final = Text(number, 0, source, tuple(words), tuple(wrote), frozenset(wrote), True)
+        texts += _pieces(final, trace.source_words[wrote] - begin)
+        begin += len(source)
+    return texts
+
+
+def is_long(source: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a sentence or its translation is too long to be aligned whole."""
+    return len(source) > LONG_SOURCE or len(words) > LONG_TARGET
+
+
+def _retracted(
+    number: int, source: Words, words: Sequence[str], wrote: Sequence[int], kept: int, read: int
+) -> Iterator[Text]:
+    """The text before the words from `kept` on are retracted; of a long sentence only its end, in pieces."""
+    start, stop, first = 0, len(source), 0
+    if is_long(source, words):
+        first = max(0, kept - TAIL)
+        stop = min(len(source), max(read, 0) + AHEAD)
+        start = max(0, first * stop // len(words) - TAIL)
+    judged = frozenset(wrote[kept:])
+    text = Text(number, start, source[start:stop], tuple(words[first:]), tuple(wrote[first:]), judged, False)
+    for piece in _pieces(text, np.full(len(text.words), len(source))):
+        if piece.judged:
+            yield piece
+
+
+# ------------------------------------------------------------------------------------------------------------ pieces
+
+
+def _pieces(text: Text, read: Ints) -> Iterator[Text]:
+    """A text, or pieces of a long one in order.  `read`: source words of the sentence read at each of its words."""
+    if not is_long(text.source, text.words):
+        yield text
+        return
+    anchors = _anchors(text.source, text.words)
+    path = np.interp(
+        np.arange(len(text.words)),
+        [-1, *(j for _, j in anchors), len(text.words)],
+        [-1, *(i for i, _ in anchors), len(text.source)],
+    )
+    path = np.maximum.accumulate(np.minimum(path, read)) if len(path) else path
+    for i, after_i, j, after_j in _cut(anchors, path, 0, len(text.source), 0, len(text.words)):
+        steps = text.steps[j:after_j]
+        source, words, judged = text.source[i:after_i], text.words[j:after_j], text.judged.intersection(steps)
+        yield Text(text.sentence, text.start + i, source, words, steps, judged, text.final)
+
+
+def _cut(
+    anchors: Sequence[tuple[int, int]], path: Floats, i: int, after_i: int, j: int, after_j: int
+) -> Iterator[tuple[int, int, int, int]]:
+    """Halve source words i .. after_i and target words j .. after_j until they are short enough."""
+    sources, targets = after_i - i, after_j - j
+    if sources <= PIECE_SOURCE and targets <= PIECE_TARGET:
+        yield i, after_i, j, after_j
+        return
+    if sources * PIECE_TARGET >= targets * PIECE_SOURCE:
+        middle = i + sources // 2
+        other = min(max(int(np.searchsorted(path, middle)), j), after_j)
+    else:
+        other = j + targets // 2
+        middle = min(max(int(np.ceil(path[other])), i), after_i)
+    first, last = (bisect_left(anchors, (at, 0)) for at in (i + sources // 4, after_i - sources // 4))
+    near = [
+        (abs(a - middle) + abs(b - other), a, b)
+        for a, b in anchors[first:last]
+        if j + targets // 4 <= b <= after_j - targets // 4
+    ]
+    if near:
+        _, middle, other = min(near)
+    yield from _cut(anchors, path, i, middle, j, other)
+    yield from _cut(anchors, path, middle, after_i, other, after_j)
+
+
+def _anchors(source: Words, words: Words) -> list[tuple[int, int]]:
+    """Positions (source, target), rising on both sides, of words that both sides have equally often."""
+    places: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
+    for side, found in zip((source, words), places, strict=True):
+        for position, word in enumerate(side):
+            if len(key := folded(word)) > 2 or key.isdigit():
+                found.setdefault(key, []).append(position)
+    pairs = [
+        pair
+        for key, at in places[0].items()
+        if len(at) == len(places[1].get(key, []))
+        for pair in zip(at, places[1][key], strict=True)
+    ]
+    return _rising(sorted(pairs))
+
+
+def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest selection of sorted pairs whose second numbers rise."""
+    ends: list[int] = []  # the least last number of a selection of each length
+    last: list[int] = []  # its last pair
+    before: list[int] = []  # per pair, the one before it in the longest selection that ends with it
+    for index, (_, number) in enumerate(pairs):
+        length = bisect_left(ends, number)
+        before.append(last[length - 1] if length else -1)
+        ends[length : length + 1], last[length : length + 1] = [number], [index]
+    chosen = []
+    index = last[-1] if last else -1
+    while index >= 0:
+        chosen.append(pairs[index])
+        index = before[index]
+    return chosen[::-1]

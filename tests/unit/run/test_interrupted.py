@@ -1,0 +1,199 @@
+"""A run folder stays whole when the disk is full, when the writer is killed, and while it is read."""
+
+import errno
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refusals import refused
+from small_runs import small_run
+
+from sqa.core.errors import DataError, SqaError
+from sqa.report.data import read_rows
+from sqa.run import folder as runs
+from sqa.run import saving
+
+WRITES = (
+    (os, "open"), (os, "mkdir"), (os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (io, "open"),
+    (Path, "write_bytes"), (Path, "write_text"),
+)  # fmt: skip
+
+
+@contextmanager
+def full_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]]:
+    """Let the first `after` write operations pass and fail the next one; yield the names of all so far."""
+    called: list[str] = []
+
+    def failing(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if name == "open" and arguments[1:2] in (("r",), ("rb",), (os.O_RDONLY,)):
+                return real(*arguments, **options)
+            called.append(name)
+            if len(called) != after + 1:
+                return real(*arguments, **options)
+            if name.startswith("write"):  # half of the data fits
+                path, data = arguments
+                real(path, data[: len(data) // 2], **options)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for owner, name in WRITES:
+            patched.setattr(owner, name, failing(name, getattr(owner, name)))
+        yield called
+
+
+def seen(folder: Path) -> Any:
+    """All that readers see of a run."""
+    run = runs.read(folder)
+    stats = {name: rows.tolist() for name, rows in run.stats.items()}
+    return run.config, run.dataset, run.stages, stats, run.times, run.counts, read_rows(run)
+
+
+def seen_or_refused(folder: Path) -> Any:
+    """All that readers see of a run; None if they refuse it in one line."""
+    try:
+        return seen(folder)
+    except SqaError as error:
+        assert len(str(error).splitlines()) == 1 and str(folder) in str(error)
+        return None
+
+
+def packed(tmp_path: Path, k: int) -> dict[str, bytes]:
+    done = small_run(tmp_path, translator={"name": "doubles:build_translator", "k": k})
+    files = saving.pack(done)
+    return {**files, saving.TIMES: json.dumps(dict.fromkeys(done.stages, float(k))).encode()}
+
+
+@pytest.fixture
+def old_and_new(tmp_path: Path) -> list[dict[str, bytes]]:
+    return [packed(tmp_path, k) for k in (1, 3)]
+
+
+@pytest.mark.parametrize("older_version", [False, True])
+def test_full_disk_at_any_write_leaves_no_mixture(tmp_path, monkeypatch, old_and_new, older_version) -> None:
+    old, new = old_and_new
+    saving.unpack(new, tmp_path / "new")
+    folder, before = tmp_path / "t", tmp_path / "before"
+    saving.unpack(old, before)
+    if older_version:
+        without_digests(before)
+    outcomes = set()
+    for after in range(1000):
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(before, folder)
+        with full_disk(monkeypatch, after) as called:
+            try:
+                saving.unpack(new, folder)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+        failed = called[after] if after < len(called) else None
+        outcome = seen_or_refused(folder)
+        outcomes.add("refused" if outcome is None else "old" if outcome == seen(before) else "new")
+        assert outcome in (None, seen(before), seen(tmp_path / "new"))
+        assert outcome is not None or failed in ("replace", "unlink")  # data that do not fit leave the old run
+        assert not list(tmp_path.rglob("*.partial"))
+        saving.unpack(new, folder)
+        assert seen(folder) == seen(tmp_path / "new")
+        if failed is None:
+            break
+    assert outcomes == {"old", "refused", "new"} and after > 20
+
+
+def test_full_disk_in_a_whole_run_leaves_no_mixture(tmp_path, monkeypatch) -> None:
+    def run(k: int) -> None:
+        saving.save(small_run(tmp_path, translator={"name": "doubles:build_translator", "k": k}), tmp_path / "runs")
+
+    def timeless(outcome: Any) -> Any:
+        return outcome and [part for part in outcome if part != outcome[4]]
+
+    run(1)
+    old = seen(tmp_path / "runs" / "t")
+    shutil.copytree(tmp_path / "runs", tmp_path / "before")
+    run(3)
+    new = seen(tmp_path / "runs" / "t")
+    for after in range(1000):
+        shutil.rmtree(tmp_path / "runs")
+        shutil.copytree(tmp_path / "before", tmp_path / "runs")
+        with full_disk(monkeypatch, after) as called:
+            try:
+                run(3)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+        outcome = seen_or_refused(tmp_path / "runs" / "t")
+        assert outcome is None or timeless(outcome) in (timeless(old), timeless(new))
+        if after >= len(called):
+            break
+    assert timeless(outcome) == timeless(new) and after > 50
+
+
+def test_a_killed_writer_leaves_no_mixture(tmp_path, old_and_new) -> None:
+    """Readers see no mixture while it writes either."""
+    expected = [None]
+    for number, files in enumerate(old_and_new):
+        saving.unpack(files, tmp_path / str(number))
+        expected.append(seen(tmp_path / str(number)))
+    folder, rng = tmp_path / "t", random.Random(1)
+    outcomes: set[int] = set()
+    for _ in range(30):
+        writer = os.fork()
+        if not writer:
+            while True:
+                for files in old_and_new:
+                    saving.unpack(files, folder)
+        try:
+            end = time.monotonic() + rng.uniform(0, 0.1)
+            while time.monotonic() < end:
+                outcomes.add(expected.index(seen_or_refused(folder)))
+        finally:
+            os.kill(writer, signal.SIGKILL)
+            os.waitpid(writer, 0)
+        outcomes.add(expected.index(seen_or_refused(folder)))
+    assert {1, 2} <= outcomes
+    for files in old_and_new:
+        saving.unpack(files, folder)
+    assert seen(folder) == expected[2] and not list(tmp_path.rglob("*.partial"))
+
+
+@pytest.mark.parametrize("name", [saving.CONFIG, saving.STATS, saving.REPORT])
+def test_a_file_of_another_run_is_refused(tmp_path, old_and_new, name) -> None:
+    old, new = old_and_new
+    saving.unpack(old, tmp_path / "t")
+    (tmp_path / "t" / name).write_bytes(new[name])
+    refused(
+        DataError, rf"t/{name}: damaged, changed, or of another run.*; run the config again", runs.read, tmp_path / "t"
+    )
+
+
+def test_a_run_that_was_written_again_is_refused(tmp_path, old_and_new) -> None:
+    old, new = old_and_new
+    saving.unpack(old, tmp_path / "t")
+    opened = runs.read(tmp_path / "t")
+    saving.unpack(new, tmp_path / "t")
+    refused(DataError, r"report\.tsv: damaged, changed", read_rows, opened)
+    refused(DataError, r"run\.json: damaged, changed", lambda: opened.times)
+    refused(DataError, r"report\.tsv: damaged, changed", lambda: opened.counts)
+
+
+def test_an_unchanged_run_is_not_written_again(tmp_path, old_and_new) -> None:
+    saving.unpack(old_and_new[0], tmp_path / "t")
+    before = {path: path.stat().st_ino for path in (tmp_path / "t").iterdir()}
+    saving.unpack(old_and_new[0], tmp_path / "t")
+    assert {path: path.stat().st_ino for path in (tmp_path / "t").iterdir()} == before
+
+
+def without_digests(folder: Path) -> None:
+    """Make the folder one of an earlier version."""
+    summary = json.loads((folder / saving.SUMMARY).read_text())
+    del summary["files"]
+    (folder / saving.SUMMARY).write_text(json.dumps(summary))
