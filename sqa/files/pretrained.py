@@ -13,7 +13,10 @@ from sqa.files.model_files import check_weights
 from sqa.files.records import parse_json
 
 Device = Literal["auto", "cpu", "cuda"]  # auto = a GPU if there is one
+LARGEST = 1 << 22  # of any size in a configuration
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
+_FAILURES = (ValueError, OSError, LookupError, TypeError, RuntimeError, ImportError, AttributeError, ArithmeticError)
+_SIZES = ("layers", "layer", "_size", "_dim", "_model", "_heads", "position_embeddings")
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
 
 
@@ -40,7 +43,32 @@ def check_folder(folder: Path) -> str:
         hint = "pickled weights are not read; on the hub refs/pr/N often has others"
         raise DataError(f"{folder}: no *.safetensors weights ({hint})")
     check_shards(folder)
+    _check_sizes(folder, config)
     return str(config["model_type"])
+
+
+def _check_sizes(folder: Path, config: dict[str, Any]) -> None:
+    """Raise DataError for more layers than there are weights, and for other sizes above LARGEST.
+
+    `transformers` makes every layer of a configuration before it looks at the weights.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        tensors = 0
+        for path in folder.glob("*.safetensors"):
+            with safe_open(path, framework="numpy") as file:
+                tensors += len(file.keys())
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: cannot be read: {_first_line(error)}") from error
+    waiting: list[Any] = [config]
+    while waiting:
+        for key, value in waiting.pop().items():
+            if isinstance(value, dict):
+                waiting.append(value)
+            most = tensors if key.endswith(("layers", "layer")) else LARGEST
+            if key.endswith(_SIZES) and isinstance(value, int) and value > most:
+                raise DataError(f"{folder}/config.json: {key} {value}, at most {most} fit its weights")
 
 
 def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
@@ -49,7 +77,7 @@ def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "fl
     loader: Any = import_module("transformers").AutoTokenizer
     try:
         tokenizer = loader.from_pretrained(folder, **_LOCAL)
-    except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError) as error:
+    except _FAILURES as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
     pieces = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > pieces:
@@ -76,7 +104,7 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
         model, loading = getattr(transformers, architecture).from_pretrained(
             folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **_LOCAL
         )
-    except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
+    except (*_FAILURES, SafetensorError) as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
     finally:
         logging.set_verbosity(verbosity)
