@@ -18,7 +18,6 @@ from buzzers.learnt import LearntConfig
 from buzzers.learnt import mlp as build_mlp
 from buzzers.recurrent import build as build_recurrent
 from buzzers.threshold import ThresholdBuzzer
-from guessers.fusion.scorer import Scorer
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import Shape, network_of
 from guessers.rerank.guesser import RerankGuesser
@@ -32,14 +31,12 @@ from smt.models.vocab import Vocabulary
 from smt.models.waitk_translator import WaitKConfig
 from smt.models.waitk_translator import build as build_waitk
 from smt.statistical.packed import CONFIG, NGRAMS, PHRASES, unpack, write_zst
-from sqa.core.errors import DataError
 from sqa.core.paths import DATA
 from sqa.core.types import Guess
 from sqa.data.priors import Priors
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import read_networks
 from sqa.diagnose.signals import GROUPS
-from sqa.files.model_files import read_tensors
 from sqa.files.pretrained import load_weights
 
 MODELS = DATA / "models"
@@ -48,7 +45,6 @@ TEXT = "Lima is the capital of this country in South America ."
 WORDS = ["la", "casa", "grande", "en", "Perú"]
 PHRASE_LINES = ["casa\thouse\t9\t12", "\thome\t3\t3", "la\tthe\t40\t90", "la casa\tthe house\t8\t8"]
 NGRAM_LINES = ["the\t90", "house\t12", "home\t3", "the house\t8"]
-FUSION = ("fusion", 1)
 
 
 @dataclass(frozen=True)
@@ -119,15 +115,6 @@ def _decide(buzzer: object) -> None:
     assert np.isfinite([buzz.score for buzz in buzzer.decide(HISTORY)]).all()  # type: ignore[attr-defined]
 
 
-def _score(folder: Path) -> None:
-    tensors, _ = read_tensors(folder, *FUSION)
-    try:
-        scorer = Scorer(tensors, 25)
-    except ValueError as error:
-        raise DataError(f"{folder}: {error}") from error
-    assert np.isfinite(scorer.chances(np.ones((5, 25)), np.zeros(4, np.int64))).all()
-
-
 def _align(folder: Path) -> None:
     Priors.load(folder)
     load_aligner("es-en", folder).align([(WORDS, ["the", "big", "house"])])
@@ -155,7 +142,7 @@ def _tensors(name: str, folder: Callable[[], Path], read: Callable[[Path], objec
 
 def model_readers() -> list[Reader]:
     """Return the readers of every small format of models."""
-    names = ("rerank", "fusion", "align-es-en", "errors-es-en")
+    names = ("rerank", "align-es-en", "errors-es-en")
     bundled = {name: functools.partial(Path, MODELS, name) for name in names}
     mlp, recurrent, threshold = (
         functools.partial(Path, MODELS, f"buzzer-{name}-bm25") for name in ("mlp", "recurrent", "threshold")
@@ -167,7 +154,6 @@ def model_readers() -> list[Reader]:
         *_tensors("tfidf", made(counts), lambda f: _guess(Bm25Guesser.load(f, Bm25Config(similarity="tfidf")))),
         *_tensors("gru", made(gru), lambda f: _guess(GruGuesser.load(f))),
         *_tensors("rerank", bundled["rerank"], lambda f: _guess(RerankGuesser.load(f)), 0.3),
-        *_tensors("fusion", bundled["fusion"], _score),
         *_tensors("priors", bundled["align-es-en"], _align, 0.5),
         *_tensors("mlp", mlp, lambda f: _decide(build_mlp(LearntConfig(model=str(f))))),
         *_tensors("recurrent", recurrent, lambda f: _decide(build_recurrent(LearntConfig(model=str(f))))),
