@@ -43,25 +43,21 @@ def check_folder(folder: Path) -> str:
         hint = "pickled weights are not read; on the hub refs/pr/N often has others"
         raise DataError(f"{folder}: no *.safetensors weights ({hint})")
     check_shards(folder)
-    _check_sizes(folder, config)
     return str(config["model_type"])
 
 
-def _check_sizes(folder: Path, config: dict[str, Any]) -> None:
+def _check_sizes(folder: Path) -> None:
     """Raise DataError for more layers than there are weights, and for other sizes above LARGEST.
 
     `transformers` makes every layer of a configuration before it looks at the weights.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    try:
-        tensors = 0
-        for path in folder.glob("*.safetensors"):
-            with safe_open(path, framework="numpy") as file:
-                tensors += len(file.keys())
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: cannot be read: {_first_line(error)}") from error
-    waiting: list[Any] = [config]
+    tensors = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="numpy") as file:
+            tensors += len(file.keys())
+    waiting: list[Any] = [parse_json((folder / "config.json").read_bytes())]
     while waiting:
         for key, value in waiting.pop().items():
             if isinstance(value, dict):
@@ -101,6 +97,7 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # it would list every weight that is missing or left over; one line does
     try:
+        _check_sizes(folder)
         model, loading = getattr(transformers, architecture).from_pretrained(
             folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **_LOCAL
         )

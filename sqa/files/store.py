@@ -357,7 +357,7 @@ def _unsound(table: Table) -> str:
         if not (
             values.dtype == (np.int32 if kind == "text" else kind)
             and (offsets is None) == (kind == column.kind)
-            and (offsets is None or np.array_equal(offsets, lists))
+            and (offsets is None or lists is None or np.array_equal(offsets, lists))
             and ends.dtype == np.int32
             and len(ends) == rows + 1
             and 0 <= ends[0] <= ends[-1] <= len(values)
