@@ -238,12 +238,16 @@ class LearntBuzzer:
 
     def __init__(self, network: Network, tensors: Tensors, card: Card, digest: str = "") -> None:
         """`tensors`: float32, mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and the
-        network's own.  `digest` names them in the fingerprint.  ValueError for tensors of other names or shapes."""
+        network's own.  `digest` names them in the fingerprint.  ValueError for other names, shapes or kinds of numbers,
+        deviations that are not above 0, and a calibration that falls."""
         width = WIDTHS[card.features]
         expected = network.shapes(width, tensors)
         expected |= {"mean": (width,), "deviation": (width,), "calibration": (2, tensors["calibration"].shape[-1])}
         if {name: array.shape for name, array in tensors.items()} != expected:
             raise ValueError(f"a {network.kind} buzzer of {width} features has {expected}")
+        rises = (np.diff(tensors["calibration"]) >= 0).all() and tensors["calibration"].size
+        if not rises or not (tensors["deviation"] > 0).all() or any(a.dtype.kind != "f" for a in tensors.values()):
+            raise ValueError("deviations must be above 0, a calibration must rise, and all tensors must hold floats")
         self.network, self.tensors, self.card, self._digest = network, tensors, card, digest
 
     @property

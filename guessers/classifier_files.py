@@ -44,10 +44,17 @@ def read(
     tensors, config = read_tensors(folder, kind, version)
     try:
         words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
+        with torch.device("meta"):  # a config may ask for any size: nothing is allocated before the shapes are compared
+            planned, _ = make(config, dict(tensors), words, titles)
+        network_shapes = {name: tuple(value.shape) for name, value in planned.state_dict().items() if value.ndim}
+        if wrong := sorted(name for name, shape in network_shapes.items() if tensors[name].shape != shape):
+            raise ValueError(f"{wrong[0]} has shape {tensors[wrong[0]].shape}, expected {network_shapes[wrong[0]]}")
         network, parts = make(config, tensors, words, titles)
         state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
+        if (state["norm.running_var"] < 0).any():
+            raise ValueError("norm.running_var has a negative variance")
         network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         reason = " ".join(str(error).split())
         raise DataError(f"{folder}: not a {kind.upper()} guesser of this version ({reason}); train it again") from error
     return parts
@@ -62,11 +69,13 @@ def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """All tensors as float32, codes multiplied by their steps."""
+    """Return all tensors as float32, codes multiplied by their steps; ValueError unless each row has one step."""
     plain = {}
     for name, array in tensors.items():
         if not name.endswith(".step"):
             step = tensors.get(f"{name}.step")
+            if step is not None and step.shape != (len(array), 1):
+                raise ValueError(f"{name}.step has shape {step.shape}, expected {(len(array), 1)}")
             plain[name] = array.astype(np.float32) * (1 if step is None else step.astype(np.float32))
     return plain
 

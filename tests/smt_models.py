@@ -18,10 +18,12 @@ def vocabulary() -> Vocabulary:
     return Vocabulary.train((" ".join(s) for q in questions for s in q.sentences), 600)
 
 
-def random_model(encoder: str = "causal", lexicon_width: int = 4, seed: int = 1) -> Transformer:
+def random_model(
+    encoder: str = "causal", lexicon_width: int = 4, seed: int = 1, max_pieces: int = Transformer.MAX_PIECES
+) -> Transformer:
     """Random weights, scaled up so that choices differ from step to step."""
     torch.manual_seed(seed)
-    config = ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=lexicon_width)
+    config = ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=lexicon_width, max_pieces=max_pieces)
     model = Transformer(config).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from sqa.files.model_files import folder_digest, resolve_model
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
+VERSION = 2  # of the reading of answers; raise it when stored guesses must be made again
 MOST = 10_000  # guesses a server gives at most (index.max_result_window)
 
 
@@ -63,8 +64,9 @@ class ElasticGuesser:
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """sha256 of the server's version, the index' identity and the layout's version."""
-        return hashlib.sha256(f"elasticsearch {elastic_index.VERSION} {self._identity}".encode()).hexdigest()
+        """Return the sha256 of the server's version, the index' identity, and the versions of layout and reading."""
+        versions = f"{elastic_index.VERSION} {VERSION}"
+        return hashlib.sha256(f"elasticsearch {versions} {self._identity}".encode()).hexdigest()
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """The best `n` pages (MOST at most) for each text, equal scores by title. DataError if the server fails."""
@@ -74,11 +76,11 @@ class ElasticGuesser:
             chunk = indices[start : start + self._config.batch]
             with _explained(self._client, self._config):
                 for index, answer in self._search(texts, chunk, min(n, MOST)):
-                    guesses[index] = [Guess(hit["_id"], float(hit["_score"])) for hit in answer["hits"]["hits"]]
+                    guesses[index] = _hits(answer)
         return guesses
 
     def _search(self, texts: Sequence[str], indices: Sequence[int], n: int) -> Iterator[tuple[int, Any]]:
-        """Places and answers; what a busy server leaves out is asked again."""
+        """Yield places and answers; ask again for answers that a busy server refuses."""
         from elasticsearch import ApiError
 
         for attempt in range(self._config.retries + 1):
@@ -97,6 +99,7 @@ class ElasticGuesser:
             for index, answer in zip(indices, answers, strict=True):
                 if answer.get("status", 200) in elastic_index.BUSY:
                     left.append(index)
+                    busy = elastic_index.reason(answer)
                 elif "error" in answer:
                     raise DataError(f"index {self._config.index!r}: a search failed ({elastic_index.reason(answer)})")
                 else:
@@ -105,7 +108,16 @@ class ElasticGuesser:
                 return
             indices = left
         where = elastic_index.where(self._client)
-        raise DataError(f"{where} is too busy for {len(indices)} searches, {attempt + 1} tries")
+        raise DataError(f"{where} is too busy for {len(indices)} searches, {attempt + 1} tries ({busy})")
+
+
+def _hits(answer: Mapping[str, Any]) -> list[Guess]:
+    """Return the pages of one answer; raise DataError if it is not complete."""
+    try:
+        elastic_index.check_complete(answer, "search")
+        return [Guess(hit["_id"], float(hit["_score"])) for hit in answer["hits"]["hits"]]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"a search has no usable answer ({type(error).__name__}: {error})") from error
 
 
 def _query(text: str, n: int) -> dict[str, Any]:

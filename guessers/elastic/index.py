@@ -108,11 +108,11 @@ def _explanation(error: Exception, server: str, index: str) -> str:
             return str(error)
         case elasticsearch.UnsupportedProductError():
             return f"{server} is no Elasticsearch server"
-        case elasticsearch.NotFoundError():
+        case elasticsearch.NotFoundError() if _kind(error.body) == "index_not_found_exception":
             return f"{server} has no index {index!r}; make it with `{command(index)}`"
-        case elasticsearch.AuthenticationException() | elasticsearch.AuthorizationException():
+        case elasticsearch.ApiError() if error.status_code == 401 or _kind(error.body) == "security_exception":
             hint = "user and password in ELASTICSEARCH_URL (http://user:password@host:port) or ELASTICSEARCH_API_KEY"
-            return f"{server} rejects the credentials ({error.status_code}); give {hint}"
+            return f"{server} rejects the credentials ({error.status_code} {reason(error.body)}); give {hint}"
         case elasticsearch.ApiError():
             problem = "is too busy" if error.status_code in BUSY else "refuses the request"
             return f"{server} {problem} ({error.status_code} {reason(error.body)})"
@@ -163,11 +163,17 @@ def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
         problem = " was never finished"
     elif changed:
         problem = f": the mapping of {', '.join(changed)} was changed"
-    elif (count := client.count(index=index)["count"]) != meta["pages"]:
+    elif (count := _count(client, index)) != meta["pages"]:
         problem = f" has {count} pages of {meta['pages']}"
     else:
         return
     raise DataError(f"index {index!r}{problem}; make it again with `{command(index)}`")
+
+
+def _count(client: Elasticsearch, index: str) -> int:
+    answer = client.count(index=index).body
+    check_complete(answer, "count")
+    return int(answer["count"])
 
 
 def _mappings(client: Elasticsearch, index: str) -> dict[str, Any]:
@@ -210,18 +216,42 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
             result = next(iter(answer.values()))
             raise DataError(f"index {index!r} refuses page {result.get('_id')!r}: {reason(result)}")
     client.indices.refresh(index=index)
-    count = client.count(index=index)["count"]
+    count = _count(client, index)
     if count != len(documents):
         raise DataError(f"index {index!r} has {count} pages of {len(documents)} after all were sent; try again")
     client.indices.put_mapping(index=index, meta={**identity.meta(), "pages": count})
 
 
+def check_complete(answer: Mapping[str, Any], asked: str) -> None:
+    """Raise DataError if a search or a count with status 200 lacks shards or was cut short by the server."""
+    shards = answer["_shards"]
+    if answer.get("timed_out"):
+        problem = "it timed out on the server (search.default_search_timeout)"
+    elif answer.get("terminated_early"):
+        problem = "it ended early on the server"
+    elif shards["failed"] or shards["successful"] < shards["total"]:
+        said = [f" ({reason(failure['reason'])})" for failure in shards.get("failures", ())[:1]]
+        problem = f"{shards['successful']} of {shards['total']} shards answered{''.join(said)}"
+    else:
+        return
+    raise DataError(f"the {asked} is not complete: {problem}; try again once the server is sound")
+
+
 def reason(body: Any) -> str:
-    """The server's own words, without what surrounds them."""
+    """Return the server's error and its causes, each once, without what surrounds them."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
         return str(error)[:200]
-    return f"{error.get('type', '')}: {error.get('reason', '')}".strip(": ")[:300]
+    causes = [error, *error.get("root_cause", ()), *(shard.get("reason") for shard in error.get("failed_shards", ()))]
+    causes += [cause["caused_by"] for cause in causes if isinstance(cause, dict) and "caused_by" in cause]
+    named = [f"{cause.get('type', '')}: {cause.get('reason', '')}" for cause in causes if isinstance(cause, dict)]
+    return "; ".join(line.strip(": ")[:300] for line in list(dict.fromkeys(named))[:3])
+
+
+def _kind(body: Any) -> str:
+    """Return the type of the server's error, empty if the answer is not an error of Elasticsearch."""
+    error = body.get("error") if isinstance(body, dict) else None
+    return str(error.get("type")) if isinstance(error, dict) else ""
 
 
 @returns_exit_code

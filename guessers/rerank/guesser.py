@@ -132,6 +132,8 @@ class RerankGuesser:
         weights: Tensors = {name: array for name, array in tensors.items() if array.dtype.kind == "f"}
         try:
             scorer, kinds = Scorer(weights, len(NUMBERS)), Kinds.read(tensors)
+            if len(kinds.lessons) != len(index.titles):
+                raise ValueError(f"lessons of {len(kinds.lessons)} pages, not {len(index.titles)}")
         except (KeyError, ValueError) as error:
             raise DataError(f"{folder}: not a rerank model ({error}); restore or train it again") from error
         digest = f"{folder_digest(folder)} {folder_digest(counts)}"

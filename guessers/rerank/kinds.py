@@ -57,7 +57,8 @@ class Kinds:
         ValueError if they do not fit together.
         """
         fits = len(starts) == len(names) + 1 and starts[-1] == len(pages) == len(counts)
-        if not fits or pages.max(initial=-1) >= len(lessons):
+        counted = counts.min(initial=1) > 0 and np.diff(starts).min(initial=1) > 0 and lessons.any()
+        if not fits or pages.max(initial=-1) >= len(lessons) or not counted:
             raise ValueError("the tables of kinds do not fit together")
         self.names, self.lessons = tuple(names), lessons
         self._starts, self._pages, self._counts = starts, pages, counts
@@ -149,7 +150,7 @@ class Kinds:
 
     @classmethod
     def read(cls, tables: Tables) -> Kinds:
-        """The inverse of `tables`.  KeyError or ValueError if something is missing or does not fit."""
+        """Invert `tables`; KeyError or ValueError if a table is missing or does not fit."""
         names = unpack_strings(tables["kinds"])
         keys = ("pages_per_kind", "page_steps", "counts", "lessons")
         per_kind, steps, counts, lessons = (unpack_integers(tables[key]) for key in keys)

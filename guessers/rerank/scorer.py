@@ -19,12 +19,12 @@ class Scorer:
 
     def __init__(self, tensors: Tensors, numbers: int) -> None:
         """`tensors`: mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H),
-        output.bias (1,).  ValueError for other names or shapes."""
+        output.bias (1,).  ValueError for other names or shapes, or deviations that are not above 0."""
         d, h = numbers, len(tensors.get("hidden.bias", ()))
         expected = {"mean": (d,), "deviation": (d,), "hidden.weight": (h, d), "hidden.bias": (h,)}
         expected |= {"output.weight": (1, h), "output.bias": (1,)}
-        if {name: array.shape for name, array in tensors.items()} != expected:
-            raise ValueError(f"weights of {d} numbers have {expected}")
+        if {name: array.shape for name, array in tensors.items()} != expected or not (tensors["deviation"] > 0).all():
+            raise ValueError(f"weights of {d} numbers have {expected}, deviations above 0")
         self.tensors = dict(tensors)
         self._double = {name: array.astype(np.float64) for name, array in tensors.items()}
 

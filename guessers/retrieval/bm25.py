@@ -116,15 +116,17 @@ class Index:
             titles, words = unpack_strings(tensors["titles"]), unpack_strings(tensors["words"])
             names = ("pairs_per_word", "pair_seconds", "pages_per_term", _STEPS, _COUNTS)
             per_word, second, frequency, deltas, counts = (unpack_integers(tensors[name]) for name in names)
-        except KeyError as error:
-            raise DataError(f"{folder}: the model lacks {error}; restore or train it again") from error
+        except (KeyError, ValueError) as error:
+            raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
         starts = np.concatenate([[0], np.cumsum(frequency)])
         fits = len(deltas) == len(counts) == starts[-1] and len(starts) == len(words) + len(second) + 1
         if fits and len(per_word) == len(words) and per_word.sum() == len(second):
             running = np.cumsum(deltas)
             before = np.concatenate([[0], running])[starts[:-1]]  # the sum of all steps of earlier terms
             pages = running - np.repeat(before, frequency)
-            fits = pages.max(initial=-1) < len(titles)
+            fits = pages.max(initial=-1) < len(titles) and second.max(initial=-1) < len(words)
+            fits &= min(frequency.min(initial=1), counts.min(initial=1)) > 0
+            fits &= all(list(names) == sorted(set(names)) for names in (titles, words))
         else:
             fits = False
         if not fits:

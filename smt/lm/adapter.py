@@ -53,6 +53,8 @@ class Adapter:
             raise DataError(f"{self.folder}: an adapter of {origin['name']}, not of the model in {base.folder}")
         if base.tokens.text(PROBE) != list(origin["probe"]):
             raise DataError(f"{base.folder}: its tokenizer cuts words otherwise than the one {self.folder} learnt with")
+        if not len(self.pieces) or int(self.pieces[-1]) >= base.network.shape.vocabulary:
+            raise DataError(f"{self.folder}/{PIECES}: not pieces of a vocabulary of {base.network.shape.vocabulary}")
         base.network.adapt(self.config["rank"], self.config["scale"], 0)
         factors = tensors(base.network)
         if {name: value.shape for name, value in factors.items()} != {n: v.shape for n, v in self.weights.items()}:
@@ -129,7 +131,9 @@ def load_adapter(folder: Path) -> Adapter:
             raise DataError(f"{folder}/{CONFIG}: not an adapter of this program's version {VERSION}")
         weights = {name: value.float() for name, value in load_file(folder / WEIGHTS).items()}
         bits = np.unpackbits(load_arrays(folder / PIECES)["pieces"])
-        _ = (config["source"], config["target"], config["rank"] + 0, config["scale"] + 0.0, config["base"]["probe"])
+        _ = (config["source"], config["target"], config["scale"] + 0.0, config["base"]["probe"])
+        if {len(value) for name, value in weights.items() if name.endswith(".lora_A.weight")} != {config["rank"]}:
+            raise ValueError(f"its factors are not of rank {config['rank']}")  # nothing of another size is allocated
     except (ValueError, KeyError, TypeError, RecursionError, OSError, SafetensorError) as error:
         raise DataError(f"{folder}: a damaged adapter: {str(error).splitlines()[0]}") from error
     check_weights(f"{folder}/{WEIGHTS}", weights.items())

@@ -1,5 +1,6 @@
 """A language model's folder as Hugging Face writes it, read without its package: config.json and *.safetensors."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def read_shape(folder: Path) -> tuple[Shape, dict[str, Any]]:
         raise DataError(f"{path}: cannot be read: {error.strerror}; give the folder of a language model") from error
     except (ValueError, DataError) as error:
         raise DataError(f"{path}: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise DataError(f"{path}: not the configuration of a language model: {error}") from error
     return shape, config
 
@@ -47,7 +48,7 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
     theta = float(config.get("rope_theta", 10_000.0))
     kinds = config.get("layer_types") or ["full_attention"] * layers
     sliding = [kind == "sliding_attention" for kind in kinds]
-    return Shape(
+    shape = Shape(
         vocabulary=_size(config, "vocab_size"),
         width=width,
         layers=layers,
@@ -66,6 +67,22 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
         attention_bias=family == "qwen2",
         tied=bool(config.get("tie_word_embeddings", gemma)),
     )
+    if problem := _problem(shape):
+        raise DataError(problem)
+    return shape
+
+
+def _problem(shape: Shape) -> str:
+    """Return why no network has this shape; empty if one has."""
+    if len(shape.rope_bases) != shape.layers:
+        return f"layer_types: {shape.layers} expected, got {len(shape.rope_bases)}"
+    if shape.heads % shape.key_heads or shape.head_size % 2:
+        heads = f"{shape.heads} heads, {shape.key_heads} of keys, of size {shape.head_size}"
+        return f"{heads}: heads must be a multiple of those of keys, and their size even"
+    scales = (shape.norm_epsilon, *shape.rope_bases, shape.query_scale + 1)
+    if not all(math.isfinite(scale) and scale > 0 for scale in scales):
+        return "rms_norm_eps, rope_theta and query_pre_attn_scalar must be finite and above 0"
+    return ""
 
 
 def _size(config: Mapping[str, Any], key: str, default: int | None = None) -> int:
@@ -96,9 +113,10 @@ def load_network(folder: Path, dtype: torch.dtype) -> CausalLM:
 
 
 def _filled(shape: Shape, stored: Mapping[str, Tensor], gemma: bool, dtype: torch.dtype) -> CausalLM:
-    with torch.device("meta"):
+    if shape.layers > len(stored):
+        raise RuntimeError(f"{shape.layers} layers, {len(stored)} tensors")
+    with torch.device("meta"):  # a configuration may ask for any size: only weights that are there take memory
         model = CausalLM(shape)
-    model = model.to_empty(device="cpu")
     half = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
     model.rates = torch.stack([base**-half for base in sorted(set(shape.rope_bases))])
     model.dtype = dtype

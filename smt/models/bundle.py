@@ -22,14 +22,13 @@ from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, SOUGHT
 from sqa.files.atomic import atomic, held, joined_digest, write_bytes
-from sqa.files.model_files import check_weights
+from sqa.files.model_files import MAX_BYTES, check_weights
 from sqa.files.records import parse_json
 
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
 AnyVocabulary = Vocabulary | BpeVocabulary
 VOCABULARIES = {kind.FILE: kind for kind in (Vocabulary, BpeVocabulary)}  # one of these files more
-MAX_BYTES = 2 << 30  # refuse larger files than any model of this kind has
 
 
 def quantise(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,7 +57,9 @@ def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
         if name.endswith(".scale"):
             continue
         if value.dtype == torch.int8:
-            out[name] = value.float() * stored[f"{name}.scale"][:, None]
+            if (scale := stored[f"{name}.scale"]).shape != value.shape[:1]:
+                raise ValueError(f"{name}.scale has shape {tuple(scale.shape)}, expected {tuple(value.shape[:1])}")
+            out[name] = value.float() * scale[:, None]
         elif name == "lexicon_ids":
             out[name] = value.to(torch.int32)
         else:
@@ -105,9 +106,9 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
         config = parse_json((folder / "config.json").read_bytes())
         if config["format"] != FORMAT:
             raise DataError(f"{folder}/config.json: format {config['format']}, not {FORMAT}")
-        model = Transformer(ModelConfig(**{**config["model"], "dropout": 0.0}))
-        model.load_state_dict(_unpack(load_file(folder / "model.safetensors")))
-    except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        about = dict(config["about"])
+        model = _filled(ModelConfig(**{**config["model"], "dropout": 0.0}), load_file(folder / "model.safetensors"))
+    except (ConfigError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: not a translator of this program: {str(error).splitlines()[0]}") from error
     check_weights(folder, model.state_dict().items())
     vocabulary = VOCABULARIES[vocabulary_file.name].load(vocabulary_file)
@@ -115,7 +116,28 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
     expected = (model.config.source_vocabulary or model.config.vocabulary, model.config.vocabulary)
     if sizes != expected:
         raise DataError(f"{vocabulary_file}: {sizes} source and target pieces, the model has {expected}")
-    return model.eval(), vocabulary, config["about"]
+    return model.eval(), vocabulary, about
+
+
+def _filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
+    """Return the network of a configuration with these weights; ValueError or RuntimeError if they do not fit.
+
+    A configuration may ask for any size, so shapes are compared before a network is allocated.
+    """
+    if max(config.encoder_layers, config.decoder_layers) > len(stored):
+        raise ValueError(f"{config.encoder_layers} and {config.decoder_layers} layers, {len(stored)} tensors")
+    with torch.device("meta"):
+        planned = Transformer(config).state_dict()
+    for name, value in planned.items():
+        if stored[name].shape != value.shape:
+            raise ValueError(f"{name} has shape {tuple(stored[name].shape)}, expected {tuple(value.shape)}")
+    model = Transformer(config)
+    model.load_state_dict(_unpack(stored))
+    if config.lexicon_width:
+        ids, probabilities = model.lexicon_ids, model.lexicon_probabilities
+        if ids.min() < 0 or ids.max() >= config.vocabulary or probabilities.min() < 0 or probabilities.max() > 1:
+            raise ValueError(f"the lexicon must hold pieces below {config.vocabulary} and probabilities of 0 to 1")
+    return model
 
 
 def folder_fingerprint(folder: Path) -> str:

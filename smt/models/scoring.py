@@ -54,6 +54,7 @@ class TransformerScorer:
         source = pad([np.array([*self.vocabulary.words(x)[0], EOS]) for x in sources], PAD)  # (B, S)
         pieces, words = zip(*(self.vocabulary.words(y) for y in targets), strict=True)
         pieces_out = pad([np.array(ids) for ids in pieces], PAD)  # (B, T)
+        self.writer.check(max(source.shape[1], pieces_out.shape[1]))
         inputs = torch.cat([torch.full((len(pieces_out), 1), BOS), pieces_out[:, :-1]], 1)
         visible = (source != PAD)[:, None].expand(-1, pieces_out.shape[1], -1)
         states, alignment, _ = self.model(source, inputs, visible)

@@ -30,6 +30,7 @@ from smt.models.int8 import Precision, fast_linear
 from smt.models.vocab import BOS, EOS, PAD
 from sqa.core.errors import BelowOne, checked
 
+MOST_PIECES = 1 << 16  # positions that a configuration may ask for
 LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)
 
 
@@ -69,6 +70,9 @@ class ModelConfig:
         wrong = []
         if self.heads < 1 or self.width % self.heads:
             wrong.append(f"heads: must divide width {self.width}, got {self.heads}")
+        if not 1 <= self.max_pieces <= MOST_PIECES or not 0 <= self.position_offset <= MOST_PIECES:
+            given = f"{self.max_pieces} and {self.position_offset}"
+            wrong.append(f"max_pieces and position_offset: must be at most {MOST_PIECES}, got {given}")
         if self.lexicon_width and self.source_vocabulary:
             wrong.append("lexicon_width: must be 0 where the source has a vocabulary of its own")
         return wrong

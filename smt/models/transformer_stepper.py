@@ -24,6 +24,7 @@ from smt.models.stepper import GROWTH, State, lengthen
 from smt.models.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
+from sqa.core.errors import DataError
 
 ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activations stay in the cache
 
@@ -51,6 +52,8 @@ class TransformerWriter:
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
         """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
         segmented = [self.vocabulary.words(words) for words in sentences]
+        for (ids, _), words in zip(segmented, sentences, strict=True):
+            self.check(len(ids) + 1, words)
         needs = [np.array([*index, len(words)]) + 1 for (_, index), words in zip(segmented, sentences, strict=True)]
         length = torch.tensor([len(words) for words in sentences])
         stepper = TransformerStepper(self, schedule, State.begin(pad(needs, HIDDEN_WORD), length, BOS))
@@ -63,6 +66,12 @@ class TransformerWriter:
         """A sentence whose words come one by one."""
         state = State.begin(torch.zeros(n, 0, dtype=torch.long), torch.full((n,), HIDDEN_WORD), BOS)
         return TransformerStepper(self, schedule, state, source)
+
+    def check(self, pieces: int, words: Sequence[str] = ()) -> None:
+        """Raise DataError for a text of more pieces, its end included, than the model has positions."""
+        if pieces > (most := self.model.config.max_pieces):
+            begins = f" ({' '.join(words[:6])[:80]} ...)" if words else ""
+            raise DataError(f"a sentence{begins} has {pieces} pieces, the model has {most} positions: divide it")
 
     def pieces(self, word: str | None) -> Sequence[int]:
         """Of a source word, or of the end."""
@@ -132,6 +141,7 @@ class TransformerStepper:
             return
         new = torch.tensor([pieces])
         self.pieces = torch.cat([self.pieces, new], 1)
+        self.writer.check(self.pieces.shape[1])
         cross, align_key = self._memory(self.pieces if whole else new, growing=not whole)
         self.cross = cross if whole else torch.cat([self.cross, cross], 3)
         self.align_key = align_key if whole else torch.cat([self.align_key, align_key], 1)
@@ -153,7 +163,10 @@ class TransformerStepper:
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
-        """Scores of each piece after each row's last one (B, V), and where only the end may follow."""
+        """Score each piece after each row's last one (B, V); also return where only the end may follow.
+
+        Only the end may follow in the last position that the model has, too.
+        """
         s = self.state
         b, longest = len(s.written), int(s.written.max()) + 1
         if longest > self.cache.shape[3]:
@@ -167,7 +180,8 @@ class TransformerStepper:
         cache = _layers(self.cache[:, :, :, :longest])
         x, alignment = self.model.step(s.last, s.written, memory, visible[:, :most], cache, cached)
         align = None if alignment is None else alignment[:, 0]
-        return self.writer.logits(x[:, 0], align, self.lexicon), s.full(pieces)
+        full = s.full(pieces) | (s.written >= self.model.config.max_pieces - 1)
+        return self.writer.logits(x[:, 0], align, self.lexicon), full
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows (B,) bool only, and with as many positions as they use."""

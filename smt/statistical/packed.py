@@ -22,15 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smt.statistical import tokens
-from smt.statistical.model import LANGUAGE, TABLE, Decoding, write_model
+from smt.statistical.model import LANGUAGE, TABLE, WEIGHTS, Decoding, write_model
 from smt.statistical.phrase_table import LEXICON, history_counts, write_language_weights, write_rows
-from sqa.core.errors import BelowOne, Count, DataError, Whole, checked
+from sqa.core.errors import BelowOne, ConfigError, Count, DataError, Whole, checked
 from sqa.core.paths import cache_dir
 from sqa.files.atomic import atomic_folder, held, joined_digest, write_text
 from sqa.files.records import lines, parse_json
 
 VERSION = 1  # raise when the same packed files would give other files of the decoder
 CONFIG, PHRASES, NGRAMS = "config.json", "phrases.tsv.zst", "language.tsv.zst"
+LONGEST, MOST = 9, (1 << 31) - 1  # words of an n-gram; a count
 _LEVEL = 19  # of zstd
 _SPECIAL = ("NULL", "UNKNOWN_WORD", "<UNUSED_WORD>")  # words 0, 1, 2 of the aligner's vocabularies
 _DIRECTIONS = {"invswm": 0, "swm": 1}  # of word translations: the side that is given
@@ -175,7 +176,13 @@ def unpack(folder: Path, whole: Path) -> None:
         aligner = {name: str(config["aligner"][name]) for name in _DIRECTIONS}
         decoding = Decoding(**config["decoding"])
         log_linear, about = [float(weight) for weight in config["weights"]], dict(config["about"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if not 1 <= order <= LONGEST or (len(weights), len(log_linear)) != (3 * order, WEIGHTS):
+            raise ValueError(
+                f"order {order} with {len(weights)} weights, and {len(log_linear)} of the log-linear model"
+            )
+        if any(len([float(number) for number in text.split()]) != 2 for text in aligner.values()):
+            raise ValueError("aligner: two numbers expected for each direction")
+    except (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise DataError(f"{folder / CONFIG}: not a packed model's configuration ({error!r})") from error
     phrases = list(read_phrases(folder / PHRASES))
     write_rows(((row.target, row.source, row.total, row.both) for row in phrases), whole / f"{TABLE}.ttable")
@@ -194,9 +201,18 @@ def read_phrases(path: Path) -> Iterator[Phrase]:
         try:
             written, target, both, total = line.split("\t")
             source = written or source
-            yield Phrase(source, target, int(both), int(total))
+            phrase = Phrase(source, target, int(both), int(total))
+            if not (_spelt(source) and _spelt(target) and 1 <= phrase.both <= phrase.total <= MOST):
+                raise ValueError
         except ValueError as error:
-            raise DataError(f"{path}:{number}: expected source, target and two counts with tabs between") from error
+            expected = f"source, target and two counts of 1 to {MOST}, the second not smaller, with tabs between"
+            raise DataError(f"{path}:{number}: expected {expected}") from error
+        yield phrase
+
+
+def _spelt(text: str) -> bool:
+    """Return whether a text is tokens with single blanks between, which the decoder's own files can hold."""
+    return text.split(" ") == text.split() and "|||" not in text and "\0" not in text
 
 
 def usual_forms(phrases: Sequence[Phrase]) -> dict[str, str]:
@@ -243,8 +259,11 @@ def _write_ngrams(path: Path, out: Path) -> None:
         try:
             gram, count = line.split("\t")
             counts[gram] = int(count)
+            if not _spelt(gram) or not 1 <= counts[gram] <= MOST:
+                raise ValueError
         except ValueError as error:
-            raise DataError(f"{path}:{number}: expected an n-gram and its count with a tab between") from error
+            expected = f"an n-gram and its count of 1 to {MOST} with a tab between"
+            raise DataError(f"{path}:{number}: expected {expected}") from error
     try:
         with out.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{gram} {history} {counts[gram]}\n" for gram, history in history_counts(counts))

@@ -138,6 +138,8 @@ class Priors:
             words = {side: unpack_strings(tensors[f"{side}_words"]) for side in ("source", "target")}
             numbers = {name: unpack_integers(tensors[name]) for name in tensors if not name.endswith("_words")}
             counts = {side: dict(zip(words[side], numbers[f"{side}_counts"].tolist(), strict=True)) for side in words}
+            if any(len(counts[side]) < len(words[side]) or 0 in counts[side].values() for side in words):
+                raise ValueError("a word is there twice or was never seen")
             columns = (np.cumsum(numbers["link_source"]), numbers["link_target"], numbers["link_counts"])
             rows = zip(*(column.tolist() for column in columns), strict=True)
             links = {(words["source"][s], words["target"][t]): count for s, t, count in rows}

@@ -83,6 +83,8 @@ class Network:
         shapes = ((signals,), (signals,), *inner, (signals,))
         if tuple(array.shape for array in arrays.values()) != shapes:
             raise ValueError(f"weights for {signals} signals expected")
+        if not (network.deviation > 0).all() or (network.direct < 0).any():
+            raise ValueError("deviations must be above 0 and direct weights at least 0")
         return network
 
 

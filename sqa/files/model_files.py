@@ -18,6 +18,9 @@ from sqa.files.atomic import held, joined_digest, write_bytes
 from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
+MAX_BYTES = 2 << 30  # of a file of weights; no model of these kinds is larger
+MAX_UNPACKED = 1 << 24  # bytes of a packed tensor; a greater one has at most RATIO or TEXT_RATIO times its packed size
+RATIO, TEXT_RATIO = 100, 10  # of numbers and of texts; the bundled models reach 23 and 3
 
 
 def resolve_model(model: str, prefix: str = "") -> Path:
@@ -53,13 +56,15 @@ def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Map
 
 
 def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
+    """Return the tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
     try:
         config = parse_json((folder / CONFIG).read_bytes())
+        if (folder / WEIGHTS).stat().st_size > MAX_BYTES:
+            raise ValueError(f"{WEIGHTS} is larger than {MAX_BYTES >> 20} MiB")
         tensors = load_file(folder / WEIGHTS)
     except OSError as error:
         raise DataError(f"{folder}: cannot read the model: {error}") from error
-    except (ValueError, SafetensorError) as error:
+    except (ValueError, KeyError, SafetensorError) as error:
         raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
     check_weights(folder, ((name, array) for name, array in tensors.items() if array.dtype.kind == "f"))
     is_of = (config.get("kind"), config.get("version")) if isinstance(config, dict) else (None, None)
@@ -79,12 +84,18 @@ def pack_bytes(data: bytes) -> NDArray[Any]:
     return np.frombuffer(zlib.compress(data, 9), dtype=np.uint8)
 
 
-def unpack_bytes(tensor: NDArray[Any]) -> bytes:
-    """The inverse of `pack_bytes`; DataError if damaged."""
+def unpack_bytes(tensor: NDArray[Any], ratio: int = RATIO) -> bytes:
+    """Invert `pack_bytes`; ValueError if damaged, or larger than MAX_UNPACKED and `ratio` times the tensor's size."""
+    most, stream = max(MAX_UNPACKED, ratio * tensor.nbytes), zlib.decompressobj()
     try:
-        return zlib.decompress(tensor.tobytes())
+        data = stream.decompress(tensor.tobytes(), most + 1)
     except zlib.error as error:
-        raise DataError(f"the model is damaged ({error}); restore or train it again") from error
+        raise ValueError(f"a packed table: {error}") from error
+    if len(data) > most:
+        raise ValueError(f"a packed table unpacks to more than {most} bytes")
+    if not stream.eof or stream.unused_data:
+        raise ValueError("a packed table is cut short or too long")
+    return data
 
 
 def pack_strings(strings: Sequence[str]) -> NDArray[Any]:
@@ -93,8 +104,8 @@ def pack_strings(strings: Sequence[str]) -> NDArray[Any]:
 
 
 def unpack_strings(tensor: NDArray[Any]) -> list[str]:
-    """The inverse of `pack_strings`."""
-    joined = unpack_bytes(tensor).decode()
+    """Invert `pack_strings`; ValueError if damaged."""
+    joined = unpack_bytes(tensor, TEXT_RATIO).decode()
     return joined.split("\n") if joined else []
 
 
@@ -105,10 +116,10 @@ def pack_integers(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def unpack_integers(tensor: NDArray[Any]) -> NDArray[Any]:
-    """The inverse of `pack_integers`, (n,) int64."""
+    """Invert `pack_integers` to (n,) int64; ValueError if damaged."""
     planes = np.frombuffer(unpack_bytes(tensor), np.uint8)
     if len(planes) % 4:
-        raise DataError("the model is damaged (a table of integers is cut); restore or train it again")
+        raise ValueError("a packed table of integers is cut short")
     return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
 
 

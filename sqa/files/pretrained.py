@@ -13,7 +13,10 @@ from sqa.files.model_files import check_weights
 from sqa.files.records import parse_json
 
 Device = Literal["auto", "cpu", "cuda"]  # auto = a GPU if there is one
+LARGEST = 1 << 22  # of any size in a configuration
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
+_FAILURES = (ValueError, OSError, LookupError, TypeError, RuntimeError, ImportError, AttributeError, ArithmeticError)
+_SIZES = ("layers", "layer", "_size", "_dim", "_model", "_heads", "position_embeddings")
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
 
 
@@ -43,13 +46,34 @@ def check_folder(folder: Path) -> str:
     return str(config["model_type"])
 
 
+def _check_sizes(folder: Path) -> None:
+    """Raise DataError for more layers than there are weights, and for other sizes above LARGEST.
+
+    `transformers` makes every layer of a configuration before it looks at the weights.
+    """
+    from safetensors import safe_open
+
+    tensors = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="numpy") as file:
+            tensors += len(file.keys())
+    waiting: list[Any] = [parse_json((folder / "config.json").read_bytes())]
+    while waiting:
+        for key, value in waiting.pop().items():
+            if isinstance(value, dict):
+                waiting.append(value)
+            most = tensors if key.endswith(("layers", "layer")) else LARGEST
+            if key.endswith(_SIZES) and isinstance(value, int) and value > most:
+                raise DataError(f"{folder}/config.json: {key} {value}, at most {most} fit its weights")
+
+
 def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
     """Tokenizer and model of a folder, see `load_weights`.  DataError for two that do not belong together."""
     model = load_weights(folder, architecture, kind, dtype)
     loader: Any = import_module("transformers").AutoTokenizer
     try:
         tokenizer = loader.from_pretrained(folder, **_LOCAL)
-    except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError) as error:
+    except _FAILURES as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
     pieces = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > pieces:
@@ -73,10 +97,11 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # it would list every weight that is missing or left over; one line does
     try:
+        _check_sizes(folder)
         model, loading = getattr(transformers, architecture).from_pretrained(
             folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **_LOCAL
         )
-    except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
+    except (*_FAILURES, SafetensorError) as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
     finally:
         logging.set_verbosity(verbosity)

@@ -16,6 +16,7 @@ continues with the missing blocks.  No file holds a time or a random value: the 
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -29,11 +30,11 @@ from msgspec import ValidationError, convert
 from numpy.typing import NDArray
 
 from sqa.core import trace as tr
-from sqa.core.errors import DataError
+from sqa.core.errors import DataError, TraceError
 from sqa.core.trace import SCHEMA_VERSION, Column, QuestionTrace, Schema, Table
 from sqa.core.types import Question
 from sqa.files.atomic import held, write_bytes
-from sqa.files.records import parse_json
+from sqa.files.records import GREATEST_RATIO, MAX_UNPACKED, parse_json
 
 OLDER = ".parquet"  # the suffix of what earlier versions wrote instead of .npz
 PARTS = "parts.json"  # beside a stage's blocks
@@ -259,7 +260,11 @@ class Traces(Sequence[QuestionTrace]):
         emissions, guesses, buzzes = (
             {} if stage is None else read_rows(self._store, stage, index, questions) for stage in stages
         )
-        return [QuestionTrace(q, emissions[q.id], guesses.get(q.id), buzzes.get(q.id)) for q in questions]
+        try:
+            return [QuestionTrace(q, emissions[q.id], guesses.get(q.id), buzzes.get(q.id)) for q in questions]
+        except TraceError as error:
+            paths = ", ".join(str(self._store.block(stage, index)) for stage in self._stages.values())
+            raise DataError(f"{paths}: {error}; delete them and run again") from error
 
 
 # stage -> its columns, and what makes rows of them by question id; in the order of a trace
@@ -273,7 +278,10 @@ ROWS: Mapping[str, tuple[Schema, Callable[[Table], dict[str, Any]]]] = {
 def read_rows(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, Any]:
     """question id -> emissions, or the guesses or the buzz of every step, for every question of the block."""
     schema, rows_of = ROWS[stage.name]
-    rows = rows_of(store.read(stage, index, schema))
+    try:
+        rows = rows_of(store.read(stage, index, schema))
+    except TraceError as error:
+        raise DataError(f"{store.block(stage, index)}: {error}; delete it and run again") from error
     if unrelated := rows.keys() - {q.id for q in block}:
         problem = f"has rows of {min(unrelated)!r}, not a question of this block"
         raise DataError(f"{store.block(stage, index)}: {problem}; delete it and run again")
@@ -323,7 +331,7 @@ def read_table(
             table, about = parquet_table(older)
     except FileNotFoundError as error:
         raise DataError(f"{path.with_suffix('.npz')}: is missing; run the stage again") from error
-    except (ValueError, KeyError, OSError, BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RuntimeError, BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: truncated or damaged, not a readable table; {remedy}") from error
     version = about.get("schema_version")
     if version != str(SCHEMA_VERSION):
@@ -333,11 +341,47 @@ def read_table(
             raise DataError(f"{path}: holds {key} {about.get(key)}, expected {value}; {remedy}")
     if {name: column.kind for name, column in table.items()} != schema:
         raise DataError(f"{path}: has the columns {[*table]}, expected {[*schema]}; {remedy}")
+    if name := _unsound(table):
+        raise DataError(f"{path}: the column {name} does not fit its kind or the other columns; {remedy}")
     return table
+
+
+def _unsound(table: Table) -> str:
+    """Return the name of the first column whose values, lists or number of rows are not sound; empty if all are."""
+    rows = len(next(iter(table.values())).values)
+    lists = next((column.offsets for column in table.values() if column.offsets is not None), None)
+    for name, column in table.items():
+        kind, values, offsets = column.kind.strip("[]"), column.values, column.offsets
+        ends = np.arange(len(values) + 1, dtype=np.int32) if offsets is None else offsets
+        least = -1 if name == "refusal" else 0  # no other text may be None
+        if not (
+            values.dtype == (np.int32 if kind == "text" else kind)
+            and (offsets is None) == (kind == column.kind)
+            and (offsets is None or lists is None or np.array_equal(offsets, lists))
+            and ends.dtype == np.int32
+            and len(ends) == rows + 1
+            and 0 <= ends[0] <= ends[-1] <= len(values)
+            and (np.diff(ends) >= 0).all()
+            and (kind != "text" or (values.min(initial=0) >= least and values.max(initial=-1) < len(column.words)))
+            and all(isinstance(word, str) for word in column.words)
+            and (name != "score" or np.isfinite(values).all())
+        ):
+            return name
+    return ""
 
 
 def _json_array(value: object) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    """Return the array (n,) of an .npy file's bytes; ValueError if they are fewer or more than its shape says."""
+    file = BytesIO(data)
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject or len(shape) != 1 or shape[0] * dtype.itemsize != len(data) - file.tell():
+        raise ValueError(f"{shape} values of type {dtype} in {len(data)} bytes")
+    return np.frombuffer(bytearray(file.read()), dtype)
 
 
 def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
@@ -345,9 +389,11 @@ def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
     if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
         raise ValueError("not what its checksum says")
     with ZipFile(BytesIO(data)) as archive:
+        if sum(info.file_size for info in archive.infolist()) > max(MAX_UNPACKED, GREATEST_RATIO * len(data)):
+            raise ValueError("unpacks to more than any table")
         arrays: dict[str, Any] = {
-            name.removesuffix(".npy"): np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
-            for name in archive.namelist()
+            info.filename.removesuffix(".npy"): _array(archive.open(info).read(info.file_size))  # not a byte more
+            for info in archive.infolist()
         }
     about = parse_json(arrays["about"].tobytes())
     table = {}

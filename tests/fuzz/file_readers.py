@@ -21,6 +21,7 @@ from unittest import mock
 import zstandard
 from fuzz import good_files as good
 from fuzz import mutations as by
+from fuzz.tensor_mutations import block
 from small_runs import small_run
 
 from buzzers.learnt import LearntConfig
@@ -142,6 +143,7 @@ JSON_LINES = (by.json_line, by.json_line, by.json_line, *by.BYTES)
 JSON = (by.json_document, by.json_document, by.json_document, *by.BYTES)
 YAML = (by.yaml_value, by.yaml_value, by.yaml_value, *by.BYTES)
 TABLE = (by.table_cell, by.table_cell, *by.BYTES)
+BLOCK = (block, block, *by.BYTES)
 TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 
 
@@ -272,7 +274,7 @@ def _of_results() -> list[Reader]:
         Reader("curve", {"c.json": json.dumps(good.CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
         _file("scores", "s.tsv", scores, TABLE, lambda path: read_scores(path, SEGMENTS)),
     ]
-    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": by.BYTES, "times.json": JSON}.items():
+    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": BLOCK, "times.json": JSON}.items():
         read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.npz" else export
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
         # what a corrupted name leads to
@@ -281,8 +283,10 @@ def _of_results() -> list[Reader]:
     entries.append(
         Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(read_folder(f / "run")), finished_run)
     )
-    for name, changes in {"manifest.json": JSON, "block-0000.npz": by.BYTES}.items():
-        entries.append(Reader(f"store {name}", {}, f"store/guess/*/{name}", changes, export, finished_run, whole))
+    entries.append(Reader("store manifest.json", {}, "store/guess/*/manifest.json", JSON, export, finished_run, whole))
+    for stage in ("translate", "guess", "buzz"):
+        path = f"store/{stage}/*/block-0000.npz"
+        entries.append(Reader(f"store {stage} block", {}, path, BLOCK, export, finished_run, whole))
     return entries
 
 

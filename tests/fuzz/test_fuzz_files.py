@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from fuzz.file_readers import Reader, attempt, readers
+from fuzz.model_readers import model_readers
 from fuzz.mutations import ODD_RAW
 
 COUNT = int(os.environ.get("SQA_FUZZ", "500"))
 SEED = os.environ.get("SQA_FUZZ_SEED", "1")
-READERS = readers()
+READERS = [*readers(), *model_readers()]
 SHARES = sum(reader.share for reader in READERS)
 
 

@@ -3,7 +3,8 @@
 Its hits and scores are those that a real Lucene gave for the same texts (tests/golden/record_lucene.py): it finds
 nothing by itself, and refuses searches, settings or documents that were not recorded.  Documents count and are found
 once the index is refreshed.  The form of its answers is that of the published API (tests/golden/test_elastic_api.py).
-`server.fail` is a list of [path part, status, times] to answer with errors first; `server.requests` is what came.
+`server.fail` is a list of [path part, status, times] to answer with errors first; `server.requests` is what came;
+`server.searched` replaces the answer to each search.
 """
 
 import json
@@ -19,12 +20,14 @@ from tests.golden import record_lucene
 REASONS = {
     400: ("illegal_argument_exception", "mapper [page] cannot be changed from type [keyword] to [text]"),
     401: ("security_exception", "missing authentication credentials for REST request [/]"),
+    403: ("cluster_block_exception", "index [sqa-pages] blocked by: [FORBIDDEN/7/index read (api)];"),
     404: ("index_not_found_exception", "no such index"),
     429: ("es_rejected_execution_exception", "rejected execution of coordinating operation"),
     503: ("cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];"),
 }
 SORT = [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}]  # in which order hits were recorded
-SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}  # of searches and counts
+WRITTEN = {"total": 1, "successful": 1, "failed": 0}  # of documents and refreshes
 VERSION = {"build_flavor": "default", "build_type": "docker", "build_hash": "0" * 40, "build_snapshot": False}
 VERSION |= {"build_date": "2026-01-01T00:00:00.000Z", "lucene_version": "10.0.0"}
 VERSION |= {"minimum_wire_compatibility_version": "8.19.0", "minimum_index_compatibility_version": "8.0.0"}
@@ -53,6 +56,8 @@ class Server:
     fail: list[list[Any]] = field(default_factory=list)  # [path part, status, times left]
     busy_searches: int = 0  # searches of a multi-search still to be rejected one by one
     refuse_page: str = ""  # a document with this id is refused
+    searched: dict[str, Any] = field(default_factory=dict)  # the answer to each search; empty: the recorded one
+    shards: dict[str, Any] = field(default_factory=dict)  # `_shards` of searches, counts and refreshes; empty: complete
     gone: bool = False  # closes every connection without a word
 
     def answer(self, method: str, path: str, lines: list[Any]) -> Answer:
@@ -91,10 +96,10 @@ class Server:
             case "PUT", "_mapping":
                 state["mappings"]["_meta"] = lines[0]["_meta"]
             case "POST", "_count":
-                return {"count": len(state["visible"]), "_shards": SHARDS}, 200
+                return {"count": len(state["visible"]), "_shards": self.shards or SHARDS}, 200
             case "POST", "_refresh":
                 state["visible"] = dict(state["documents"])
-                return {"_shards": SHARDS}, 200
+                return {"_shards": self.shards or WRITTEN}, 200
             case "DELETE", "":
                 del self.indices[index]
             case _:
@@ -110,13 +115,15 @@ class Server:
             return {"index": {**about, "status": 400, "error": refused}}
         self.indices[action["_index"]]["documents"][action["_id"]] = source
         numbers = {"_version": 1, "_seq_no": 0, "_primary_term": 1}
-        return {"index": {**about, **numbers, "_shards": SHARDS, "result": "created", "status": 201}}
+        return {"index": {**about, **numbers, "_shards": WRITTEN, "result": "created", "status": 201}}
 
     def search(self, state: dict[str, Any], index: str, body: dict[str, Any]) -> dict[str, Any]:
         """One search of a multi-search: what Lucene was recorded to find with the index' analyzer and similarity."""
         if self.busy_searches > 0:
             self.busy_searches -= 1
             return error(429)[0]
+        if self.searched:
+            return self.searched
         [(name, match)] = body["query"]["match"].items()
         text = state["mappings"]["properties"].get(name, {})
         bm25 = state["settings"]["similarity"].get(text.get("similarity"), {})
@@ -128,7 +135,7 @@ class Server:
         found = SEARCHES[recording][QUERIES.index(match["query"])][: body["size"]]
         hits = [{"_index": index, "_id": TITLES[i], "_score": score, "sort": [score, TITLES[i]]} for i, score in found]
         answer = {"max_score": None, "hits": hits}
-        return {"took": 1, "timed_out": False, "_shards": SHARDS, "hits": answer, "status": 200}
+        return {"took": 1, "timed_out": False, "_shards": self.shards or SHARDS, "hits": answer, "status": 200}
 
 
 def error(status: int, reason: str = "") -> Answer:

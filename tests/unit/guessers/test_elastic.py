@@ -6,7 +6,7 @@ import time
 
 import pytest
 from refusals import refused
-from stand_ins.elastic_server import DOCUMENTS, QUERIES, SEARCHES, TITLES, client_version, running
+from stand_ins.elastic_server import DOCUMENTS, QUERIES, REASONS, SEARCHES, TITLES, client_version, running
 
 from guessers.elastic import guesser as elastic
 from guessers.elastic import index as elastic_index
@@ -101,7 +101,7 @@ def test_a_server_that_stays_busy_is_one_clear_error(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, retries=1))
     server.busy_searches = 10**6
-    refused(DataError, f"too busy for 1 searches, 2 tries; .*{EMBEDDED}", guesser.guess, ["Peru"], 1)
+    refused(DataError, f"too busy for 1 searches, 2 tries .es_rejected.*{EMBEDDED}", guesser.guess, ["Peru"], 1)
     server.fail = [["/_msearch", 429, 10**6]]
     busy = f"too busy .429 es_rejected_execution_exception.*{EMBEDDED}"
     refused(DataError, busy, guesser.guess, ["Peru"], 1)
@@ -135,6 +135,10 @@ def a_page_less(server):
 def nothing(server): ...
 
 
+BLOCKED = "cluster_block_exception: index [sqa-pages] blocked by: [FORBIDDEN/7/index read (api)];"
+RED = {"type": "no_shard_available_action_exception", "reason": "shard 0 is red"}
+LOST = {"total": 1, "successful": 0, "failed": 1, "failures": [{"shard": 0, "reason": RED}]}
+SHARD = "0 of 1 shards answered (no_shard_available_action_exception: shard 0 is red)"
 SPOILT = {  # what happens to the server after the index was made, what is asked of it, what is said
     "version": (lambda server: meta(server).update(sqa=0), {}, "was made with sqa 0, not 1; make it again"),
     "texts": (lambda server: meta(server).update(model="0" * 64), {}, "was made with model '000"),
@@ -145,7 +149,9 @@ SPOILT = {  # what happens to the server after the index was made, what is asked
     "k1": (nothing, {"k1": 1.2}, "was made with k1 2.0, not 1.2; make it again"),
     "b": (nothing, {"b": 0.5}, "was made with b 0.75, not 0.5; make it again"),
     "missing": (nothing, {"index": "other"}, "has no index 'other'; make it with `python -m guessers.elastic"),
-    "credentials": (lambda server: server.fail.append(["/", 401, 10]), {}, "rejects the credentials (401); give user"),
+    "blocked": (lambda server: server.fail.append(["/_count", 403, 10]), {}, f"refuses the request (403 {BLOCKED}"),
+    "lost shard": (lambda server: server.shards.update(LOST), {}, f"the count is not complete: {SHARD}"),
+    "credentials": (lambda server: server.fail.append(["/", 401, 10]), {}, "rejects the credentials (401 security_"),
     "older": (lambda server: vars(server).update(version="7.17.29"), {}, "is Elasticsearch 7.17.29; the Python client"),
     "newer": (lambda server: vars(server).update(version="10.0.0"), {}, "is Elasticsearch 10.0.0; the Python client"),
     "OpenSearch": (lambda server: vars(server).update(product="OpenSearch"), {}, "is no Elasticsearch server"),
@@ -158,6 +164,66 @@ def test_what_is_not_the_wanted_index_or_server_is_refused(server, twin, what):
     spoil, options, message = SPOILT[what]
     spoil(server)
     assert message in failing(twin, server, **options)
+
+
+CLAUSES = {
+    "type": "query_shard_exception",
+    "reason": "failed to create query: maxClauseCount is set to 1024",
+    "caused_by": {"type": "too_many_clauses", "reason": "maxClauseCount is set to 1024"},
+}
+WINDOW = {"type": "illegal_argument_exception", "reason": "Result window is too large: [10] but was [50]"}
+ALL = {"type": "search_phase_execution_exception", "reason": "all shards failed", "phase": "query", "grouped": True}
+FOUND = {"took": 1, "timed_out": False, "hits": {"max_score": None, "hits": []}, "status": 200}
+WHOLE = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+SEARCHED = {  # what a server answers to a search, what is said
+    "timed out": ({**FOUND, "timed_out": True, "_shards": WHOLE}, "the search is not complete: it timed out"),
+    "failed shard": ({**FOUND, "_shards": LOST}, f"the search is not complete: {SHARD}"),
+    "unassigned shard": (
+        {**FOUND, "_shards": {**WHOLE, "total": 2}},
+        "the search is not complete: 1 of 2 shards answered;",
+    ),
+    "ended early": ({**FOUND, "_shards": WHOLE, "terminated_early": True}, "not complete: it ended early"),
+    "no shards": (FOUND, "a search has no usable answer (KeyError: '_shards')"),
+    "no hits": ({**FOUND, "hits": [], "_shards": WHOLE}, "a search has no usable answer (TypeError: "),
+    "root cause": (
+        {"error": {**ALL, "root_cause": [WINDOW], "failed_shards": []}, "status": 400},
+        "all shards failed; illegal_argument_exception: Result window is too large: [10] but was [50])",
+    ),
+    "shard's cause": (
+        {"error": {**ALL, "root_cause": [], "failed_shards": [{"shard": 0, "reason": CLAUSES}]}, "status": 400},
+        "set to 1024; too_many_clauses: maxClauseCount is set to 1024)",
+    ),
+    "read block": ({"error": {"type": BLOCKED[:23], "reason": BLOCKED[25:]}, "status": 403}, f"failed ({BLOCKED})"),
+    "busy": ({"error": {**ALL, "root_cause": [RED]}, "status": 503}, "shard 0 is red"),
+}
+
+
+@pytest.mark.parametrize("case", SEARCHED)
+def test_search_without_all_hits_is_refused_with_its_reason(server, twin, case):
+    index(twin, server)
+    guesser = elastic.build(options(twin, server, retries=0))
+    server.searched, message = SEARCHED[case]
+    assert message in refused(DataError, EMBEDDED, guesser.guess, ["Peru"], 1)
+
+
+def test_missing_permission_is_told_from_a_block(server, twin, monkeypatch):
+    index(twin, server)
+    monkeypatch.setitem(REASONS, 403, ("security_exception", "action [indices:data/read] is unauthorized"))
+    server.fail = [["/_count", 403, 10]]
+    assert "rejects the credentials (403 security_exception: action [indices" in failing(twin, server)
+
+
+def test_missing_page_is_told_from_a_missing_index(server, twin, monkeypatch):
+    index(twin, server)
+    monkeypatch.setitem(REASONS, 404, ("page", "not found"))
+    server.fail = [["/_count", 404, 10]]
+    assert "refuses the request (404 page: not found)" in failing(twin, server)
+
+
+def test_index_with_a_failed_shard_is_not_finished(server, twin, capsys):
+    server.shards.update(LOST)
+    assert index(twin, server) == 3
+    assert f"the count is not complete: {SHARD}" in capsys.readouterr().err
 
 
 def test_what_cannot_be_indexed(server, twin, capsys):

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from refusals import refused
+from safetensors.numpy import save as save_arrays
 from stand_ins.lm_models import adapted, adapter, change, make
 
 from smt.lm.adapter import load_adapter, save_adapter
@@ -183,3 +184,11 @@ def test_a_bias_is_added(tmp_path):
     before = projection(x)
     projection.quantise()
     torch.testing.assert_close(projection(x), before, atol=0.02, rtol=0.02)
+
+
+def test_adapter_with_pieces_beyond_the_vocabulary(folder, tmp_path):
+    saved(folder, tmp_path / "a")
+    pieces = tmp_path / "a" / "pieces.safetensors"
+    pieces.write_bytes(save_arrays({"pieces": np.full(1 << 10, 255, np.uint8)}))
+    base = load_base(folder, torch.float32)
+    refused(DataError, "not pieces of a vocabulary of", load_adapter(tmp_path / "a").put_into, base)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import re
 from typing import get_args
 
 import numpy as np
@@ -23,7 +24,7 @@ from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k
 from smt.training.corpus import pack
 from smt.training.train import Batches
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from tests.doubles import question
 
@@ -254,6 +255,22 @@ def test_a_beam_over_prefixes_and_the_policy_that_reads_everything(folder):
     systems = [build_prefix(PrefixConfig(str(folder), policy)).system for policy in ("wait-k", "retranslate")]
     assert systems[0] is systems[1]
     system.cache_clear()
+
+
+@pytest.mark.parametrize("encoder", ["causal", "bidirectional"])
+@pytest.mark.parametrize("beam", [None, Beam(3)])
+@pytest.mark.parametrize("k", [3, FULL])
+def test_sentence_with_more_pieces_than_positions(encoder, beam, k):
+    model, schedule = random_model(encoder, max_pieces=24), Schedule(k)
+    pieces = vocabulary().words(SENTENCES[0])[1]
+    fits = pieces[22] if pieces[23] > pieces[22] else pieces[22] - 1  # words whose pieces, with the end, are 24 or less
+    for n in range(1, fits + 1):  # the target may ask for more positions than there are
+        text = SENTENCES[0][:n]
+        assert streamed(stream(model, schedule, beam), [text]) == searched(model, [text], schedule, beam)
+    sizes = f"has {len(pieces) + 1} pieces, the model has 24 positions: divide it"
+    begins = re.escape(" ".join(SENTENCES[0][:6]))
+    refused(DataError, f"a sentence .{begins} .... {sizes}", searched, model, SENTENCES[:1], schedule, beam)
+    refused(DataError, "pieces, the model has 24 positions", list, stream(model, schedule, beam)(iter(SENTENCES[0])))
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 import math
 
 import pytest
+from refusals import refused
 
 from smt.models.scoring import TransformerScorer, build
+from sqa.core.errors import DataError
 
 SOURCE = tuple("Por 10 puntos, nombre este país de América del Sur.".split())
 GOOD = tuple("For 10 points, name this country in South America.".split())
@@ -44,3 +46,9 @@ def test_the_first_word_has_the_probability_that_decoding_gives_it(scorer: Trans
     [written] = decode_batch(scorer.writer, [SOURCE], Schedule(FULL))
     [scores] = scorer.score([(SOURCE, tuple(word.token for word in written))])
     assert sum(short < 1e-3 for short in scores.short) >= len(written) - 1  # a word may be spelt by other pieces
+
+
+def test_text_with_more_pieces_than_positions(scorer: TransformerScorer) -> None:
+    long = GOOD * 200
+    for pair in ((SOURCE, long), (long, GOOD)):
+        refused(DataError, "pieces, the model has 1024 positions: divide it", scorer.score, [pair])

@@ -1,0 +1,152 @@
+"""Models and stored blocks that read well as files and hold tensors that nobody trained."""
+
+import functools
+import hashlib
+import io
+import json
+import random
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+
+from sqa.files.model_files import pack_bytes
+
+Array = NDArray[Any]
+DIGEST = 64  # hex digits at the end of a block
+EXTREMES = (0, 1, 2, 127, 255, 1 << 15, (1 << 16) - 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
+FLOATS = (0.0, -1.0, 1e-30, 65504.0, -65504.0, 1e30, float("nan"), float("inf"))
+
+
+@functools.cache
+def bomb() -> Array:
+    """Return 128 MiB of zeros in 128 KiB."""
+    return pack_bytes(bytes(1 << 27))
+
+
+def tensor_values(rng: random.Random, data: bytes) -> bytes:
+    """Change one to three tensors of a safetensors file."""
+    tensors = load(data)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        name = rng.choice(sorted(tensors))
+        kind = rng.random()
+        if kind < 0.05 and len(tensors) > 1:
+            del tensors[name]
+        elif kind < 0.1:
+            tensors[name] = tensors[rng.choice(sorted(tensors))]
+        elif kind < 0.13:
+            tensors[f"{name}x"] = tensors[name]
+        else:
+            tensors[name] = changed(rng, tensors[name])
+    return save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+
+
+def changed(rng: random.Random, array: Array) -> Array:
+    """Return other contents of a packed table, or another shape, type or values of an array."""
+    if array.dtype == np.uint8 and array.ndim == 1 and rng.random() < 0.9:
+        try:
+            return _packed(rng, zlib.decompress(array.tobytes()))
+        except zlib.error:
+            pass
+    return rng.choice((_shaped, _typed, _valued, _valued, _valued))(rng, array)
+
+
+def _packed(rng: random.Random, data: bytes) -> Array:
+    if rng.random() < 0.1:
+        return bomb()
+    if rng.random() < 0.4:  # the table as integers: see `pack_integers`
+        whole = np.frombuffer(data[: len(data) // 4 * 4], np.uint8).reshape(4, -1).T
+        numbers = np.ascontiguousarray(whole).view("<u4").ravel()
+        numbers = _valued(rng, numbers) if rng.random() < 0.7 else _shaped(rng, numbers).ravel()
+        return pack_bytes(np.ascontiguousarray(numbers.astype("<u4").view(np.uint8).reshape(-1, 4).T).tobytes())
+    at = rng.randrange(len(data) + 1)
+    odd = rng.choice((b"\xff", b"\n", b"\n\n", b"\0", b"\xed\xa0\x80", rng.randbytes(8)))
+    whole_line = b"\n".join(rng.sample(lines := data.split(b"\n"), len(lines)))
+    made = rng.choice((data[:at] + odd + data[at:], data[:at], data + data, b"", whole_line, b"\n" * 50))
+    tensor = pack_bytes(made)
+    return tensor if rng.random() < 0.9 else tensor[: rng.randrange(len(tensor))]
+
+
+def _shaped(rng: random.Random, array: Array) -> Array:
+    flat = array.ravel()
+    ways = (flat, flat[:0], flat[:-1], array[None], array[..., None], np.concatenate([flat, flat]), array.T, flat[None])
+    return rng.choice(ways)
+
+
+def _typed(rng: random.Random, array: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return array.astype(rng.choice((np.uint8, np.int8, np.float16, np.int64, np.float64, np.bool_, np.uint16)))
+
+
+def _valued(rng: random.Random, array: Array) -> Array:
+    if not array.size:
+        return array
+    other, flat = array.copy(), rng.random()
+    places = np.array([rng.randrange(array.size) for _ in range(rng.choice((1, 3, array.size)))])
+    with np.errstate(all="ignore"):
+        if array.dtype.kind == "f":
+            odd = np.array(rng.choice(FLOATS)).astype(array.dtype)
+        else:
+            odd = np.array(rng.choice((*EXTREMES, -1, rng.randrange(1 << 32)))).astype(array.dtype)
+        other.reshape(-1)[places] = -array.reshape(-1)[places] if flat < 0.2 and array.dtype.kind == "f" else odd
+    return other
+
+
+def block(rng: random.Random, data: bytes) -> bytes:
+    """Change one or two arrays of a block of the store, and its checksum with them."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for _ in range(rng.choice((1, 1, 2))):
+        name = rng.choice(sorted(members))
+        try:
+            array = np.lib.format.read_array(io.BytesIO(members[name]))
+        except (ValueError, MemoryError):  # an earlier change has made it so
+            array = np.zeros(0, np.int32)
+        if rng.random() < 0.3:
+            members[name] = _claimed(rng, members[name])
+        elif name.endswith((".words.npy", "about.npy")):
+            members[name] = _npy(np.frombuffer(_texts(rng, array.tobytes()), np.uint8))
+        else:
+            members[name] = _npy(rng.choice((_shaped, _typed, _valued, _valued))(rng, array))
+    if rng.random() < 0.05:
+        members["more.npy"] = _npy(np.zeros(1 << 27, np.uint8))
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    made = file.getvalue()[:-2] + DIGEST.to_bytes(2, "little")
+    return made + hashlib.sha256(made).hexdigest().encode()
+
+
+def _npy(array: Array) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+    return file.getvalue()
+
+
+def _claimed(rng: random.Random, member: bytes) -> bytes:
+    """Change the shape or type that the head of an .npy file claims, or cut the file."""
+    at = member.find(b"'shape': (")
+    if at < 0 or rng.random() < 0.3:
+        return member[: rng.randrange(len(member) + 1)]
+    end = member.index(b")", at)
+    shape = rng.choice((b"1000000000000,", b"-1,", b"0,", b"2, 2", b"", b"9" * 30 + b",", b"1.5,"))
+    head = member[:at] + b"'shape': (" + shape + member[end:128].rstrip(b"\n ")
+    return head[:127].ljust(127) + b"\n" + member[128:]
+
+
+def _texts(rng: random.Random, data: bytes) -> bytes:
+    try:
+        value = json.loads(data)
+    except ValueError:
+        return rng.randbytes(20)
+    odd = rng.choice((None, 1, [], {}, "x", [1], [None], {"kinds": 1}, {"kinds": {"a": "f8"}}))
+    if isinstance(value, list) and value and rng.random() < 0.6:
+        value[rng.randrange(len(value))] = odd
+        return json.dumps(value[: rng.choice((len(value), 1))]).encode()
+    if isinstance(value, dict) and rng.random() < 0.6:
+        return json.dumps({**value, rng.choice(sorted(value)): odd}).encode()
+    return json.dumps(odd).encode()

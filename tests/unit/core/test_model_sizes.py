@@ -1,0 +1,95 @@
+"""Small files that ask for large models are refused before memory is taken."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from fuzz import model_readers as small
+from refusals import refused
+from safetensors.numpy import load_file, save_file
+
+from guessers.gru.guesser import GruGuesser
+from guessers.retrieval.bm25 import Index
+from smt.lm.files import load_network
+from smt.models.bundle import load_model
+from sqa.core.errors import DataError
+from sqa.files.model_files import pack_bytes
+from sqa.files.pretrained import load_weights
+
+WEIGHTS = "model.safetensors"
+MOST = 256 << 20  # bytes
+
+
+def with_tensors(folder, **changed):
+    save_file(load_file(folder / WEIGHTS) | changed, folder / WEIGHTS)
+
+
+def with_config(folder, part, **changed):
+    config = json.loads((folder / "config.json").read_text())
+    (config[part] if part else config).update(changed)
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def bomb(folder):
+    zeros = pack_bytes(bytes(1 << 29))  # 512 KiB
+    with_tensors(folder, **dict.fromkeys(("page_steps", "counts", "pages_per_term", "pair_seconds"), zeros))
+
+
+def not_utf8(folder):
+    with_tensors(folder, titles=pack_bytes(b"Per\xfa"))
+
+
+def strange_lexicon(folder):
+    with_tensors(folder, lexicon_ids=np.full_like(load_file(folder / WEIGHTS)["lexicon_ids"], 60_000))
+
+
+def broadcast(folder):
+    tensors = load_file(folder / WEIGHTS)
+    wide = np.zeros((1, 100_000), np.int8)
+    with_tensors(folder, **{"embedding.weight": wide, "embedding.weight.scale": np.zeros(100_000, np.float32)})
+    assert "embedding.weight.scale" in tensors
+
+
+CASES = {  # a small model, what is done to it, its reader, what is said
+    "packed zeros": (small.counts, bomb, Index.load, "unpacks to more than"),
+    "titles": (small.counts, not_utf8, Index.load, "the model is damaged .'utf-8' codec"),
+    "lexicon": (small.transformer, strange_lexicon, load_model, "the lexicon must hold pieces below 290"),
+    "scale": (small.transformer, broadcast, load_model, "embedding.weight has shape .1, 100000."),
+    "width": (small.transformer, lambda f: with_config(f, "model", width=1 << 20), load_model, "has shape"),
+    "layers": (small.transformer, lambda f: with_config(f, "model", encoder_layers=1 << 30), load_model, "layers"),
+    "positions": (small.transformer, lambda f: with_config(f, "model", max_pieces=1 << 40), load_model, "max_pieces"),
+    "GRU": (small.gru, lambda f: with_config(f, "shape", hidden=1 << 20), GruGuesser.load, "has shape"),
+    "language model": (
+        small.language,
+        lambda f: with_config(f, "", vocab_size=1 << 22, hidden_size=1 << 20),
+        lambda f: load_network(f, torch.float32),
+        "do not fit",
+    ),
+    "language model's layers": (
+        small.language,
+        lambda f: with_config(f, "", num_hidden_layers=1 << 20, layer_types=None),
+        lambda f: load_network(f, torch.float32),
+        "1048576 layers",
+    ),
+    "encoder": (
+        small.encoder,
+        lambda f: with_config(f, "", num_hidden_layers=1 << 20),
+        lambda f: load_weights(f, "AutoModel", "an encoder"),
+        "num_hidden_layers 1048576, at most 23",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_oversized_model_is_refused_in_little_memory(case, tmp_path):
+    make, change, read, says = CASES[case]
+    make(tmp_path)
+    change(tmp_path)
+    tracemalloc.start()
+    try:
+        assert str(tmp_path) in refused(DataError, says, read, tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < MOST
+    finally:
+        tracemalloc.stop()
