@@ -104,7 +104,7 @@ def model(name: str = "m", **config: object) -> bytes:
     return json.dumps({"name": name, "answers": RIGHT, **config}).encode()
 
 
-def add_data(board: Board, name: str = "data", *perturbations: str, **more: str) -> dict[str, Any]:
+def add_data(board: Board, name: str = "data", *perturbations: str, **more: Any) -> dict[str, Any]:
     """Register the examples as a data set."""
     return board.register_dataset("toy", name, EXAMPLES, perturbations, **more)
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, case, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Engine, case, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sqa.core.errors import ConfigError, SqaError
@@ -103,12 +103,10 @@ def spend(engine: Engine, caller: Caller, per_day: int) -> None:
     """
     if caller.organiser:
         return
-    today, first = int(time.time() // DAY), ACCOUNTS.alias()
-    invitation = select(ACCOUNTS.c.invitation).where(ACCOUNTS.c.id == caller.account).scalar_subquery()
-    person = select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery()
+    today = int(time.time() // DAY)
     counted = (
         update(ACCOUNTS)
-        .where(ACCOUNTS.c.id == func.coalesce(person, caller.account))
+        .where(ACCOUNTS.c.id == person_of(caller.account))
         .where(or_(ACCOUNTS.c.day != today, ACCOUNTS.c.sent < per_day))
         .values(day=today, sent=case((ACCOUNTS.c.day == today, ACCOUNTS.c.sent + 1), else_=1))
     )
@@ -118,6 +116,15 @@ def spend(engine: Engine, caller: Caller, per_day: int) -> None:
                 f"{caller.name}: {per_day} submissions a day, refused ones and those of other accounts of the same "
                 "invitation counted, and today's are used up; come back tomorrow (UTC)"
             )
+
+
+def person_of(account: int | None) -> ColumnElement[int]:
+    """The first account of an account's invitation: all accounts of one invitation are one person's."""
+    first, own = ACCOUNTS.alias(), ACCOUNTS.alias()
+    invitation = select(own.c.invitation).where(own.c.id == account).scalar_subquery()
+    return func.coalesce(
+        select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery(), account
+    )
 
 
 def _digest(secret: bytes) -> str:

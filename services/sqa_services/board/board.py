@@ -20,10 +20,20 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa_services.board import lifecycle, queue
 from sqa_services.board.accounts import ORGANISER, Caller, Taken
-from sqa_services.board.files import Files, as_lines, data_path, model_path, split_prefix
+from sqa_services.board.files import Files, as_lines, data_path, make_private, model_path, split_prefix
 from sqa_services.board.standing import rank, rounded, views
 from sqa_services.board.standing.rank import parse_weights
-from sqa_services.board.storage import ACCOUNTS, DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, open_engine
+from sqa_services.board.storage import (
+    ACCOUNTS,
+    DATASETS,
+    DETAILS,
+    EVALUATIONS,
+    LOOKS,
+    MODELS,
+    SCORES,
+    open_engine,
+    secret,
+)
 from sqa_services.board.task import KINDS, PHASES, RUN_HERE, Example, NotFound, Task, Unscorable, check_name, load_tasks
 
 Row = dict[str, Any]
@@ -58,7 +68,7 @@ class Board:
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
         """Open a board; its folder and the tables of its database are made if they are missing."""
-        config.folder.mkdir(parents=True, exist_ok=True)
+        make_private(config.work)
         folder, tasks = config.folder.absolute(), load_tasks(config.tasks)
         files = Files(config.files or str(folder / "files"))
         return cls(config, tasks, files, open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}"))
@@ -72,12 +82,20 @@ class Board:
     # -------------------------------------------------------------------------------------------- registration
 
     def register_dataset(
-        self, code: str, name: str, source: str, perturbations: Sequence[str] = (), seed: int = 0, phase: str = "closed"
+        self,
+        code: str,
+        name: str,
+        source: str,
+        perturbations: Sequence[str] = (),
+        seed: int = 0,
+        phase: str = "closed",
+        looks: int = LOOKS,
     ) -> Row:
         """Write the data and their perturbed copies, and queue an evaluation of every model of the task.
 
         `phase`: "open" (answers may be seen), "closed" (what models are given alone) or "hidden" (nothing leaves, and
-        only what runs here is evaluated).  The first data set of a task is its headline; see `set_view`.
+        only what runs here is evaluated).  `looks`: scores of a person on it that are shown if it is not open.  The
+        first data set of a task is its headline; see `set_view`.
         """
         task = self.task(code)
         check_name(name, "data set")
@@ -85,13 +103,15 @@ class Board:
             raise ConfigError(f"phase: must be one of {', '.join(PHASES)}, got {phase!r}")
         if not 0 <= seed < 2**31:
             raise ConfigError(f"seed: must be from 0 to 2147483647, got {seed}")
+        if not 1 <= looks < 2**31:
+            raise ConfigError(f"looks: must be from 1 to 2147483647, got {looks}")
         for prefix in task.delta_metrics:
             if name.startswith(f"{prefix}-"):
                 raise ConfigError(f"data set: a name must not start with {prefix}-, which marks perturbed copies")
         loaded = task.data.load(source, seed, perturbations)
         files = {data_path(code, name, prefix): as_lines(examples) for prefix, examples in loaded.items()}
         prefixes = [prefix for prefix in loaded if prefix]
-        row = {"seed": seed, "phase": phase, "prefixes": prefixes, "examples": len(loaded[""])}
+        row = {"seed": seed, "phase": phase, "looks": looks, "prefixes": prefixes, "examples": len(loaded[""])}
         return self._add(DATASETS, task, name, row, files)
 
     def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> Row:
@@ -104,15 +124,16 @@ class Board:
         if kind not in KINDS:
             raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
         task.check_model(kind, data)
-        cannot = self._cannot(task, name, kind, data)
+        cannot = self._cannot(task, name, kind, data, owner)
         row, files = {"kind": kind, "owner": owner.account}, {model_path(code, name, kind): data}
         return self._add(MODELS, task, name, row, files, owner) | {"owner": owner.name, "cannot": cannot}
 
-    def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> Mapping[str, list[str]]:
+    def _cannot(self, task: Task, name: str, kind: str, data: bytes, owner: Caller) -> Mapping[str, list[str]]:
         """data set -> why the model cannot be scored on it, of those that cannot.  All cannot: Unscorable."""
         sets = [row["name"] for row in self.datasets(task.code) if row["phase"] != "hidden" or kind in RUN_HERE]
         examples = {dataset: self.files.read_lines(data_path(task.code, dataset)) for dataset in sets}
-        cannot = task.unscorable(kind, data, examples)
+        used_up = {dataset: [queue.USED_UP] for dataset in queue.used_up(self.engine, task.code, owner)}
+        cannot = {**used_up, **task.unscorable(kind, data, examples)}
         if sets and len(cannot) == len(sets):
             reasons = [f"{dataset}: {problem}" for dataset, problems in cannot.items() for problem in problems]
             raise Unscorable(f"{name}: can be scored on no data set of {task.code}", reasons)
@@ -226,13 +247,13 @@ class Board:
         weights = headline["metrics"] if weights is None else weights
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
+        details: rank.Details = self._details
+        standings = self.standings
         if outside:
             done = self.published(code, done)
-        ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.standings)
-        kept = [registered[name]["examples"] for name in data_weights if registered[name]["phase"] != "open"]
-        if outside and kept:
-            for row in ranked["rows"]:
-                row["interval"] = rounded.ends(task.perf_metric, row["interval"], min(kept))
+            if any(registered[name]["phase"] != "open" for name in data_weights):
+                details, standings = (lambda _: {}), {}  # intervals and places follow from exact scores
+        ranked = rank.rank(task, shown, done, data_weights, weights, details, standings)
         return {
             "task": code,
             "rank_version": rank.VERSION,
@@ -251,8 +272,8 @@ class Board:
     def published(self, code: str, evaluations: Sequence[Mapping[str, Any]]) -> list[Row]:
         """Evaluations of a task as they may leave the board: rounded where answers are kept."""
         datasets = {row["name"]: row for row in self.datasets(code)}
-        perf_metric = self.task(code).perf_metric
-        return [rounded.published(row, datasets[row["dataset"]], perf_metric) for row in evaluations]
+        perf_metric, key = self.task(code).perf_metric, secret(self.engine)
+        return [rounded.published(row, datasets[row["dataset"]], perf_metric, key) for row in evaluations]
 
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
         """evaluation -> the statistics of each of its examples, of those that have them."""
@@ -275,14 +296,14 @@ class Board:
             return views.add_view(connection, task, name, datasets, chosen)
 
     def export(self, code: str) -> Row:
-        """Everything known about a task, as plain values."""
+        """Everything about a task that may leave the board, as plain values."""
         return {
             "task": code,
             "datasets": self.datasets(code),
             "models": self.models(code),
-            "evaluations": self.evaluations(code),
+            "evaluations": self.published(code, self.evaluations(code)),
             "views": self.views(code),
-            "leaderboard": self.leaderboard(code),
+            "leaderboard": self.leaderboard(code, outside=True),
         }
 
 

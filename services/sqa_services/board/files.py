@@ -4,14 +4,16 @@
     models/<task>/<name>.<kind>                           a submission, or a run's config
     predictions/<task>/<model>/[<prefix>-]<name>.jsonl    what the model answered
 
-A file is there whole or not at all.
+A file is there whole or not at all.  On this machine only its owner may read it.
 """
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import lacking
@@ -32,11 +34,17 @@ class Files:
     def write(self, path: str, data: bytes) -> None:
         """Write a file; readers see the old one or the new one."""
         whole = f"{self._root}/{path}"
-        self._fs.makedirs(whole.rpartition("/")[0], exist_ok=True)
+        local = isinstance(self._fs, LocalFileSystem)
+        if local:
+            make_private(Path(whole).parent)
+        else:
+            self._fs.makedirs(whole.rpartition("/")[0], exist_ok=True)
         file = self._fs.open(whole, "wb", autocommit=False)
         file.write(data)
         file.close()
         file.commit()
+        if local:
+            Path(whole).chmod(0o600)
 
     def read(self, path: str) -> bytes:
         """The bytes of a file.  Missing: DataError."""
@@ -53,6 +61,13 @@ class Files:
     def read_lines(self, path: str) -> list[Mapping[str, Any]]:
         """The objects of a file of JSON lines."""
         return [json.loads(line) for line in self.read(path).decode().split("\n") if line]
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and those above it that are missing, for their owner alone."""
+    if not folder.is_dir():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:

@@ -15,8 +15,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, case, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from sqa_services.board.accounts import Caller, person_of
 from sqa_services.board.lifecycle import note
-from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, WORKERS
+from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, SHOWN, WORKERS
 from sqa_services.board.task import RUN_HERE
 
 MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is the cause itself and is given up
@@ -120,18 +121,53 @@ def finish(
 ) -> bool:
     """Write the score; False, and nothing is written, if the evaluation is no longer the caller's.
 
-    `details`: the statistics of each example; `event`: a line for the model's log.
+    `details`: the statistics of each example; `event`: a line for the model's log.  A score beyond those that its
+    owner may see of a closed data set is dropped, and the evaluation has failed.
     """
     done = {"state": "done", **RELEASED, "error": None, "finished": time.time()}
     with engine.begin() as connection:
         if not _mine(connection, claimed, done):
             return False
+        if not claimed.prefix and not _shown(connection, claimed):
+            connection.execute(update(EVALUATIONS).where(E.id == claimed.id).values(state="failed", error=USED_UP))
+            note(connection, claimed.model, f"no score: {USED_UP}")
+            return True
         connection.execute(insert(SCORES).values(evaluation=claimed.id, result=dict(result)))
         if details is not None:
             connection.execute(insert(DETAILS).values(evaluation=claimed.id, stats=details))
         if event:
             note(connection, claimed.model, event)
         return True
+
+
+USED_UP = "all scores that you may see of this data set are used up, those of deleted submissions counted"
+
+
+def _shown(connection: Connection, claimed: Claim) -> bool:
+    """Count a score that its owner will see of a closed data set; False, and not counted, if there were enough.
+
+    The organiser's are not counted, nor those on open data.  One statement counts and decides.
+    """
+    query = select(MODELS.c.owner, DATASETS.c.phase, DATASETS.c.looks).where(E.id == claimed.id)
+    query = query.join(MODELS, MODELS.c.id == E.model).join(DATASETS, DATASETS.c.id == E.dataset)
+    row = connection.execute(query).one()
+    if row.owner is None or row.phase == "open":
+        return True
+    first = INSERT[connection.dialect.name](SHOWN).values(
+        person=person_of(row.owner), dataset=claimed.dataset, number=1
+    )
+    counted = first.on_conflict_do_update(
+        index_elements=["person", "dataset"], set_={"number": SHOWN.c.number + 1}, where=SHOWN.c.number < row.looks
+    )
+    return connection.execute(counted.returning(SHOWN.c.number)).first() is not None
+
+
+def used_up(engine: Engine, code: str, owner: Caller) -> list[str]:
+    """The data sets of a task on which an account sees no further score."""
+    query = select(DATASETS.c.name).join(SHOWN, SHOWN.c.dataset == DATASETS.c.id)
+    mine = (DATASETS.c.task == code, SHOWN.c.person == person_of(owner.account), SHOWN.c.number >= DATASETS.c.looks)
+    with engine.connect() as connection:
+        return list(connection.execute(query.where(*mine)).scalars())
 
 
 def fail(engine: Engine, claimed: Claim, error: str, event: str = "") -> bool:

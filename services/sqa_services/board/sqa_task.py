@@ -228,6 +228,14 @@ def shown(example: Example, response: Response) -> dict[str, Any]:
     return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
 
 
+def comparable(response: Response) -> dict[str, Any]:
+    """The text, and where and with which page it buzzes first (without a buzz: the last guess)."""
+    steps = response["steps"]
+    buzz = next((step for step in steps if step.get("buzz")), steps[-1] if steps else {})
+    answer = {"guess": buzz.get("guess", ""), "g": buzz.get("g", 0), "buzz": buzz.get("buzz", False)}
+    return {"id": response["id"], "text": "".join(step["token"] for step in steps), **answer}
+
+
 def config_of(model: bytes) -> RunConfig:
     """The run config in a model's file."""
     return run_in(model, "model")
@@ -267,6 +275,7 @@ def _task(language: str) -> Task:
         implausible=implausible,
         unscorable=unscorable,
         shown=shown,
+        comparable=comparable,
         traces=traces_of,
     )
 

@@ -1,6 +1,8 @@
 """The board's tables, and the engine on them: SQLite in a file by default, PostgreSQL by URL.
 
-    datasets      id, task, name, seed, prefixes (those with examples), examples, created, phase
+    datasets      id, task, name, seed, prefixes (those with examples), examples, created, phase, looks (scores of a
+                  person that are shown)
+    looks         person (the first account of an invitation), dataset, number (scores shown, of deleted models too)
     models        id, task, name, kind, owner (null: the organiser), created, withdrawn
     evaluations   id, model, dataset, prefix ("" or that of a delta metric), state, attempts, lease, lease_until, error,
                   queued, started, finished
@@ -12,12 +14,15 @@
     events        id, model, time, text: the log of a submission
     views         id, task, name, version, created, datasets and metrics (name -> weight): what a headline is made of
     workers       id, seen
-    about         key, value: the version of this layout
+    about         key, value: the version of this layout; the secret that rounds scores
 
 Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.  Version
-2 of the tables did not know which accounts are one person's.
+2 of the tables did not know which accounts are one person's, version 3 did not count scores.
 """
 
+import os
+import secrets
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,7 +34,8 @@ from sqlalchemy.schema import SchemaItem
 from sqa.core.errors import ConfigError
 from sqa.core.packages import lacking
 
-VERSION = 3
+VERSION = 4
+LOOKS = 3  # scores of a person on a closed data set, if its registration names no other number
 META = MetaData()
 NAME, SECRET = String(63), String(64)  # SECRET: a sha256
 
@@ -74,6 +80,7 @@ DATASETS = _table(
     *_needed(JSON, "prefixes"),
     Column("created", Float),
     Column("phase", String(8), nullable=False, server_default="closed"),  # one of task.PHASES
+    Column("looks", Integer, nullable=False, server_default=str(LOOKS)),
     sa.UniqueConstraint("task", "name"),
 )
 MODELS = _table(
@@ -97,6 +104,13 @@ EVALUATIONS = _table(
     sa.UniqueConstraint("model", "dataset", "prefix"),
     sa.Index("evaluations_by_state", "state", "lease_until"),
 )
+SHOWN = Table(
+    "looks",
+    META,
+    Column("person", ForeignKey("accounts.id"), primary_key=True),
+    Column("dataset", ForeignKey("datasets.id"), primary_key=True),
+    *_needed(Integer, "number"),
+)
 SCORES = _of_evaluation("scores", "result")
 DETAILS = _of_evaluation("details", "stats")  # [[statistic, ...] per example] of the metric that sorts
 EVENTS = _table(
@@ -117,9 +131,10 @@ WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), *_n
 
 
 def open_engine(url: str) -> Engine:
-    """The engine of a database URL; tables are made if they are missing, those of version 2 are brought up to date.
+    """The engine of a database URL; missing tables are made, those of versions 2 and 3 are brought up to date.
 
-    A bad URL, or a database of a newer version or of the first: ConfigError.
+    An SQLite file is made for its owner alone.  A bad URL, or a database of a newer version or of the first:
+    ConfigError.
     """
     try:
         parsed = make_url(url)
@@ -132,6 +147,8 @@ def open_engine(url: str) -> Engine:
     if backend not in ("sqlite", "postgresql"):
         raise ConfigError(f"--db: expected a URL of sqlite or postgresql, got one of {backend}")
     if backend == "sqlite":
+        if parsed.database and not Path(parsed.database).exists():
+            os.close(os.open(parsed.database, os.O_CREAT | os.O_RDWR, 0o600))  # its journals have the same mode
         sa.event.listen(engine, "connect", _sqlite_settings)
     try:
         _up_to_date(engine)
@@ -159,8 +176,17 @@ def _up_to_date(engine: Engine) -> None:
         if version == 2:
             new = "ALTER TABLE accounts ADD COLUMN invitation INTEGER REFERENCES invitations (id)"
             connection.exec_driver_sql(new)
-        connection.execute(sa.delete(ABOUT).where(ABOUT.c.key == "version"))
-        connection.execute(sa.insert(ABOUT).values(key="version", value=str(VERSION)))
+        if version:
+            connection.exec_driver_sql(f"ALTER TABLE datasets ADD COLUMN looks INTEGER NOT NULL DEFAULT {LOOKS}")
+        connection.execute(sa.delete(ABOUT))
+        about = {"version": str(VERSION), "secret": secrets.token_hex(8)}
+        connection.execute(sa.insert(ABOUT), [{"key": key, "value": value} for key, value in about.items()])
+
+
+def secret(engine: Engine) -> str:
+    """The secret by which scores are rounded."""
+    with engine.connect() as connection:
+        return str(connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "secret")).scalar_one())
 
 
 def _version(connection: Connection) -> int:

@@ -80,6 +80,7 @@ class Task:
     default_weights: tuple[tuple[str, float], ...] = ()  # of the Dynascore; metrics not named weigh nothing
     # why it cannot be true
     implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = lambda examples, responses: []
+    comparable: Callable[[Response], Any] = lambda response: response  # JSON; equal for copies, see `worker.digest_of`
     # kind, file and data sets of a model -> data set -> why it fails there, of those where it does
     unscorable: Callable[[str, bytes, Mapping[str, Sequence[Example]]], Mapping[str, list[str]]] = lambda *_: {}
     # of a single example, beside its value

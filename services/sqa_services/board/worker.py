@@ -6,12 +6,14 @@ the worker ends with its traceback, the evaluation is tried again by the next on
 """
 
 import hashlib
+import json
 import os
 import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
@@ -26,11 +28,12 @@ from sqa_services.board.evaluate import Labels, Predicted, delta, evaluate
 from sqa_services.board.files import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.metrics import JOB, Job, additive
 from sqa_services.board.storage import DATASETS, MODELS
-from sqa_services.board.task import Task, answer_all
+from sqa_services.board.task import Response, Task, answer_all
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # at most, while nothing can be begun
 AGAIN_SECONDS = 5.0  # from the death of a worker to the next one
+FILLERS = "\u115f\u1160"  # letters of Hangul that are not seen
 END_SECONDS = 10.0  # for a worker to end
 
 
@@ -133,11 +136,10 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     examples = read(data_path(code, data["name"], prefix))
     file, given = board.files.read(model_path(code, name, model["kind"])), [{**example} for example in examples]
     responses, job = task.respond(model["kind"], file, given, board.config.work)
-    predictions, answers = answer_all(task, responses, examples), as_lines(responses)
-    board.files.write(predictions_path(code, name, data["name"], prefix), answers)
+    predictions = answer_all(task, responses, examples)
+    board.files.write(predictions_path(code, name, data["name"], prefix), as_lines(responses))
     labels = list(map(task.data.label_field_converter, examples))
-    digest = hashlib.sha256(answers).hexdigest()  # by which equal answers are found
-    inspected = {"implausible": task.implausible(examples, responses), "digest": digest}
+    inspected = {"implausible": task.implausible(examples, responses), "digest": digest_of(task, responses)}
     if not prefix:
         result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job(task.job_metrics, job)}
         return result | inspected, _details(task, labels, predictions)
@@ -145,6 +147,23 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
     targets = list(map(task.data.label_field_converter, originals))
     return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | inspected, None
+
+
+def digest_of(task: Task, responses: Sequence[Response]) -> str:
+    """A digest that copies share: of letters and digits alone, in NFKD and without case."""
+    return hashlib.sha256(json.dumps(_bare([task.comparable(response) for response in responses])).encode()).hexdigest()
+
+
+def _bare(value: Any) -> Any:
+    """A JSON value whose texts hold neither case, marks, punctuation, blanks nor characters that are not seen."""
+    if isinstance(value, Mapping):
+        return {key: _bare(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_bare(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", value).casefold())
+    return "".join(c for c in letters if c.isalnum() and c not in FILLERS)
 
 
 def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[float]] | None:

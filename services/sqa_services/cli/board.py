@@ -56,12 +56,13 @@ def register_dataset(
     perturb: Annotated[list[str] | None, option("KIND", "Or file.py:build; may be repeated; all = every kind.")] = None,
     seed: Annotated[int, option("N", "Of perturbations and intervals.")] = 0,
     phase: Annotated[str, option("PHASE", "open: answers may be seen; closed; hidden: runs here alone.")] = "closed",
+    looks: Annotated[int, option("N", "Scores of a person that are shown unless PHASE is open.")] = 3,
 ) -> None:
     """Add a data set and its perturbed copies; every model of the task is queued on it."""
     from sqa.data.perturb import PERTURBATIONS
 
     kinds = list(PERTURBATIONS) if perturb == ["all"] else perturb or ()
-    print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed, phase)))
+    print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed, phase, looks)))
 
 
 @board_app.command()
@@ -133,7 +134,7 @@ def leaderboard(
     version: Annotated[int | None, option("N", "Of the view; default: newest.")] = None,
     as_json: Json = False,
 ) -> None:
-    """The models of a task, best first."""
+    """The models of a task, best first, with exact scores: for the organiser alone."""
     board = _board(context)
     ranked = board.leaderboard(task, board.metric_weights(task, weights), datasets or (), view, version)
     if as_json:
@@ -232,7 +233,7 @@ def export(
     task: TaskCode,
     examples: Annotated[str | None, option("[PREFIX-]NAME", "What models are given, as JSON lines.")] = None,
 ) -> None:
-    """Everything about a task as JSON; or the examples of a data set, without their answers."""
+    """Everything about a task that may leave the board, as JSON; or the examples of a data set, without answers."""
     board = _board(context)
     if examples is None:
         print(json.dumps(board.export(task), indent=2))

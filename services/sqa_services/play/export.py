@@ -5,7 +5,8 @@
     OUT/PLAYER-RUN/PLAYER/      the player as a contestant: the run's translation, the player's answers and buzzes
     OUT/PLAYER-RUN/RUN/         the run, and every run that was played against, on just these questions
 
-A question counts once for each player and run, the first time.  Metrics that need a model (`quality:`) are left out.
+A question counts once for each player and run, the first time that it was shown.  Metrics that need a model
+(`quality:`) are left out.
 """
 
 import json
@@ -46,7 +47,7 @@ class Exported:
     buzzes: int
     right: int
     ew: float  # mean over the questions
-    lost: int  # questions that were shown and not finished: not among them
+    lost: int  # questions during which the server ended: not among them
     folder: Path  # of the player as a contestant
 
 
@@ -56,7 +57,7 @@ class _Played:
 
     player: str
     run: PlayedRun
-    plays: dict[str, tuple[Game, Play]]  # question -> its first finished play
+    plays: dict[str, tuple[Game, Play]]  # question -> its first play, if that is finished
     systems: dict[str, PlayedRun]  # folder -> a run that was played against
     lost: int = 0
 
@@ -74,22 +75,24 @@ def export(journal: Journal, output: Path) -> list[Exported]:
 
 
 def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
-    """(player, folder of the run) -> plays, in the order of the games."""
-    games = {game: journal.plays(game.id) for game in journal.games()}
-    runs = _opened(game for game, plays in games.items() if plays)
+    """(player, folder of the run) -> plays, in the order of play."""
+    games, plays = {game.id: game for game in journal.games()}, journal.plays()
+    runs = _opened(games[id] for id in dict.fromkeys(play.game for play in plays))
     entries: dict[tuple[str, str], _Played] = {}
-    for game, plays in games.items():
-        for play in plays:
-            run = runs[game.run]
-            if run.translation != game.translation:
-                raise DataError(f"{game.run}: made again since game {game.id}, with another translation")
-            entry = entries.setdefault((play.player, game.run), _Played(play.player, run, {}, {}))
-            if play.state == "done":
-                entry.plays.setdefault(play.question, (game, play))
-            else:
-                entry.lost += 1
-            if game.system is not None:
-                entry.systems.setdefault(game.system, runs[game.system])
+    known: set[tuple[str, str]] = set()  # player, question
+    for play in plays:
+        game = games[play.game]
+        run = runs[game.run]
+        if run.translation != game.translation:
+            raise DataError(f"{game.run}: made again since game {game.id}, with another translation")
+        entry = entries.setdefault((play.player, game.run), _Played(play.player, run, {}, {}))
+        if play.state != "done":
+            entry.lost += 1
+        elif (play.player, play.question) not in known:
+            entry.plays[play.question] = game, play
+        known.add((play.player, play.question))
+        if game.system is not None:
+            entry.systems.setdefault(game.system, runs[game.system])
     return entries
 
 

@@ -3,8 +3,9 @@
     players   a random id, the hash of the player's key, which consent text was agreed to; no name, no address
     games     which run was read, against which, at which pace, which questions
     seats     who plays
-    plays     a question of a game for one player: state "shown" (under way), "done", or "lost" (the server or the
-              player went away meanwhile); step and answer.  What they are worth is computed from the run's trace.
+    plays     a question of a game for one player: state "shown" (under way), "done", or "lost" (the server ended
+              meanwhile); step and answer.  What they are worth is computed from the run's trace.  The rows stand in
+              the order of play.
 
 A play is on the disk before its player is told the answer, so a kill at any moment loses the current question alone.
 """
@@ -152,11 +153,19 @@ class Journal:
 
     # -------------------------------------------------------------------------------------------------- plays
 
-    def begin(self, game: str, index: int, question: str, players: Sequence[str]) -> None:
-        """The question of a game is about to be shown."""
+    def begin(self, game: str, index: int, question: str, players: Sequence[str], same: Sequence[str] = ()) -> bool:
+        """Record that a question of a game is about to be shown.
+
+        False, and nothing is recorded, if one of the players was ever shown it or one of `same` (ids).
+        """
         with self._db.writing() as db:
+            ids = (question, *same)
+            which = f"player IN ({_marks(players)}) AND question IN ({_marks(ids)})"
+            if db.execute(f"SELECT 1 FROM plays WHERE {which}", (*players, *ids)).fetchone():
+                return False
             plays = [(game, index, seat, player, question) for seat, player in enumerate(players)]
             db.executemany("INSERT INTO plays VALUES (?, ?, ?, ?, ?, 'shown', NULL, NULL, NULL)", plays)
+        return True
 
     def finish(self, play: Play) -> None:
         """What came of it.  Without effect where the player was deleted meanwhile."""
@@ -170,10 +179,14 @@ class Journal:
         with self._db.writing() as db:
             return db.execute("UPDATE plays SET state = 'lost' WHERE state = 'shown'").rowcount
 
-    def plays(self, game: str) -> list[Play]:
-        """The plays of a game in order."""
-        rows = self._db.rows("SELECT * FROM plays WHERE game = ? ORDER BY place, seat", game)
+    def plays(self, game: str | None = None) -> list[Play]:
+        """The plays of a game, or of all games, in the order of play."""
+        rows = self._db.rows("SELECT * FROM plays WHERE game = ?1 OR ?1 IS NULL ORDER BY rowid", game)
         return [Play(*[*row, answer or ""]) for *row, answer in rows]
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _hash(key: str) -> str:

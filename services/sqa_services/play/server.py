@@ -126,6 +126,8 @@ class PlayConfig:
 
 def serve(config: PlayConfig) -> None:
     """Serve until interrupted; the folder of games is held by this process meanwhile."""
+    if not config.games.is_dir():
+        config.games.mkdir(mode=0o700, parents=True)
     with claimed(config.games):
         app = make_app(config)
         print(f"sqa: play at {config.address.url}{'/#TOKEN' if config.address.token else ''}", file=sys.stderr)
@@ -196,9 +198,10 @@ class Server:
 
     async def leave(self, request: Request) -> Response:
         player = await self._player(request)
-        for id, table in list(self.tables.items()):
-            if any(seat.player == player for seat in table.seats):
-                self.tables.pop(id).close()
+        for table in list(self.tables.values()):
+            for seat in table.seats:
+                if seat.player == player:
+                    table.leave(seat)
         await asyncio.to_thread(self.journal.forget, player)
         return JSONResponse({})
 
@@ -273,13 +276,15 @@ class Server:
     async def _table(self, id: str) -> Table:
         """A game that is under way, or was when the server ended.  Too many are under way: refused."""
         async with self._loading:
-            if id not in self.tables:
+            if id not in self.tables or self.tables[id].closed:
+                self.tables.pop(id, None)
                 for other in [other for other, table in self.tables.items() if table.idle]:
                     self.tables.pop(other).close()  # it can be made again
                 if len(self.tables) >= TABLES:
                     raise Refused(503, "too many games are under way")
                 self.tables[id] = await asyncio.to_thread(self._resumed, id)
                 self.tables[id].start()
+            self.tables[id].used = asyncio.get_running_loop().time()
             return self.tables[id]
 
     def _resumed(self, id: str) -> Table:

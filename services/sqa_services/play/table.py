@@ -22,6 +22,7 @@ from sqa_services.play.runs import PlayedRun
 
 Event = dict[str, Any]
 Phase = Literal["waiting", "reading", "answering", "saving", "done"]
+GRACE = 5.0  # seconds from a request to the page's stream
 Seconds = Annotated[float, Bound(0, 3600, above=True)]
 
 
@@ -82,6 +83,7 @@ class Table:
         self.seats = [Seat(player, number) for number, player in enumerate(journal.seats(game.id))]
         self.rival = Totals()  # of the system, in that mode
         self._index, self._step, self._asking, self._started = 0, -1, False, 0.0
+        self.used, self.closed, self._left = 0.0, False, False  # `used`: by the last request, of the loop's clock
         self._trace: QuestionTrace | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,6 +95,7 @@ class Table:
 
     def close(self) -> None:
         """End it; what is not in the journal is lost."""
+        self.closed = True
         for task in self._tasks:
             task.cancel()
         for seat in self.seats:
@@ -101,8 +104,9 @@ class Table:
 
     @property
     def idle(self) -> bool:
-        """Whether no page is connected and no question is under way: the journal can restore it."""
-        return not self._asking and all(seat.stream is None for seat in self.seats)
+        """Whether it is closed, or has no page, no question under way and no recent request: it can be restored."""
+        left = asyncio.get_running_loop().time() - self.used > GRACE
+        return self.closed or (left and not self._asking and all(seat.stream is None for seat in self.seats))
 
     # ---------------------------------------------------------------------------------------------- what players do
 
@@ -137,6 +141,15 @@ class Table:
     def detach(self, seat: Seat, stream: asyncio.Queue[Event | None]) -> None:
         if seat.stream is stream:
             seat.stream = None
+
+    def leave(self, seat: Seat) -> None:
+        """Remove a player who is being deleted; the other finishes the question, then the table closes."""
+        self._left, seat.phase = True, "done"
+        if seat.stream is not None:
+            seat.stream.put_nowait(None)
+        if not self._asking or self._all_done():
+            self.close()
+        self._changed.set()
 
     def next(self, seat: Seat) -> None:
         """The player wants the next question."""
@@ -176,30 +189,41 @@ class Table:
             await self._until(lambda: len(self.seats) == self.game.seats)
             while self._index < len(self.game.questions):
                 await self._until(lambda: all(seat.ready for seat in self.seats))
-                await self._ask(self.game.questions[self._index])
-                self._index += 1
+                while self._index < len(self.game.questions) and not self.closed:
+                    asked = await self._ask(self.game.questions[self._index])
+                    self._index += 1
+                    if asked:
+                        break
+                if self._left:
+                    return self.close()
             for seat in self.seats:
                 seat.send({"type": "over"})
         except SqaError as error:  # a run that is damaged, or was made again meanwhile
             LOG.warning("game %s: %s", self.game.id, error)
+            self._asking = False
             for seat in self.seats:
                 seat.send({"type": "problem", "text": "The game cannot go on; the server's log says why."})
 
-    async def _ask(self, question: str) -> None:
-        """One question, from its first word until everybody is done with it."""
+    async def _ask(self, question: str) -> bool:
+        """One question, from its first word until everybody is done with it; False if somebody knows it already."""
         players, loop = [seat.player for seat in self.seats], asyncio.get_running_loop()
+        self._asking = True
         self._trace = trace = await asyncio.to_thread(self._shown.trace, question)
-        await asyncio.to_thread(self._journal.begin, self.game.id, self._index, question, players)
+        same = [other.id for other in self._shown.finished.questions if other.text == trace.question.text]
+        begin = self._journal.begin
+        self._asking = await asyncio.to_thread(begin, self.game.id, self._index, question, players, same)
+        if not self._asking:
+            return False
         for seat in self.seats:
             seat.phase, seat.ready, seat.step, seat.seconds = "reading", False, None, None
             seat.outcome = seat.result = None
             seat.send({"type": "question", "place": self._index, "of": len(self.game.questions)})
-        self._asking, self._step, self._started = True, -1, loop.time()
+        self._step, self._started = -1, loop.time()
         await self._read_out(trace)
         await self._until(self._all_buzzed, loop.time() + self._timing.end_seconds)
         for seat in self.seats:
             if seat.phase == "reading":
-                await self._finish(seat, "", lost=seat.stream is None)
+                await self._finish(seat, "")
         await self._until(self._all_done)
         for seat in self.seats:  # to all at once: the same person may sit on both seats
             if seat.outcome is not None:
@@ -209,6 +233,7 @@ class Table:
         for seat in self.seats:
             seat.send(self._scores(seat, given))
         self._asking = False
+        return True
 
     async def _read_out(self, trace: QuestionTrace) -> None:
         """Send the words, each when it is due, until all players have buzzed."""
@@ -220,15 +245,14 @@ class Table:
                 if seat.phase == "reading":
                     seat.send({"type": "word", "step": step, "word": emission.token, "erase": emission.erase})
 
-    async def _finish(self, seat: Seat, answer: str, lost: bool = False) -> None:
+    async def _finish(self, seat: Seat, answer: str) -> None:
         """Write a play down; what came of it is shown when everybody is done."""
         assert self._trace is not None
         seat.phase, question = "saving", self._trace.question.id
-        buzz = ("lost" if lost else "done", seat.step, seat.seconds, answer)
-        play = Play(self.game.id, self._index, seat.number, seat.player, question, *buzz)
+        buzz = (seat.step, seat.seconds, answer)
+        play = Play(self.game.id, self._index, seat.number, seat.player, question, "done", *buzz)
         await asyncio.to_thread(self._journal.finish, play)
-        if not lost:
-            seat.outcome = people.outcome(people.played(self._trace, seat.step, answer))
+        seat.outcome = people.outcome(people.played(self._trace, seat.step, answer))
         seat.phase = "done"
         if not self._all_done():
             seat.send({"type": "waiting"})

@@ -48,9 +48,9 @@ function showTags(done) {
 
 function showDeltas(done) {
   const rows = done.flatMap((e) => JSON.parse(e.result.metadata_json).transforms.flatMap((transform) =>
-    Object.entries(transform.differences).map(([metric, d]) =>
+    Object.entries(transform.differences || { "–": {} }).map(([metric, d]) =>  // none where answers are kept
       line([transform.transform, e.dataset, transform.n, `${number(transform.unperturbed_percent, 1)} %`, metric,
-        d.refusal || number(d.diff), d.refusal ? "" : interval([d.low, d.high]), number(d.p_bootstrap)]))));
+        d.refusal || number(d.diff), d.refusal || d.low === undefined ? "" : interval([d.low, d.high]), number(d.p_bootstrap)]))));
   $("deltas").closest("div:not(.wide)").hidden = rows.length === 0;
   fill($("deltas"), ["Perturbation", "Data", "Examples", "Same answer", "Metric", "Difference", "95% interval", "p"], rows);
 }

@@ -2,7 +2,7 @@
 
 A file itself states how much of the source had been read before each word.  The rules here detect files that cannot be
 true; they cannot detect a careful lie (words of the whole sentence with delays that look like wait-3), so every file
-is shown as unverified.
+is shown as unverified.  Reasons that follow from answers or references hold no counts, which would tell kept ones.
 
     blind    a buzz before any source word; a text or a guess that differs between questions before any source word
     early    right answers earlier than any known system: `EARLY` says which share of questions by which share of source
@@ -78,11 +78,10 @@ def _blind_steps(trace: QuestionTrace) -> int:
 def _early(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     long = [t for t in _long(traces) if t.guesses is not None]
     first = [t.fraction[np.argmax(t.correct)] for t in long if t.correct.any()]  # of the source, at the right answer
-    for read, share in EARLY:
-        count = sum(fraction <= read for fraction in first)
-        if count >= FEW and count > share * len(long):
-            yield f"knows the answer to {count} of {len(long)} questions within {read:.0%} of the source"
-            return
+    counts = [(sum(fraction <= read for fraction in first), share) for read, share in EARLY]
+    if any(count >= FEW and count > share * len(long) for count, share in counts):
+        limits = ", ".join(f"{share:.0%} of the questions within {read:.0%}" for read, share in EARLY)
+        yield f"knows more answers than any known system so early in the source; limits: {limits}"
 
 
 def _ahead(traces: Sequence[QuestionTrace]) -> Iterator[str]:
@@ -104,12 +103,10 @@ def _lag(trace: QuestionTrace) -> float:
 
 def _copied(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     shared = [overlap(" ".join(t.hypotheses), t.question.reference_text) for t in _long(traces)]
-    copies = [share for share in shared if share > OVERLAP]
-    how = "to the letter" if copies and min(copies) == 1 else "but for a few words"
-    if len(copies) >= FEW and len(copies) > COPIED * len(shared):
-        yield f"has the human reference {how} in {len(copies)} of {len(shared)} questions"
-    elif len(shared) >= FEW and np.mean(shared) > MEAN_OVERLAP:
-        yield f"shares {np.mean(shared):.0%} of its words with the human reference, more than a translation does"
+    copies = sum(share > OVERLAP for share in shared)
+    many = copies >= FEW and copies > COPIED * len(shared)
+    if many or (len(shared) >= FEW and np.mean(shared) > MEAN_OVERLAP):
+        yield "has the human reference, or most of its words, more often than a translation does"
 
 
 def overlap(text: str, other: str) -> float:

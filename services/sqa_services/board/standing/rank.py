@@ -21,7 +21,7 @@ from sqa_services.board.files import prefixed
 from sqa_services.board.metrics import Additive, Meta, additive, meta_of
 from sqa_services.board.task import RUN_HERE, Task
 
-VERSION = 2
+VERSION = 3
 RESAMPLES = 1000
 CUTOFF = 0.0001  # of the largest performance
 MOST_KEPT = 64  # standings of a board that are kept

@@ -1,31 +1,40 @@
-"""Scores on data whose answers are secret, rounded to about one example's share before they leave the board.
+"""Results on data whose answers are kept, as they may leave the board: of the answers, one rounded score and no more.
 
-The position of a buzz gives each question a different weight, so a score at full precision reveals which guesses of a
-submission were right.  A rounded score reveals only how many.  For the same reason a part of the data (a tag, a
-perturbation) with few examples has no score.
+Exact scores tell which guesses were right, since the position of a buzz gives each question a weight of its own.  So do
+further statistics of the same answers: intervals, tags, differences and their p-values.  Beside the score of the metric
+that sorts, a published result holds only values that follow from the submission and the public inputs.
+
+A score is shown in steps of at least `SHARE` examples, rounded up or down at random in proportion to its distance from
+both steps.  One answer changes the shown score with a probability of at most 1 / SHARE.  Over s scores, somebody who
+knows all other answers tells whether a guess is right with a probability of at most 1/2 + s / (2 SHARE).  The draw is
+keyed by the board's secret, the data set and the answers: the same submission always has the same score.
 """
 
+import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sqa.files.records import parse_json
-from sqa_services.board.metrics import DELTA, EVAL, Additive, pretty
+from sqa_services.board.metrics import EVAL, Additive, pretty
 
-FEW = 20  # examples: a part with fewer has no score
-LAG_STEP = 0.1  # source words; lags are a file's own, but for the length of a reference
+FEW = 20  # examples: a data set with fewer has no score
+SHARE = 6  # examples that a step is worth at least
 RANGES = {"0-1": 1.0, "0-100": 100.0}  # of the metrics of `sqa.metrics`; those of labels are percentages
+OF_INPUTS = ("al", "ap", "dal")  # metrics that need neither answers nor references
 
 
-def rounded(metric: str, value: float, examples: int) -> float:
-    """A value in steps of 1, 2 or 5 times a power of ten that are no finer than one example's share of the range."""
-    if metric not in EVAL and metric not in DELTA:
-        return value  # of the work, not of the answers
-    get = EVAL.get(metric)
-    range_ = RANGES.get(get.metric.unit) if isinstance(get, Additive) else 100.0
-    step = LAG_STEP if range_ is None else _step(range_ / max(examples, 1))
-    return round(round(value / step) * step, 9)
+def rounded(metric: str, value: float, examples: int, key: str) -> float:
+    """One of the two steps beside a value; a step is 1, 2 or 5 times a power of ten.
+
+    `key` decides which of the two; on average over keys the value is kept.
+    """
+    get = EVAL[metric]
+    range_ = RANGES.get(get.metric.unit, 1.0) if isinstance(get, Additive) else 100.0
+    step = _step(SHARE * range_ / examples)
+    share = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) / 2**64  # uniform from 0 to 1
+    return round(math.floor(value / step + share) * step, 9)
 
 
 def _step(least: float) -> float:
@@ -33,60 +42,19 @@ def _step(least: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
 
 
-def published(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str) -> dict[str, Any]:
+def published(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str, secret: str) -> dict[str, Any]:
     """An evaluation as it may leave the board: unchanged for an open data set or without a result."""
     result, n = row["result"], dataset["examples"]
     if dataset["phase"] == "open" or result is None:
         return dict(row)
     metadata = parse_json(result["metadata_json"])
     if row["prefix"]:
-        metadata["transforms"] = [_transform(transform) for transform in metadata["transforms"]]
-        return {**row, "result": {**result, "metadata_json": json.dumps(metadata)}}
-    metadata = _values(metadata, n)
-    parts = [part for part in metadata["perf_by_tag"] if part.get("n", 0) >= FEW]
-    metadata["perf_by_tag"] = [
-        _part(part, perf_metric, part["n"]) | {"perf_dict": _values(part["perf_dict"], part["n"])} for part in parts
-    ]
-    if "intervals" in metadata:
-        metadata["intervals"] = {name: ends(name, interval, n) for name, interval in metadata["intervals"].items()}
-    return {**row, "result": _part(result, perf_metric, n) | {"metadata_json": json.dumps(metadata)}}
-
-
-def ends(metric: str, interval: Sequence[float | None] | None, examples: int) -> list[float | None] | None:
-    """The ends of an interval of a metric, rounded."""
-    if interval is None:
-        return None
-    return [None if end is None else rounded(metric, end, examples) for end in interval]
-
-
-def _values(values: Mapping[str, Any], n: int) -> dict[str, Any]:
-    return {name: rounded(name, value, n) if name in EVAL else value for name, value in values.items()}
-
-
-def _part(part: Mapping[str, Any], metric: str, n: int) -> dict[str, Any]:
-    """The performance on all examples or on those of a tag, and its interval if it has one."""
-    if part["perf"] is None:
-        return dict(part)
-    perf = rounded(metric, part["perf"], n)
-    interval = {"interval": ends(metric, part["interval"], n)} if "interval" in part else {}
-    return {**part, "perf": perf, "pretty_perf": pretty(metric, perf), **interval}
-
-
-def _transform(transform: Mapping[str, Any]) -> dict[str, Any]:
-    """What one perturbation changes; the percentage of equal answers is the file's own."""
-    few = {"refusal": f"fewer than {FEW} examples, and their answers are kept"}
-    differences = {
-        name: few if transform["n"] < FEW else _difference(name, values, transform["n"])
-        for name, values in transform["differences"].items()
-    }
-    return {**transform, "differences": differences}
-
-
-def _difference(metric: str, values: Mapping[str, Any], n: int) -> dict[str, Any]:
-    scores, chances = ("a", "b", "diff", "low", "high"), ("p_bootstrap", "p_randomization")
-    given = {key: value for key, value in values.items() if value is not None}
-    return {
-        **values,
-        **{key: rounded(metric, given[key], n) for key in scores if key in given},
-        **{key: round(given[key], 2) for key in chances if key in given},
-    }
+        names = ("transform", "n", "unperturbed_percent")  # the share of equal answers is the submission's own
+        shown = [{name: transform[name] for name in names} for transform in metadata["transforms"]]
+        return {**row, "result": {**result, "metadata_json": json.dumps({"transforms": shown})}}
+    kept: dict[str, Any] = {name: metadata[name] for name in OF_INPUTS if name in metadata} | {"perf_by_tag": []}
+    score: dict[str, Any] = {"perf": None, "pretty_perf": None}
+    if n >= FEW:
+        perf = rounded(perf_metric, result["perf"], n, f"{secret} {dataset['id']} {result['digest']}")
+        kept, score = {perf_metric: perf, **kept}, {"perf": perf, "pretty_perf": pretty(perf_metric, perf)}
+    return {**row, "result": {**result, **score, "metadata_json": json.dumps(kept)}}

@@ -144,7 +144,7 @@ def test_a_lost_lease_writes_nothing(board: Board) -> None:
 
 
 def test_leaderboard(board: Board) -> None:
-    add_data(board, "data", "casing")
+    add_data(board, "data", "casing", phase="open")
     best = {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}
     add_models(board, best={"answers": best}, half={"answers": {"": "a"}})
     worker.work(board, until_empty=True)

@@ -47,9 +47,9 @@ def every_page_in_turn(q: Question, i: int) -> list[Row]:
 
 CHEATS: dict[str, tuple[Rows, str]] = {
     "every answer at step 0": (lambda q, i: [("x", 0, q.page, True)], "buzzes before any source word in 45 of 45"),
-    "after one word": (lambda q, i: [("x", 1, q.page, True)], "knows the answer to 45 of 45 questions within 5%"),
-    "a little later": (lambda q, i: early(q, 0.09), "questions within 10%"),
-    "three of four at a fifth": (lambda q, i: early(q, 0.2, i % 4 > 0), "questions within 25%"),
+    "after one word": (lambda q, i: [("x", 1, q.page, True)], "knows more answers than any known system so early"),
+    "a little later": (lambda q, i: early(q, 0.09), "so early in the source"),
+    "three of four at a fifth": (lambda q, i: early(q, 0.2, i % 4 > 0), "so early in the source"),
     "first words are the answers": (  # for the board's own guesser to find
         lambda q, i: [*((word, 0, "", False) for word in q.page.split()), *honest(q, i)],
         "different texts before any source word",
@@ -62,14 +62,14 @@ CHEATS: dict[str, tuple[Rows, str]] = {
         lambda q, i: [("The", 0, q.page, False), *honest(q, i)],
         "different pages before any source word",
     ),
-    "the reference": (reference, "the human reference to the letter in 45 of 45"),
+    "the reference": (reference, "has the human reference, or most of its words"),
     "the reference but for a word": (  # by identity it was none, and it had rank 1
         partial(reference, other=lambda step, i: step == 7 + i % 20),
-        "the human reference but for a few words in 45 of 45",
+        "has the human reference, or most of its words",
     ),
     "every eighth word is another": (
         partial(reference, other=lambda step, i: step % 8 == i % 8),
-        "of its words with the human reference",
+        "has the human reference, or most of its words",
     ),
     "delays of a quarter of the source": (
         lambda q, i: [(word, max(1, g // 4), guess, buzz) for word, g, guess, buzz in honest(q, i)],

@@ -24,7 +24,7 @@ TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
 
 def test_from_registration_to_leaderboard(board: Board, organiser: Person) -> None:
-    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"], phase="open")
     reply = organiser.submit("m", model())
     assert reply.status_code == 201 and reply.json()["queued"] == 2
     worker.work(board, until_empty=True)

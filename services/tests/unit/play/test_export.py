@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +107,24 @@ def test_what_cannot_be_exported_is_said(shown: PlayedRun, tmp_path: Path) -> No
     book.begin("again", 0, "q0", [player])
     book.finish(Play("again", 0, 0, player, "q0", "done", 1, 1.0, "nonsense"))  # the first time counts
     assert [(row.questions, row.right, row.lost) for row in export(book, tmp_path / "out")] == [(1, 1, 1)]
+
+
+def test_the_first_play_counts_not_the_first_game(shown: PlayedRun, tmp_path: Path) -> None:
+    """Journals of earlier versions hold questions that were asked in two games."""
+    book = play_games.journal(tmp_path)
+    player = play_games.record(book, shown, [("q5", 1, "x")])
+    early = replace(book.games()[0], id="opened first", questions=("q0", "q1"))
+    late = replace(early, id="played first")
+    for game in (early, late):
+        book.add_game(game, player)
+    plays = [("played first", 0, "q0", "done", ""), ("played first", 1, "q1", "lost", "")]
+    plays += [("opened first", 0, "q0", "done", "Spain"), ("opened first", 1, "q1", "done", "France")]
+    with sqlite3.connect(book.path) as db:
+        for game, place, question, state, answer in plays:
+            row = (game, place, 0, player, question, state, 1 if answer else None, 1.0, answer)
+            db.execute("INSERT INTO plays VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    assert shown.trace("q0").question.page == "Spain"
+    assert [(row.questions, row.right, row.lost) for row in export(book, tmp_path / "out")] == [(2, 0, 1)]
 
 
 def test_a_question_that_was_seen_is_not_asked_again(shown: PlayedRun) -> None:

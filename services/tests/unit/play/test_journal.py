@@ -1,6 +1,7 @@
 """The file of games: what is kept, what is lost, what is deleted."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,19 @@ def test_a_deleted_player_leaves_no_byte(tmp_path: Path) -> None:
     for path in tmp_path.iterdir():
         content = path.read_bytes()
         assert not [text for text in (b"memorable", first.encode(), second.encode(), b"q0") if text in content]
+
+
+def test_a_question_is_begun_once_for_a_player(tmp_path: Path) -> None:
+    book, first, second = filled(tmp_path / "g.sqlite")
+    third, _ = book.add_player("hash")
+    book.add_game(replace(GAME, id="def"), third)
+    assert not book.begin("def", 0, "q0", [third, second]) and not book.begin("def", 0, "q7", [first], ["q0"])
+    assert book.begin("def", 0, "q0", [third]) and book.begin("def", 1, "q1", [third, second])
+    assert [(play.game, play.index, play.question) for play in book.plays()][2:] == [
+        ("def", 0, "q0"),
+        ("def", 1, "q1"),
+        ("def", 1, "q1"),
+    ]
 
 
 def test_keys_are_kept_as_hashes(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
+from random import Random
 
 import play_games
 import pytest
@@ -54,6 +56,12 @@ def questions_of(shown: play_games.PlayedRun, book: play_games.Journal, game: st
     begun = book.game(game)
     assert begun is not None
     return [by_id[id] for id in begun.questions]
+
+
+def questions_ids(book: play_games.Journal, game: str) -> tuple[str, ...]:
+    begun = book.game(game)
+    assert begun is not None
+    return begun.questions
 
 
 def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str, book: play_games.Journal) -> None:
@@ -184,12 +192,76 @@ def test_before_the_first_word_there_is_nothing_to_buzz_at(url: str) -> None:
     assert player.act("buzz").status_code == 409
 
 
-def test_a_question_that_nobody_was_there_for_is_lost(url: str, book: play_games.Journal) -> None:
+@pytest.mark.parametrize("until", ["question", "word", "buzzed"])
+def test_a_closed_page_leaves_an_unanswered_question(
+    url: str, book: play_games.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: str
+) -> None:
+    """Closing the page of a hard question kept it out of the mean EW."""
     player = Player(url)
     game = player.begin(questions=1)
-    player.play("word")  # and the page is closed
+    player.play(until, buzz=1, answer=None)
     wait_until(lambda: book.plays(game)[0].state != "shown")
-    assert book.plays(game)[0].state == "lost"
+    [exported] = export(book, tmp_path / "out")
+    assert (exported.questions, exported.lost, exported.right, exported.ew) == (1, 0, 0, 0.0)
+    assert exported.buzzes == (until == "buzzed")
+
+
+@pytest.mark.parametrize("first_leaves", [True, False])
+def test_leaving_does_not_end_the_others_question(url: str, book: play_games.Journal, first_leaves: bool) -> None:
+    """A second account removed the question that the first had seen from its EW."""
+    players = two_players(url)
+    leaver, stays = players if first_leaves else players[::-1]
+    game = stays.game
+
+    def word(event: Event) -> None:
+        if event["step"] == 1 and leaver.id in {id for id, _ in book.players()}:
+            leaver.ask("DELETE", "players")
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: list(leaver.play("never", None)))
+        stays.play("result", 4, "x", {"word": word})
+        assert reading.result(30)[-1]["type"] != "result"
+    [play] = book.plays(game)
+    assert (play.player, play.state, play.answer) == (stays.id, "done", "x") and play.step >= 4
+    reply = stays.send("GET", f"games/{game}/pages?text=fr")
+    assert reply.status_code == (410 if first_leaves else 409)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_question_seen_in_one_game_is_asked_in_no_other(url: str, book: play_games.Journal, seed: int) -> None:
+    """Games opened before share questions, which were asked again in the second."""
+    player, random = Player(url), Random(seed)
+    games = [player.begin(questions=n) for n in (6, 4, 6)]
+    assert len({id for game in games for id in questions_ids(book, game)}) < 16
+    shown: list[str] = []
+    while games:
+        player.game = random.choice(games)
+        events = player.play(lambda event: event["type"] in ("result", "over"), random.randrange(5), "x")
+        shown += [event["page"] + " ".join(event["source"]) for event in events if event["type"] == "result"]
+        if [event for event in player.play(lambda _: True) if event.get("phase") == "over"]:
+            games.remove(player.game)
+    ids = [play.question for play in book.plays()]
+    assert len(ids) == len(set(ids)) == len(shown) == 6
+    second = Player(url)
+    second.begin(mode="two", questions=6)
+    player.game = player.ask("POST", f"games/{second.game}/join")["game"]
+    with ThreadPoolExecutor(2) as pool:  # the other has seen them all
+        assert all(events[-1]["type"] == "over" for events in pool.map(lambda p: p.play("over"), (second, player)))
+    assert book.plays(second.game) == []
+
+
+def test_two_games_at_once_do_not_ask_one_question_twice(url: str, book: play_games.Journal) -> None:
+    player = Player(url)
+    games = [player.begin(questions=6, pace=1200) for _ in range(4)]
+
+    def played(game: str) -> list[Event]:
+        page = copy(player)
+        page.game = game
+        return page.play("over", 0, "x")
+
+    with ThreadPoolExecutor(4) as pool:
+        results = [event for events in pool.map(played, games) for event in events if event["type"] == "result"]
+    assert len(results) == len(book.plays()) == len({play.question for play in book.plays()}) == 6
 
 
 def test_as_many_games_as_there_is_room_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
