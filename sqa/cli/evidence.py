@@ -20,6 +20,7 @@ from sqa.cli.options import (
     Runs,
     SchedulerOption,
     StoreOption,
+    Workers,
     argument,
     call,
     option,
@@ -63,13 +64,17 @@ ITEMS = PAPER | OURS
 
 @evidence_app.command()
 def ablation(
-    config: Config, runs: Runs = DEFAULT_RUNS, scheduler: SchedulerOption = None, store: StoreOption = None
+    config: Config,
+    runs: Runs = DEFAULT_RUNS,
+    workers: Workers = None,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
 ) -> None:
     """The paper's experiment: every score over k, as table, figure and report."""
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
-        call("experiments.ablation.report:main", config, runs)
+        call("experiments.ablation.report:main", config, runs, workers)
 
 
 @evidence_app.command()
@@ -77,6 +82,7 @@ def translations(
     config: Config,
     runs: Runs = DEFAULT_RUNS,
     sets: Annotated[list[str] | None, option("--set NAME", "A test set of the config; all when none is given.")] = None,
+    workers: Workers = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
@@ -84,7 +90,7 @@ def translations(
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
-        call("experiments.studies.translation_table:main", config, runs, sets or ())
+        call("experiments.studies.translation_table:main", config, runs, sets or (), workers)
 
 
 @evidence_app.command()
