@@ -2,10 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +16,6 @@ from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
-from sqa.files.processes import end_with_parent
 from sqa.files.store import Store
 from sqa.run import folder as folders
 from sqa.run import paired
@@ -26,8 +23,7 @@ from sqa.run.blocks import Workshop, workshop_of
 from sqa.run.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
 from sqa.run.parts import Parts
 from sqa.run.pipeline import EMPTY_SENTENCES, run
-from sqa.run.saving import UNKNOWN_PAGES, pack, save, unpack
-from sqa.run.scheduler import Scheduler, current
+from sqa.run.saving import UNKNOWN_PAGES, pack, unpack
 from sqa.run.spread import Job, spread
 
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
@@ -69,7 +65,7 @@ class AblationConfig:
     metrics: tuple[str, ...]
     resamples: Count = 1000
     seed: int = 0
-    workers: Count = 2
+    workers: Count | None = None
     limit: Count | None = None
     translators: tuple[System, ...] = ()
     sweeps: dict[str, str] = field(default_factory=dict)
@@ -243,16 +239,15 @@ def finished(
 
 
 def run_cells(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[Row]:
-    """The rows of all cells.  Finished ones are read from their folders; the others are run first, in `workers`
-    processes or on the workers of a scheduler, those that share a translator's work together."""
+    """Return the rows of all cells; read finished runs from their folders and make the others first."""
     saved = {cell.run.name: workshop(runs).finished(cell.run, runs / cell.run.name) for cell in todo}
     unfinished = [cell for cell in todo if saved[cell.run.name] is None]
-    if unfinished:
-        scheduler = current()
-        made = _pooled(unfinished, config, runs) if scheduler is None else _spread(scheduler, unfinished, config, runs)
-        with progress.bar("ablation", len(todo), len(todo) - len(unfinished), "run") as bar:
-            for cells_made in made:
-                bar.update(cells_made)
+    jobs = [Job(cell.run, partial(_finish, cell.run), beside=cell.beside) for cell in unfinished]
+    if jobs:
+        with progress.bar("ablation", len(todo), len(todo) - len(jobs), "run") as bar:
+            for index, files in spread(jobs, Store(runs), config.workers):
+                unpack(files, runs / unfinished[index].run.name)
+                bar.update()
     return [row_of_run(cell, saved[cell.run.name] or folders.read(runs / cell.run.name), config) for cell in todo]
 
 
@@ -263,38 +258,6 @@ def row_of_run(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> 
     intervals = bootstrap_many([saved.stats[name] for name in signatures], metrics, config.resamples, config.seed)
     by_name, n = dict(zip(signatures, intervals, strict=True)), len(saved.questions)
     return Row(cell, n, saved.stats, by_name, signatures, counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES])
-
-
-def _pooled(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> Iterator[int]:
-    """How many cells were run, each time that a process has ended those of one translator."""
-    groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in todo:
-        groups.setdefault((cell.dataset, cell.beside), []).append(cell)
-    with ProcessPoolExecutor(config.workers, get_context("spawn"), end_with_parent) as pool:
-        jobs = [pool.submit(run_group, group, runs) for group in groups.values()]
-        try:
-            yield from (job.result() for job in as_completed(jobs))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def run_group(group: Sequence[Cell], runs: Path) -> int:
-    """Run some cells in this process with one thread, write their run folders, and count them."""
-    import torch
-
-    torch.set_num_threads(1)
-    for cell in group:
-        save(run(cell.run, Store(runs), parts=workshop(runs).parts, progress=False), runs)
-    return len(group)
-
-
-def _spread(scheduler: Scheduler, todo: Sequence[Cell], config: AblationConfig, runs: Path) -> Iterator[int]:
-    """The same on the workers of a scheduler; the run folders are written here."""
-    jobs = [Job(cell.run, partial(_finish, cell.run), beside=cell.beside) for cell in todo]
-    for index, files in spread(scheduler, jobs, config.workers):
-        unpack(files, runs / todo[index].run.name)
-        yield 1
 
 
 def _finish(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ peak and fall; oracle expected wins peak earlier.  What the runs say of it is pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,10 @@ MOST_LINES = 7  # translators in one figure
 PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest k", "at the largest k"]
 
 
-def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
+def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int | None = None) -> None:
     """Run everything that the store lacks; write table, differences, figures and report; print the peaks of EW."""
     config = load_study(config_path, AblationConfig, words)
+    config = config if workers is None else replace(config, workers=workers)
     rows = finished(config, runs)
     once = [row for row in rows if row.cell.seed is None]
     ledger = Ledger(config.name, "", "", "", {}, grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))

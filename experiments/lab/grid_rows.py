@@ -1,6 +1,7 @@
 """Rows of a grid of runs: every translator at every k, answered by every contestant, one row a metric."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def rows_of(rows: Iterable[GridRow]) -> list[Row]:
 def inputs(config_path: Path) -> dict[str, str]:
     """Digests of the config, of the models that it names, and of its data sets."""
     config = load(config_path, AblationConfig)
-    digests = {f"config {config_path.name}": digest_of(config)}
+    digests = {f"config {config_path.name}": digest_of(replace(config, workers=None))}  # they change no number
     return digests | model_digests(config) | dataset_digests(config.datasets)
 
 

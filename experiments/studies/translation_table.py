@@ -31,12 +31,12 @@ from sqa.data import datasets, download, texts
 from sqa.files import records
 from sqa.files.store import Store
 from sqa.report import plots
-from sqa.run.blocks import workshop_of
 from sqa.run.config import RunConfig, of_parts
 from sqa.run.overrides import load_study
 from sqa.run.parts import Parts
 from sqa.run.pipeline import run as run_stages
-from sqa.run.scheduler import Scheduler, current
+from sqa.run.scheduler import current
+from sqa.run.spread import Job, spread
 
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
@@ -84,6 +84,7 @@ class TableConfig:
     resamples: Count = 1000
     seed: int = 0
     limit: Count | None = None
+    workers: Count | None = None
 
     def problems(self) -> list[str]:
         """What the declared bounds do not check."""
@@ -105,7 +106,9 @@ class Cell(NamedTuple):
 Wanted = tuple[Cell, Sequence[Question]]
 
 
-def main(config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequence[str] = ()) -> None:
+def main(
+    config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequence[str] = (), workers: int | None = None
+) -> None:
     """`sqa translations CONFIG`: what the store lacks is translated; then table and figure; the table on stdout.
 
     sets: the wanted test sets of the config; none = all.
@@ -115,7 +118,8 @@ def main(config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequenc
     for name in sets:
         if name not in names:
             raise ConfigError(f"sets: no {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
-    config = replace(config, sets=tuple(test for test in config.sets if test.name in (sets or names)))
+    chosen = tuple(test for test in config.sets if test.name in (sets or names))
+    config = replace(config, sets=chosen, workers=workers or config.workers)
     rows, left_out = measure(config, Store(runs))
     outputs = Outputs(runs / config.name)
     outputs.rows("table.csv", COLUMNS, rows, show=True)
@@ -126,24 +130,26 @@ def main(config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequenc
 
 
 def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]]:
-    """All rows in the order of the config, and what has none.  No row at all: DataError.
-
-    Inside `scheduled(...)` the workers of a scheduler make them, in its store instead of `store`.
-    """
+    """Return all rows in the order of the config, and what has none.  No row at all: DataError."""
     wanted, left_out = _wanted(config)
     for out in left_out:
         print(f"{out.label}: left out, {out.reason}", file=sys.stderr)
     if not wanted:
         raise DataError("\n".join(["nothing to measure", *(f"{out.label}: {out.reason}" for out in left_out)]))
     scheduler = current()
-    if scheduler is not None:
-        return _spread(scheduler, wanted, config), left_out
-    rows: list[Row] = []
+    keeping = store if scheduler is None else scheduler.store
+    stored = {id(questions): keeping.keep(questions) for _, questions in wanted}
+    jobs = []
     for cell, questions in wanted:
-        at = "" if cell.k is None else f", k = {cell.k}"
-        print(f"sqa: {cell.test}: {cell.translator.label}{at}", file=sys.stderr)
-        rows += measure_one(cell, config, questions, store, workshop_of(store).parts)
-    return rows, left_out
+        # prefix translations of a program are remembered within a process, so its k stay together
+        beside, kept = "" if cell.run.translator.name in DECODED else cell.translator.label, stored[id(questions)]
+        jobs.append(Job(cell.run, partial(_finish, cell, config, kept), given=kept, beside=beside))
+    rows: dict[int, list[Row]] = {}
+    with progress.bar("translations", len(jobs), unit="run") as bar:
+        for index, rows_of in spread(jobs, store, config.workers):
+            rows[index] = rows_of
+            bar.update()
+    return [row for index in range(len(wanted)) for row in rows[index]], left_out
 
 
 def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
@@ -163,24 +169,6 @@ def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
             ks = translator.k or (None,)
             wanted += [(Cell(test.name, translator, k, translator.run(k, dataset)), questions) for k in ks]
     return wanted, left_out
-
-
-def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig) -> list[Row]:
-    """The rows, made by workers; these find the questions in the store, and need no data of their own."""
-    from sqa.run.spread import PROCESSES, Job, spread
-
-    stored = {id(questions): scheduler.store.keep(questions) for _, questions in wanted}
-    jobs = []
-    for cell, questions in wanted:
-        # prefix translations of a program are remembered within a process, so its k stay together
-        beside, kept = "" if cell.run.translator.name in DECODED else cell.translator.label, stored[id(questions)]
-        jobs.append(Job(cell.run, partial(_finish, cell, config, kept), given=kept, beside=beside))
-    rows: dict[int, list[Row]] = {}
-    with progress.bar("translations", len(jobs), unit="run") as bar:
-        for index, rows_of in spread(scheduler, jobs, PROCESSES):
-            rows[index] = rows_of
-            bar.update()
-    return [row for index in range(len(wanted)) for row in rows[index]]
 
 
 def _finish(cell: Cell, config: TableConfig, stored: str, store: Store, parts: Parts) -> list[Row]:

@@ -25,12 +25,13 @@ from smt.training.config import SmtConfig
 from smt.training.steps import LOG
 from smt.training.train import bleu_by_k, prepared_data, train_in, work_folder
 from sqa.core import progress
+from sqa.core.compute import usable
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import empty, held, write_text
 from sqa.files.records import parse_json
 from sqa.run.config import load
 from sqa.run.scheduler import current
-from sqa.run.spread import PROCESSES, each
+from sqa.run.spread import each
 from sqa.training.checkpoints import Checkpoints
 
 MULTI = "multi"  # in place of a k: one model for every k of `train.k`
@@ -168,7 +169,7 @@ def _trained(todo: Sequence[Run], data: Path, wait: bool) -> Iterator[bool | Non
     with progress.bar("trainings", len(todo), len(todo) - len(remaining), unit="training") as bar:
         # a worker need not be in the folder that this process is in
         arguments = [(replace(run, folder=run.folder.absolute()), data.absolute(), wait) for run in remaining]
-        for _, ended in each(scheduler, train_one, arguments, PROCESSES):
+        for _, ended in each(scheduler, train_one, arguments, usable()):
             bar.update(int(ended is True))
             yield ended
 

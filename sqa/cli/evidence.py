@@ -21,6 +21,7 @@ from sqa.cli.options import (
     Runs,
     SchedulerOption,
     StoreOption,
+    Workers,
     argument,
     call,
     option,
@@ -67,6 +68,7 @@ def ablation(
     config: Config,
     overrides: Overrides = None,
     runs: Runs = DEFAULT_RUNS,
+    workers: Workers = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
@@ -74,7 +76,7 @@ def ablation(
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
-        call("experiments.ablation.report:main", config, runs, overrides or ())
+        call("experiments.ablation.report:main", config, runs, overrides or (), workers)
 
 
 @evidence_app.command()
@@ -83,6 +85,7 @@ def translations(
     overrides: Overrides = None,
     runs: Runs = DEFAULT_RUNS,
     sets: Annotated[list[str] | None, option("--set NAME", "A test set of the config; all when none is given.")] = None,
+    workers: Workers = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
@@ -90,7 +93,7 @@ def translations(
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
-        call("experiments.studies.translation_table:main", config, runs, sets or (), overrides or ())
+        call("experiments.studies.translation_table:main", config, runs, sets or (), overrides or (), workers)
 
 
 @evidence_app.command()

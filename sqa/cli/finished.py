@@ -23,6 +23,7 @@ from sqa.cli.options import (
     Runs,
     SchedulerOption,
     StoreOption,
+    Workers,
     argument,
     option,
     print_table,
@@ -43,6 +44,7 @@ def sweep(
     config: Config,
     axes: Axes,
     runs: Runs = DEFAULT_RUNS,
+    workers: Workers = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
     as_json: Json = False,
@@ -56,7 +58,7 @@ def sweep(
     combinations = keys.grid(config, keys.parsed_axes(axes))
     say(f"{len(combinations)} runs")
     with scheduled(scheduler, runs, store):
-        swept = list(sweeps.run_all(combinations, runs))
+        swept = list(sweeps.run_all(combinations, runs, workers=workers))
     for result in swept:
         say(*(f"{result.folder}: {name}: no value: {reason}" for name, reason in result.refusals.items()))
     header, rows = sweeps.table(swept)

@@ -64,6 +64,9 @@ SchedulerOption = Annotated[
 StoreOption = Annotated[
     str | None, option("--store URL", "Blocks of --scheduler: a folder or s3://...; default --runs.")
 ]
+Workers = Annotated[
+    int | None, option("--workers N", "Processes of this machine; default: one for each processor.", min=1)
+]
 DEFAULT_RUNS = Path("runs")
 
 

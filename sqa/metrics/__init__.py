@@ -29,7 +29,11 @@ from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
 _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
 _NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # the usual one
 KEPT = 50  # guesses of each step that a run keeps
-PRINTED = ("empty-questions", "empty-sentences", "unknown-pages")  # lines of every report beside the metrics
+PRINTED: tuple[str, str, str] = (
+    "empty-questions",
+    "empty-sentences",
+    "unknown-pages",
+)  # lines of every report beside the metrics
 _HUMAN, _ASKED, _LESS = ("reference",), ("guesses", "answerable"), {"higher_is_better": False}
 
 

@@ -1,11 +1,12 @@
 """Many runs on workers: a task is a block of questions, made by all stages of the runs that go together.
 
-    for index, result in spread(scheduler, [Job(config, finish), ...], workers):
+    for index, result in spread([Job(config, finish), ...], store, workers):
         ...
 
 Runs of one translator on the same questions form a group, and share its translation.  They are planned on a worker
 (which loads their models), then each block that the store lacks is one task, and `finish` is called on a worker after
-the last block.
+the last block.  The workers are processes of this machine (sqa/run/pool.py); inside `scheduled(...)` they are Dask's.
+Few questions stay in this process, since starting a worker takes longer than they do.
 
     for index, value in each(scheduler, function, [(argument, ...), ...], workers):    # work that is no run: a training
         ...
@@ -16,25 +17,27 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from sqa.core.compute import usable
 from sqa.core.errors import RemoteProtocolError
 from sqa.files.store import Store, digest
 from sqa.run.blocks import Planned, workshop_of
 from sqa.run.config import RunConfig, to_mapping
 from sqa.run.parts import Parts
-from sqa.run.scheduler import Scheduler
+from sqa.run.pool import Call, in_pool, in_process
+from sqa.run.scheduler import Scheduler, current
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-PROCESSES = 2  # of `--scheduler local` without a number, where no config says how many
+FEW = 200  # questions, summed over runs, that are not worth the start of workers
 PER_WORKER = 8  # tasks submitted ahead for each worker thread
 FEWEST = 4  # worker threads assumed at least, because more may start
 RECOUNT = 10.0  # seconds after which the workers are counted again
@@ -58,28 +61,35 @@ class Job:
         return digest([to_mapping(self.config.dataset), self.given, shared])
 
 
-class _Call(NamedTuple):
-    """A task for a worker."""
+def spread(jobs: Sequence[Job], store: Store, workers: int | None = None) -> Iterator[tuple[int, Any]]:
+    """Yield (index, value of `finish`) of every job as it ends.  The first error ends all.
 
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    result: int | None = None  # the index of its value among the results; None: it is no result
-    then: Callable[[Any], Iterable[_Call]] = lambda _: ()  # value -> the calls that follow
+    workers: processes, None for one for each processor that this process may use.  Inside `scheduled(...)` the
+    scheduler's store replaces `store`.
+    """
+    scheduler, number = current(), workers or usable()
+    store = store if scheduler is None else scheduler.store
 
-
-def spread(scheduler: Scheduler, jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Any]]:
-    """(index, value of `finish`) of every job as it ends.  The first error ends all."""
-
-    def calls(done: Collection[int]) -> list[_Call]:
+    def calls(done: Collection[int]) -> list[Call]:
         groups: dict[str, list[int]] = {}
         for index, job in enumerate(jobs):
             if index not in done:
                 groups.setdefault(job.group(), []).append(index)
-        planning = [_group_call({index: jobs[index] for index in group}, scheduler.store) for group in groups.values()]
-        random.shuffle(planning)  # schedulers on the same store take different orders
-        return planning
+        planning = [_group_call({index: jobs[index] for index in group}, store) for group in groups.values()]
+        if scheduler is not None:
+            random.shuffle(planning)  # schedulers on the same store take different orders
+        return planning[::-1]
 
-    return _results(scheduler, workers, len(jobs), calls)
+    if scheduler is not None:
+        return _results(scheduler, number, len(jobs), calls)
+    if number == 1 or sum(_size(job, store) for job in jobs) <= FEW:
+        return in_process(calls)
+    return in_pool(number, len(jobs), calls)
+
+
+def _size(job: Job, store: Store) -> int:
+    """Return the number of questions of a job."""
+    return len(store.kept(job.given)) if job.given else len(workshop_of(store).parts.questions(job.config.dataset))
 
 
 def each(
@@ -91,31 +101,31 @@ def each(
     and values must be small.  The first error cancels all calls that have not begun.
     """
 
-    def calls(done: Collection[int]) -> list[_Call]:
-        wanted = [_Call(function, arguments, index) for index, arguments in enumerate(given) if index not in done]
+    def calls(done: Collection[int]) -> list[Call]:
+        wanted = [Call(function, arguments, index) for index, arguments in enumerate(given) if index not in done]
         return wanted[::-1]
 
     return _results(scheduler, workers, len(given), calls)
 
 
-def _group_call(jobs: dict[int, Job], store: Store) -> _Call:
+def _group_call(jobs: dict[int, Job], store: Store) -> Call:
     """The runs of a group: they are planned, then their blocks are made, then each is finished."""
     group = tuple(jobs.values())
 
-    def blocks(planned: tuple[list[Planned], list[int]]) -> list[_Call]:
+    def blocks(planned: tuple[list[Planned], list[int]]) -> list[Call]:
         plans, missing = planned
-        finishing = [_Call(_finish, (job.finish, store), index) for index, job in jobs.items()]
+        finishing = [Call(_finish, (job.finish, store), index) for index, job in jobs.items()]
         left = len(missing)
 
-        def ended(_: None) -> list[_Call]:
+        def ended(_: None) -> list[Call]:
             nonlocal left
             left -= 1
             return [] if left else finishing
 
         order = random.sample(missing, left)
-        return [_Call(_make, (group, plans, block, store), then=ended) for block in order] or finishing
+        return [Call(_make, (group, plans, block, store), then=ended) for block in order] or finishing
 
-    return _Call(_plan, (group, store), then=blocks)
+    return Call(_plan, (group, store), then=blocks)
 
 
 class _Lost(Exception):
@@ -123,7 +133,7 @@ class _Lost(Exception):
 
 
 def _results(
-    scheduler: Scheduler, workers: int, total: int, calls: Callable[[Collection[int]], list[_Call]]
+    scheduler: Scheduler, workers: int, total: int, calls: Callable[[Collection[int]], list[Call]]
 ) -> Iterator[tuple[int, Any]]:
     """The `total` results of calls, by a scheduler or its replacement; `calls(done)` are the remaining calls."""
     from distributed.client import ClosedClientError
@@ -140,12 +150,12 @@ def _results(
             client = scheduler.reopen()
 
 
-def _followed(client: Client, waiting: list[_Call]) -> Iterator[tuple[int, Any]]:
+def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
     """The results of calls by one scheduler, submitted as its workers get free, the last call first."""
     from distributed import as_completed
 
     name, number = uuid4().hex[:12], count()
-    open_calls: dict[Future, _Call] = {}
+    open_calls: dict[Future, Call] = {}
     following = as_completed(loop=client.loop)  # by default the loop of the newest client
     threads, counted = FEWEST, -math.inf  # worker threads, and when they were counted
     try:

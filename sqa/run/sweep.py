@@ -1,7 +1,7 @@
 """Many runs of one config: `sqa sweep x.yaml k=3,6,9 guesser=bm25,gru`, and `sqa.Experiment`.
 
-The runs share questions, models and the store, so a common translation is made once.  Inside `scheduled(...)` their
-blocks are distributed over the workers of a scheduler.
+The runs share questions, models and the store, so a common translation is made once.  Their blocks are distributed
+over the processes of this machine, or over the workers of a scheduler (sqa/run/spread.py).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,7 @@ from sqa.run import pipeline, saving
 from sqa.run.config import RunConfig
 from sqa.run.overrides import Override
 from sqa.run.parts import Parts
-from sqa.run.scheduler import Scheduler, current
-from sqa.run.spread import PROCESSES, Job, spread
+from sqa.run.spread import Job, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,42 +35,30 @@ class Swept:
 
 
 def run_all(
-    combinations: Iterable[tuple[tuple[Override, ...], RunConfig]], runs: Path, progress: bool = True
+    combinations: Iterable[tuple[tuple[Override, ...], RunConfig]],
+    runs: Path,
+    progress: bool = True,
+    workers: int | None = None,
 ) -> Iterator[Swept]:
-    """Run each config, write its folder, and yield the run; reuse the store's results.
+    """Run each config, write its folder, and yield the runs in order; reuse the store's results.
 
-    progress: one bar that counts runs, or the stages of a single run.
+    progress: show one bar that counts runs.  workers: as in `spread`.
     """
-    scheduler = current()
-    if scheduler is not None:
-        yield from _spread(scheduler, list(combinations), runs)
-        return
-    parts, store, jobs = Parts(), Store(runs), list(combinations)
-    bar = progress_bars.bar("sweep", len(jobs), unit="run") if progress and len(jobs) > 1 else nullcontext()
+    combinations = list(combinations)
+    jobs = [Job(config, partial(_finish, chosen, runs / config.name, config)) for chosen, config in combinations]
+    done: dict[int, Swept] = {}
+    bar = progress_bars.bar("sweep", len(jobs), unit="run") if progress else nullcontext()
     with bar as shown:
-        for chosen, config in jobs:
-            result = pipeline.run(config, store, parts=parts, progress=progress and shown is None)
-            yield _swept(chosen, saving.save(result, runs), result)
+        for index, (run, files) in spread(jobs, Store(runs), workers):
+            saving.unpack(files, run.folder)
+            done[index] = run
             if shown is not None:
                 shown.update()
+    yield from (done[index] for index in range(len(jobs)))
 
 
 def _swept(chosen: tuple[Override, ...], folder: Path, result: pipeline.RunResult) -> Swept:
     return Swept(chosen, folder, tuple(saving.report_rows(result)), dict(result.refusals))
-
-
-def _spread(
-    scheduler: Scheduler, combinations: Sequence[tuple[tuple[Override, ...], RunConfig]], runs: Path
-) -> Iterator[Swept]:
-    """`run_all` on the workers of a scheduler; the run folders are written here."""
-    jobs = [Job(config, partial(_finish, chosen, runs / config.name, config)) for chosen, config in combinations]
-    done: dict[int, Swept] = {}
-    with progress_bars.bar("sweep", len(jobs), unit="run") as bar:
-        for index, (run, files) in spread(scheduler, jobs, PROCESSES):
-            saving.unpack(files, run.folder)
-            done[index] = run
-            bar.update()
-    yield from (done[index] for index in range(len(jobs)))
 
 
 def _finish(

@@ -60,7 +60,7 @@ def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Questio
 
     given = scheduler.store.keep(questions)
     job = spread.Job(config, partial(_stages, config, given), UNTIL, given)
-    [(_, stages)] = spread.spread(scheduler, [job], spread.PROCESSES)
+    [(_, stages)] = spread.spread([job], scheduler.store)
     return Traces(scheduler.store, blocks_of(questions, pipeline.BLOCK_SIZE), stages)
 
 

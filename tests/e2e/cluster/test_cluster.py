@@ -79,15 +79,8 @@ def cluster(storage: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def expected(folder: Path) -> Made:
-    """What the way without Dask makes."""
-    return alone(folder / "alone")
-
-
-def alone(runs: Path) -> Made:
-    """An ablation in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grid, "ProcessPoolExecutor", lambda *_: ThreadPoolExecutor(1))
-        return ablation(runs)
+    """Return what an ablation without Dask makes."""
+    return ablation(folder / "alone")
 
 
 def ablation(runs: Path, scheduler: str | None = None, store: str | None = None) -> Made:

@@ -1,21 +1,19 @@
 """The main job on a few bundled questions: table, figure, report, claims; the same bytes when run again."""
 
-from concurrent.futures import ProcessPoolExecutor
-
 import pytest
 from small_ablation import changed, rows, write_small_ablation
 
-from experiments import grid
 from experiments.ablation.report import main
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import read_yaml
+from sqa.run import pool, spread
 
 
 def test_ablation(tmp_path, capsys, monkeypatch):
     """configs/ablation.yaml cut down: four questions of data that cannot be missing, one contestant, one process."""
     config = write_small_ablation(tmp_path, [1, 3, 6, "full"], 4)
     changed(config, contestants=read_yaml(ROOT / "configs" / "ablation.yaml")["contestants"][1:2])
-    monkeypatch.setattr(grid, "ProcessPoolExecutor", ProcessPoolExecutor)  # with the real one, elsewhere in threads
+    monkeypatch.setattr(spread, "FEW", 0)  # in worker processes, elsewhere in this one
     main(config, tmp_path)
     printed, folder = capsys.readouterr(), tmp_path / "ablation"
     assert "mini-es: 45 questions" in printed.err
@@ -23,7 +21,7 @@ def test_ablation(tmp_path, capsys, monkeypatch):
     assert set(printed.out.splitlines()[-5:]) == set(map(str, before))
     peaks = printed.out.splitlines()[:-5]
     assert [line.split()[:5] for line in peaks[1:]] == [["mini-es", "wait-k", "bm25", "6", "0.340"]]
-    monkeypatch.setattr(grid, "ProcessPoolExecutor", None)  # finished runs start no process
+    monkeypatch.setattr(pool, "ProcessPoolExecutor", None)  # finished runs start no process
     main(config, tmp_path)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 

@@ -1,18 +1,12 @@
 """Names of an ablation's contestants, its robustness against odd configs, errors and workers between processes."""
 
-import os
 import pickle
 import re
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from refusals import refused
 
-from experiments import grid as ablation_over_k
 from experiments.contestants import Contestant, names_of
 from experiments.grid import AblationConfig, cells
 from guessers.retrieval.bm25 import Bm25Config
@@ -119,46 +113,3 @@ def test_every_exception_survives_the_way_between_two_processes():
     error = pickle.loads(pickle.dumps(ConfigError(["a: one", "b: two"])))
     assert error.problems == ("a: one", "b: two") and error.exit_code == 2
     assert issubclass(TraceError, SqaError)
-
-
-WORKERS = """
-import os, sys, time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from sqa.files.processes import end_with_parent
-
-if __name__ == "__main__":
-    pool = ProcessPoolExecutor(2, get_context("spawn"), end_with_parent)
-    jobs = [pool.submit(time.sleep, 100) for _ in range(2)]
-    while len(pool._processes) < 2 or not all(job.running() for job in jobs):
-        time.sleep(0.05)
-    print(*pool._processes, flush=True)
-    time.sleep(100)
-"""
-
-
-def test_no_worker_outlives_a_killed_parent(tmp_path):
-    script = tmp_path / "parent.py"
-    script.write_text(WORKERS, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as parent:
-        assert parent.stdout is not None and len(parent.stdout.readline().split()) == 2
-        time.sleep(1.0)  # until both have started to work
-        parent.kill()
-        parent.communicate(timeout=30)  # ends when no process has this output open any more
-
-
-def test_the_workers_of_the_ablation_end_with_their_parent(tmp_path, monkeypatch):
-    started = []
-
-    class Pool:
-        def __init__(self, workers: int, context: object, start: Callable[[], None]) -> None:
-            start()
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(ablation_over_k, "end_with_parent", lambda: started.append(True))
-    monkeypatch.setattr(ablation_over_k, "ProcessPoolExecutor", Pool)
-    config = ablation(tmp_path, k=[3], translators=WAIT_K)
-    with pytest.raises(KeyboardInterrupt):
-        ablation_over_k.run_cells(list(cells(config, ["mini-es"], {})), config, tmp_path)
-    assert started == [True]
