@@ -1,4 +1,4 @@
-"""The wheel: `sqa` alone lies at the top of site-packages, the project's other folders below it (ARCHITECTURE.md).
+"""The wheel: the packages at the top of site-packages, the folders of data below `sqa` (ARCHITECTURE.md).
 
 Everything else is in pyproject.toml, which cannot say that a folder moves on its way into the wheel.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-FOLDERS = ("smt", "guessers", "buzzers", "experiments", "configs", "data", "docs/example", "notebooks")
+FOLDERS = ("configs", "data", "docs/example", "notebooks")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
 

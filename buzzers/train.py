@@ -33,7 +33,7 @@ from sqa.core.errors import BelowOne, ConfigError, Count, DataError, checked, re
 from sqa.data.texts import Tossup, corrupt, fold_of, half_of, load_tossups, translations
 from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
-from sqa.run import config as configs
+from sqa.pipeline import config as configs
 
 KEPT_BACK = 8  # one in so many tossups is for tuning
 ENDS: tuple[End, ...] = ("answer", "silent")

@@ -19,7 +19,7 @@ from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import lacking
 from sqa.files.store import digest
-from sqa.run.config import ComponentConfig, of_parts, to_mapping
+from sqa.pipeline.config import ComponentConfig, of_parts, to_mapping
 
 Value = str | int | float | bool | tuple[str, ...] | None
 _DIGITS = 8  # of the config's sha256 in a name

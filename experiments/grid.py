@@ -17,14 +17,14 @@ from sqa.core.significance import Interval, bootstrap_many
 from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
 from sqa.files.store import Store
-from sqa.run import folder as folders
-from sqa.run import paired
-from sqa.run.blocks import Workshop, workshop_of
-from sqa.run.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
-from sqa.run.parts import Parts
-from sqa.run.pipeline import EMPTY_SENTENCES, run
-from sqa.run.saving import UNKNOWN_PAGES, pack, unpack
-from sqa.run.spread import Job, spread
+from sqa.pipeline import folder as folders
+from sqa.pipeline import paired
+from sqa.pipeline.blocks import Workshop, workshop_of
+from sqa.pipeline.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
+from sqa.pipeline.engine import EMPTY_SENTENCES, run
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.saving import UNKNOWN_PAGES, pack, unpack
+from sqa.pipeline.spread import Job, spread
 
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 SEPARATE = "separate wait-k"  # one model per k

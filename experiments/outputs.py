@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from experiments.lab.ledger import Row, row_of
 from sqa.core.differences import Comparison
 from sqa.files.atomic import write_text
+from sqa.pipeline.saving import tsv
 from sqa.report import plots
 from sqa.report.plots import save, style
-from sqa.run.saving import tsv
 
 CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a difference
 DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")

@@ -14,8 +14,8 @@ from sqa.core.errors import NotNegative, checked
 from sqa.core.registry import GUESSERS
 from sqa.core.types import ChecksTexts, Guess, KnowsPages, guesses_per_word
 from sqa.files.store import digest
-from sqa.run.config import ComponentConfig
-from sqa.run.parts import fingerprint_of
+from sqa.pipeline.config import ComponentConfig
+from sqa.pipeline.parts import fingerprint_of
 
 VERSION = 2  # raise when the guesses change
 DEPTH = 50  # guesses that each guesser is asked for

@@ -9,7 +9,7 @@ from guessers.lessons import check_output, learnt, lessons
 from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
 from sqa.files.yaml_reader import read_yaml
-from sqa.run import config as configs
+from sqa.pipeline import config as configs
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sqa.core.errors import ConfigError
 from sqa.files.yaml_reader import read_yaml
-from sqa.run.scheduler import current
+from sqa.pipeline.scheduler import current
 
 
 def main(

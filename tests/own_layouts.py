@@ -6,9 +6,9 @@ from pathlib import Path
 from doubles import write_questions
 
 from sqa.files.store import Store
-from sqa.run.config import run_from_mapping
-from sqa.run.parts import Parts
-from sqa.run.pipeline import RunResult, run
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.engine import RunResult, run
+from sqa.pipeline.parts import Parts
 
 ROOT = """
 {head}

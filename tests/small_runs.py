@@ -5,9 +5,9 @@ from pathlib import Path
 from doubles import write_questions
 
 from sqa.files.store import Store
-from sqa.run.config import RunConfig, run_from_mapping
-from sqa.run.parts import Parts
-from sqa.run.pipeline import RunResult, run
+from sqa.pipeline.config import RunConfig, run_from_mapping
+from sqa.pipeline.engine import RunResult, run
+from sqa.pipeline.parts import Parts
 
 PARTS = {kind: f"doubles:build_{kind}" for kind in ("translator", "guesser", "buzzer")}  # of a run's config
 

@@ -10,9 +10,9 @@ import yaml
 from sqa.core.types import Floats
 from sqa.diagnose.alignment import Alignment, Words
 from sqa.files.store import Store
-from sqa.run import saving
-from sqa.run.config import load_run
-from sqa.run.pipeline import run
+from sqa.pipeline import saving
+from sqa.pipeline.config import load_run
+from sqa.pipeline.engine import run
 
 EVIL = "</script><script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
 RECORDS = [

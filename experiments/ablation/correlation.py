@@ -25,11 +25,11 @@ from experiments.lab.ledger import Row
 from experiments.outputs import Outputs
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics import is_variant
+from sqa.pipeline import folder as folders
+from sqa.pipeline import paired, saving
+from sqa.pipeline.config import load
 from sqa.report import plots
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
-from sqa.run import folder as folders
-from sqa.run import paired, saving
-from sqa.run.config import load
 
 SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
 

@@ -17,7 +17,7 @@ from experiments.outputs import Outputs
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import read_yaml
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 WEIGHTS = "model.safetensors"
 

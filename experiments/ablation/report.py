@@ -19,9 +19,9 @@ from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
 from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
+from sqa.pipeline.overrides import load_study
 from sqa.report import plots
 from sqa.report.tables import aligned
-from sqa.run.overrides import load_study
 
 MOST_LINES = 7  # translators in one figure
 PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest k", "at the largest k"]

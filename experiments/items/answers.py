@@ -11,9 +11,9 @@ from sqa import metrics as metric_names
 from sqa.core.differences import compare_many
 from sqa.core.paths import CONFIGS
 from sqa.files.store import Store
-from sqa.run.config import AnswersConfig, RunConfig, load_run
-from sqa.run.parts import Parts
-from sqa.run.pipeline import run
+from sqa.pipeline.config import AnswersConfig, RunConfig, load_run
+from sqa.pipeline.engine import run
+from sqa.pipeline.parts import Parts
 
 STRICT, MORE = "strictly", "aliases add"
 

@@ -43,8 +43,8 @@ from sqa.core.significance import bootstrap, means
 from sqa.data.texts import load_guessdev
 from sqa.files.store import Store
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
-from sqa.run import pipeline
-from sqa.run.config import load_run
+from sqa.pipeline import engine
+from sqa.pipeline.config import load_run
 
 PLAYED = (("dev", "bm25"), ("dev", "gru"), ("guessdev", "bm25"), ("xqb-es", "bm25"), ("xqb-pl", "bm25"))
 CONTESTANTS, METRICS = ("rerank", "bm25"), ("ew", "accuracy", "stable-ew")
@@ -161,7 +161,7 @@ def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]
 
 def translated(path: Path, runs: Path) -> list[GuessHistory]:
     """The questions of a run, as its guesser played what its translator wrote."""
-    traces = pipeline.run(load_run(path), Store(runs), until="guess").traces
+    traces = engine.run(load_run(path), Store(runs), until="guess").traces
     return [
         GuessHistory(
             rows=all_features(trace.guesses),

@@ -21,8 +21,8 @@ from sqa import metrics as metric_names
 from sqa.core.differences import compare
 from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
+from sqa.pipeline import folder as folders
 from sqa.report import plots
-from sqa.run import folder as folders
 
 METRICS = ("ew", "oracle-ew")
 FULL_TEXT = "full-input text"  # at wait-k's pace

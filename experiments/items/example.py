@@ -21,9 +21,9 @@ from sqa.core.errors import DataError
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.files.atomic import file_digest
 from sqa.files.store import Store
-from sqa.run.config import load_run, with_limit
-from sqa.run.pipeline import run
-from sqa.run.saving import REPORT_HEADER, ReportRow, report_rows, save
+from sqa.pipeline.config import load_run, with_limit
+from sqa.pipeline.engine import run
+from sqa.pipeline.saving import REPORT_HEADER, ReportRow, report_rows, save
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -31,9 +31,9 @@ from sqa.metrics import build
 from sqa.metrics.fact_metrics import Facts, fact_stats
 from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.quality.facts import facts_in, judge
+from sqa.pipeline.config import of_parts
+from sqa.pipeline.engine import run
 from sqa.report import markdown
-from sqa.run.config import of_parts
-from sqa.run.pipeline import run
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
 METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")

@@ -12,7 +12,7 @@ from experiments.studies import contamination
 from experiments.studies.translation_table import COLUMNS, SHARES, TableConfig, quality_over_lag
 from experiments.studies.translation_table import measure as translated
 from sqa.files.store import Store
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 KS = ("3", "6", "full")
 

@@ -26,8 +26,8 @@ from experiments.paper import figure9
 from sqa import metrics as metric_names
 from sqa.core.types import Bools, Floats
 from sqa.files.store import Store
+from sqa.pipeline.config import load
 from sqa.report import markdown
-from sqa.run.config import load
 
 OF_TRACES = ("facts", "facts@invented")  # not among the ablation's metrics: computed here from its translations
 SCORES = ("bleu", "chrf", "names", "names@invented", *OF_TRACES)

@@ -22,8 +22,8 @@ from sqa.core.paths import DATA
 from sqa.core.significance import Mean, bootstrap_many
 from sqa.data.datasets import question_sets
 from sqa.diagnose.alignment import Alignment, load_aligner
+from sqa.pipeline.config import load
 from sqa.report import markdown
-from sqa.run.config import load
 
 Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the human translation
 SHOWN = ("1", "3", "6")  # k

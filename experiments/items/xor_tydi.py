@@ -9,7 +9,7 @@ from experiments.lab.tables import Column, pivot
 from experiments.paper import table4
 from experiments.paper.table4 import COLUMNS, Table4Config, rows_of
 from sqa.files.store import Store
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 SETS = ("dev-engspan", "train-engspan")
 HEADS = {"f1": "F1", "f1.spans": "F1 spans", "found": "found"}

@@ -12,7 +12,7 @@ from experiments.lab.item import Item, config_inputs, dataset_digests, digest_of
 from experiments.lab.ledger import Row, row_of
 from sqa import metrics as metric_names
 from sqa.core.paths import CONFIGS
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 COLUMNS = ("dataset", "translator", "k", "contestant")
 

@@ -23,7 +23,7 @@ from sqa.core.registry import ITEMS, did_you_mean
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import files_digest
 from sqa.files.yaml_reader import read_yaml
-from sqa.run.config import to_mapping
+from sqa.pipeline.config import to_mapping
 
 if TYPE_CHECKING:
     from PIL import Image

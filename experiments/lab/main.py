@@ -15,7 +15,7 @@ from experiments.lab.pages import ledger_of, ledger_path
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.files.atomic import write_text
-from sqa.run.saving import tsv
+from sqa.pipeline.saving import tsv
 
 
 def update(names: Sequence[str], runs: Path, force: bool = False) -> None:

@@ -49,10 +49,10 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data.languages import code_of
 from sqa.metrics.qa import log_reciprocal_rank
+from sqa.pipeline import folder as folders
+from sqa.pipeline.config import load
+from sqa.pipeline.parts import Parts
 from sqa.report import plots
-from sqa.run import folder as folders
-from sqa.run.config import load
-from sqa.run.parts import Parts
 
 WAIT_K = "wait-k"  # the translator that the figures are about
 HUMAN = "human"

@@ -33,7 +33,7 @@ from experiments.stepwise.systems import RULES, Kind, Selection, Subject, system
 from sqa.core.answers import key
 from sqa.core.errors import NotComputable
 from sqa.diagnose.step_errors import TINY, Finding
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 SHORT = 5
 LONG = 1.5

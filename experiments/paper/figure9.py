@@ -24,10 +24,10 @@ from sqa.core.differences import compare
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import bootstrap
 from sqa.files.store import Store
+from sqa.pipeline.config import QualityConfig, load, of_parts, to_mapping
+from sqa.pipeline.engine import RunResult, run
+from sqa.pipeline.parts import Parts
 from sqa.report import plots
-from sqa.run.config import QualityConfig, load, of_parts, to_mapping
-from sqa.run.parts import Parts
-from sqa.run.pipeline import RunResult, run
 
 COLUMNS = ("dataset", "translator", "k")
 

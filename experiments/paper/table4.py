@@ -47,8 +47,8 @@ from sqa.files.atomic import write_text
 from sqa.files.store import Store
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language, exact_match, f1
-from sqa.run.config import load, of_parts
-from sqa.run.parts import Parts
+from sqa.pipeline.config import load, of_parts
+from sqa.pipeline.parts import Parts
 
 MEAN = "mean"  # of the languages
 COLUMNS = ("set", "language", "system", "reader")

@@ -27,9 +27,9 @@ from sqa.core.trace import hypotheses
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import normalise, says
-from sqa.run.config import ComponentConfig
-from sqa.run.parts import Parts, check_questions
-from sqa.run.pipeline import BLOCK_SIZE, translate
+from sqa.pipeline.config import ComponentConfig
+from sqa.pipeline.engine import BLOCK_SIZE, translate
+from sqa.pipeline.parts import Parts, check_questions
 
 VERSION = 1  # of the steps; raise it when the same parts would give other rows
 

@@ -33,7 +33,7 @@ from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, step_errors
 from sqa.files import records
-from sqa.run.saving import tsv
+from sqa.pipeline.saving import tsv
 
 FILE = Path(__file__).parent / "handmade.tsv"
 COLUMNS = 6

@@ -20,7 +20,7 @@ from experiments.planted.materials import WORDS, plant, references
 from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
 from sqa.diagnose.detector import Network, load_detector
-from sqa.run.saving import tsv
+from sqa.pipeline.saving import tsv
 
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
 

@@ -41,7 +41,7 @@ from sqa.core.significance import Mean, bootstrap
 from sqa.diagnose.alignment import SEEDS
 from sqa.diagnose.findings import cells as finding_cells
 from sqa.diagnose.step_errors import TINY, Finding
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 FEW = 10  # sentences or words: a mean over fewer is not compared
 COSTS, COUNTS = ("kind", "dataset"), ("dataset", "k", "kind")  # columns

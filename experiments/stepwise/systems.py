@@ -19,9 +19,9 @@ from sqa.diagnose.alignment import SEEDS, load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
-from sqa.run.config import load
-from sqa.run.folder import FinishedRun, open_run
-from sqa.run.saving import SUMMARY
+from sqa.pipeline.config import load
+from sqa.pipeline.folder import FinishedRun, open_run
+from sqa.pipeline.saving import SUMMARY
 
 RULES = DiagnoseConfig()
 

@@ -42,11 +42,11 @@ from sqa.data.texts import load_guessdev
 from sqa.files import records
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.qa import AnyCurve, curve_named
+from sqa.pipeline.config import load
+from sqa.pipeline.engine import BLOCK_SIZE
+from sqa.pipeline.overrides import load_study
+from sqa.pipeline.parts import Parts
 from sqa.report import plots
-from sqa.run.config import load
-from sqa.run.overrides import load_study
-from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE
 
 DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # the order of the statistics

@@ -46,11 +46,11 @@ from sqa.data import download, human_buzzes
 from sqa.data.human_buzzes import Buzzes
 from sqa.files import records
 from sqa.files.store import Store
-from sqa.run.config import RunConfig, of_parts
-from sqa.run.overrides import load_study
-from sqa.run.parts import Parts
-from sqa.run.pipeline import RunResult
-from sqa.run.pipeline import run as run_stages
+from sqa.pipeline.config import RunConfig, of_parts
+from sqa.pipeline.engine import RunResult
+from sqa.pipeline.engine import run as run_stages
+from sqa.pipeline.overrides import load_study
+from sqa.pipeline.parts import Parts
 
 POINTS = (10, -15, -5, -10, 15, 5)
 MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")

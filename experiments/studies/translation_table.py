@@ -30,13 +30,13 @@ from sqa.core.types import Question
 from sqa.data import datasets, download, texts
 from sqa.files import records
 from sqa.files.store import Store
+from sqa.pipeline.config import RunConfig, of_parts
+from sqa.pipeline.engine import run as run_stages
+from sqa.pipeline.overrides import load_study
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.scheduler import current
+from sqa.pipeline.spread import Job, spread
 from sqa.report import plots
-from sqa.run.config import RunConfig, of_parts
-from sqa.run.overrides import load_study
-from sqa.run.parts import Parts
-from sqa.run.pipeline import run as run_stages
-from sqa.run.scheduler import current
-from sqa.run.spread import Job, spread
 
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")

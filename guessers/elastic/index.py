@@ -26,7 +26,7 @@ from guessers.text import Profile
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.packages import lacking
 from sqa.files.model_files import folder_digest
-from sqa.run import config as configs
+from sqa.pipeline import config as configs
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch

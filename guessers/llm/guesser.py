@@ -230,8 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command: translates what the store lacks, asks nothing, prints the estimate."""
     from sqa.core.registry import GUESSERS
     from sqa.files.store import Store
-    from sqa.run.config import load_run, with_limit
-    from sqa.run.pipeline import run
+    from sqa.pipeline.config import load_run, with_limit
+    from sqa.pipeline.engine import run
 
     parser = argparse.ArgumentParser(prog="python -m guessers.llm", description="What a run with an llm would cost.")
     parser.add_argument("config", type=Path, help="a run's YAML file whose guesser is an llm")

@@ -10,10 +10,10 @@ import requests
 import yaml
 
 from sqa.files.store import Store
-from sqa.run import folder as runs
-from sqa.run import saving
-from sqa.run.config import load_run
-from sqa.run.pipeline import run
+from sqa.pipeline import folder as runs
+from sqa.pipeline import saving
+from sqa.pipeline.config import load_run
+from sqa.pipeline.engine import run
 from sqa_services.play.journal import FILE, Game, Journal, Play
 from sqa_services.play.runs import PlayedRun
 

@@ -8,7 +8,7 @@ from smt.engines.recorded import Unit, units_of
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.files.atomic import write_text
-from sqa.run.export import question_texts
+from sqa.pipeline.export import question_texts
 
 
 def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = "sentence") -> Path:

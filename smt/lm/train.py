@@ -39,7 +39,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed, held, joined_digest, write_text
 from sqa.files.records import json_document
-from sqa.run.config import load
+from sqa.pipeline.config import load
 from sqa.training.checkpoints import Checkpoints, Moments
 from sqa.training.trainer import Trainer
 

@@ -45,7 +45,7 @@ from sqa.core.packages import need
 from sqa.files.atomic import claimed, empty, write_text
 from sqa.files.records import json_document
 from sqa.files.store import digest
-from sqa.run.config import folder_name
+from sqa.pipeline.config import folder_name
 
 VERSION = 1  # raise when a stage writes other files from the same config
 _BATCH = 2000  # sentence pairs aligned per call
@@ -207,6 +207,6 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
 
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
     """`sqa train smt CONFIG` for a config of `kind: pbmt`: train and print the model's folder."""
-    from sqa.run.config import load
+    from sqa.pipeline.config import load
 
     print(train(load(config_path, PbmtConfig), runs, fresh))

@@ -21,7 +21,7 @@ from smt.training.corpus import Packed, load_arrays
 from smt.training.prepare import is_prepared
 from sqa.core.errors import ConfigError
 from sqa.data.priors import Priors, form
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 RARE = 50  # a link must be at least one in so many occurrences of the rarer of its words
 KNOWN = 3  # occurrences from which on a word counts as known

@@ -11,7 +11,7 @@ from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
 from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Positive, Whole, checked
 from sqa.core.paths import File
-from sqa.run.config import folder_name
+from sqa.pipeline.config import folder_name
 
 PAIRS = ("es-en", "pl-en")  # that the project has text for
 

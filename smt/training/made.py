@@ -30,8 +30,8 @@ from sqa.core.types import BatchTranslator, Question, Translator
 from sqa.files.atomic import claimed
 from sqa.files.records import parse_json
 from sqa.files.store import digest
-from sqa.run.config import of_parts
-from sqa.run.pipeline import stream
+from sqa.pipeline.config import of_parts
+from sqa.pipeline.engine import stream
 
 BLOCK = 512  # texts translated and kept together
 

@@ -28,7 +28,7 @@ from sqa.data import texts
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import atomic, file_digest, write_text
 from sqa.files.records import json_document, parse_json
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),

@@ -29,9 +29,9 @@ from sqa.core.compute import usable
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import empty, held, write_text
 from sqa.files.records import parse_json
-from sqa.run.config import load
-from sqa.run.scheduler import current
-from sqa.run.spread import each
+from sqa.pipeline.config import load
+from sqa.pipeline.scheduler import current
+from sqa.pipeline.spread import each
 from sqa.training.checkpoints import Checkpoints
 
 MULTI = "multi"  # in place of a k: one model for every k of `train.k`

@@ -32,7 +32,7 @@ from smt.training.prepare import development_pairs, is_prepared, prepare
 from smt.training.steps import corpus_bleu, run_steps
 from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
-from sqa.run.config import folder_name, load
+from sqa.pipeline.config import folder_name, load
 from sqa.training.checkpoints import Checkpoints, Moments
 from sqa.training.trainer import Trainer, denormals_flushed
 

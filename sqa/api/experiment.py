@@ -14,12 +14,12 @@ from sqa.core.compute import set_for
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
+from sqa.pipeline import paired, saving
+from sqa.pipeline.config import run_from_mapping, to_mapping
+from sqa.pipeline.overrides import named
+from sqa.pipeline.sweep import run_all
 from sqa.report import tables
 from sqa.report.plots import COLUMN, Line, Panel, Point, canvas, draw, style
-from sqa.run import paired, saving
-from sqa.run.config import run_from_mapping, to_mapping
-from sqa.run.overrides import named
-from sqa.run.sweep import run_all
 
 if TYPE_CHECKING:
     import pandas

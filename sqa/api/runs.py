@@ -14,13 +14,13 @@ from sqa.core.packages import need
 from sqa.core.paths import config_file
 from sqa.core.significance import total
 from sqa.files.store import Store
+from sqa.pipeline import engine, paired, saving
+from sqa.pipeline import folder as folders
+from sqa.pipeline.config import RunConfig, to_mapping
+from sqa.pipeline.export import Step, steps
+from sqa.pipeline.overrides import Override, load_with, overridden
 from sqa.report.data import read_rows
 from sqa.report.tables import as_objects
-from sqa.run import folder as folders
-from sqa.run import paired, pipeline, saving
-from sqa.run.config import RunConfig, to_mapping
-from sqa.run.export import Step, steps
-from sqa.run.overrides import Override, load_with, overridden
 
 if TYPE_CHECKING:
     import pandas
@@ -105,7 +105,7 @@ class Run:
         return dict(self.read.refusals)
 
     def steps(self) -> pandas.DataFrame:
-        """A row a target word: question, step, word, g, rank, score, buzz (`sqa.run.export.Step`)."""
+        """A row a target word: question, step, word, g, rank, score, buzz (`sqa.pipeline.export.Step`)."""
         return frames().DataFrame(list(steps(self.opened.traces)), columns=list(Step._fields))
 
     def errors(self) -> pandas.DataFrame:
@@ -134,7 +134,7 @@ def run(
     """Run a config and return the run; what the store below `runs` has is not made again.
 
     `config` is a file, the name of a bundled config, or plain values.  `keys` replace its own, as on the command
-    line (`sqa.run.overrides`): `k=9`, `guesser="gru"`, `**{"guesser.model": "mine"}`.  ConfigError lists all
+    line (`sqa.pipeline.overrides`): `k=9`, `guesser="gru"`, `**{"guesser.model": "mine"}`.  ConfigError lists all
     problems.
     """
     chosen = [Override(key, to_mapping(value)) for key, value in keys.items()]
@@ -143,7 +143,7 @@ def run(
     else:
         wanted = load_with(config_file(Path(config)), chosen)
     set_for(part_names(wanted))
-    return Run(saving.save(pipeline.run(wanted, Store(Path(runs)), progress=progress), Path(runs)))
+    return Run(saving.save(engine.run(wanted, Store(Path(runs)), progress=progress), Path(runs)))
 
 
 def part_names(config: RunConfig) -> list[str]:

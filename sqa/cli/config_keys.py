@@ -1,6 +1,7 @@
 """The keys of a run's config: those of a part as a table, all as a JSON Schema for editors.
 
-Both are read from the dataclasses that the loader reads (sqa/run/config.py), meanings from the comments beside fields.
+Both are read from the dataclasses that the loader reads (sqa/pipeline/config.py), and meanings from the comments beside
+fields.
 """
 
 import inspect
@@ -20,7 +21,7 @@ from sqa.core.own import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, did_you_mean
 from sqa.files.yaml_reader import ENTRIES, LIKE, describe
 from sqa.metrics import ALL
-from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, RunConfig, to_mapping
+from sqa.pipeline.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, RunConfig, to_mapping
 
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY, "policy": POLICIES}
 Schema = dict[str, Any]
@@ -170,7 +171,7 @@ def _beside(field: Field[Any], meanings: Mapping[str, str]) -> Schema:
 
 
 def _value(hint: Any) -> Schema:
-    """A type, as `sqa.run.config.Reader` reads its values."""
+    """A type, as `sqa.pipeline.config.Reader` reads its values."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint in PLAIN:
         return dict(PLAIN[hint])

@@ -73,7 +73,7 @@ def ablation(
     store: StoreOption = None,
 ) -> None:
     """The paper's experiment: every score over k, as table, figure and report."""
-    from sqa.run.scheduler import scheduled
+    from sqa.pipeline.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
         call("experiments.ablation.report:main", config, runs, overrides or (), workers)
@@ -90,7 +90,7 @@ def translations(
     store: StoreOption = None,
 ) -> None:
     """BLEU, chrF and lag of every translator on every test set: table and figure."""
-    from sqa.run.scheduler import scheduled
+    from sqa.pipeline.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
         call("experiments.studies.translation_table:main", config, runs, sets or (), overrides or (), workers)
@@ -113,7 +113,7 @@ def reproduce(
     store: StoreOption = None,
 ) -> None:
     """A figure or table of the paper, or of ours, from our runs; missing runs are made first."""
-    from sqa.run.scheduler import scheduled
+    from sqa.pipeline.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
         _reproduce(item, config, runs)
@@ -173,8 +173,8 @@ def correlate(
     as_json: Json = False,
 ) -> None:
     """Kendall's tau: do two metrics rank the systems in the same order, with 95% intervals over questions."""
+    from sqa.pipeline import folder as folders
     from sqa.report.correlation import ANSWERS, HEADER, correlate_runs
-    from sqa.run import folder as folders
 
     opened = [folders.read(run) for run in runs]
     rows, notes = correlate_runs(opened, metrics or (), tuple(against or ANSWERS), resamples)

@@ -51,9 +51,9 @@ def sweep(
 ) -> None:
     """A run for every combination of the values, each in its own folder; print their scores side by side."""
     set_threads(config, axes)
-    from sqa.run import overrides as keys
-    from sqa.run import sweep as sweeps
-    from sqa.run.scheduler import scheduled
+    from sqa.pipeline import overrides as keys
+    from sqa.pipeline import sweep as sweeps
+    from sqa.pipeline.scheduler import scheduled
 
     combinations = keys.grid(config, keys.parsed_axes(axes))
     say(f"{len(combinations)} runs")
@@ -82,9 +82,9 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Paired differences A - B over the same questions, 95% intervals, two-sided p-values; of more runs each two."""
+    from sqa.pipeline import folder as folders
+    from sqa.pipeline import paired
     from sqa.report import comparison
-    from sqa.run import folder as folders
-    from sqa.run import paired
 
     pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     say(*notes)
@@ -111,8 +111,8 @@ def export(
 ) -> None:
     """A finished run for other programs: text for sacrebleu, a log for SimulEval (--output: its folder), steps."""
     from sqa.files.atomic import atomic
-    from sqa.run import export as out
-    from sqa.run.folder import open_run
+    from sqa.pipeline import export as out
+    from sqa.pipeline.folder import open_run
 
     traces = open_run(run).traces
     if to == "instances.log":
@@ -137,7 +137,7 @@ def questions(
 ) -> None:
     """The lines of a question set, as SimulEval's --source wants them; --references those of its --target."""
     from sqa.data.datasets import load_questions
-    from sqa.run.export import Part, question_texts
+    from sqa.pipeline.export import Part, question_texts
 
     if pairs and references:
         raise ConfigError("--pairs: has the references already; leave --references out")

@@ -25,8 +25,8 @@ from sqa.cli.options import (
 from sqa.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sqa.run.config import RunConfig
-    from sqa.run.pipeline import RunResult
+    from sqa.pipeline.config import RunConfig
+    from sqa.pipeline.engine import RunResult
 
 runs_app = typer.Typer(**SETTINGS)
 
@@ -65,9 +65,9 @@ for _name, (_until, _about) in STAGES.items():
 def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None, until: str) -> RunResult:
     set_threads(path, overrides or ())
     from sqa.files.store import Store
-    from sqa.run import pipeline
+    from sqa.pipeline import engine
 
-    result = pipeline.run(_load(path, overrides, limit), Store(runs), until=until)
+    result = engine.run(_load(path, overrides, limit), Store(runs), until=until)
     for name, stage in result.stages.items():
         seconds = f" in {result.seconds[name]:.1f} s" if name in result.seconds else ""
         verbose(f"{name}: {result.made[name]} blocks made{seconds}; {result.store.folder(stage)}")
@@ -83,12 +83,12 @@ def set_threads(path: Path, words: Sequence[str]) -> None:
 
 
 def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConfig:
-    from sqa.run.config import load_run, with_limit
+    from sqa.pipeline.config import load_run, with_limit
 
     if limit is not None and limit < 1:
         raise ConfigError(f"--limit: must be >= 1, got {limit}")
     if overrides:
-        from sqa.run.overrides import load_with, parsed
+        from sqa.pipeline.overrides import load_with, parsed
 
         config = load_with(path, parsed(overrides))
     else:
@@ -97,7 +97,7 @@ def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConf
 
 
 def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
-    from sqa.run import saving
+    from sqa.pipeline import saving
 
     before = saving.stages_of(runs / result.config.name)
     folder = saving.save(result, runs)
@@ -106,7 +106,7 @@ def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
         say(f"{folder}: replaces a run with another {changed[0]} stage (sqa store explain {folder})")
     say(*(f"{name}: no value: {reason}" for name, reason in result.refusals.items()))
     if result.config.buzzer is not None and getattr(result.config.buzzer.options, "threshold", None) is not None:
-        from sqa.run.folder import unreached
+        from sqa.pipeline.folder import unreached
 
         say(*unreached(result.traces))
     say(f"{len(result.questions)} questions; report in {folder / saving.REPORT}")

@@ -24,7 +24,7 @@ def train_smt(
     scheduler: SchedulerOption = None,
 ) -> None:
     """Train a translator, or one per k and seed; goes on from the last checkpoint unless --fresh is given."""
-    from sqa.run.scheduler import scheduled
+    from sqa.pipeline.scheduler import scheduled
 
     if scheduler is not None and sweep is None and seeds is None:
         raise ConfigError("--scheduler: one training is one process; spread many with --sweep k=... or --seeds N")

@@ -1,6 +1,6 @@
 """Tables of other names of answers, by rule from the answer lines of packets; the bundled ones are in data/answers.
 
-    python -m sqa.module sqa.data.answer_aliases [FILE.tsv.zst]      makes the bundled file (or FILE) anew
+    python -m sqa.data.answer_aliases [FILE.tsv.zst]      makes the bundled file (or FILE) anew
 
 A packet says after each question what is right: "momentum [accept linear momentum; prompt on p]".  Of all lines of one
 page, tossups and bonus parts together:

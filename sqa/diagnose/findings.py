@@ -13,8 +13,8 @@ from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.scores import KeptScorer, WordScorer
 from sqa.diagnose.step_errors import KINDS, TARGET, Finding, ranked, step_errors
-from sqa.run.folder import FinishedRun, open_run
-from sqa.run.saving import tsv
+from sqa.pipeline.folder import FinishedRun, open_run
+from sqa.pipeline.saving import tsv
 
 HEADER = tuple(
     "question kind severity loss rank_before rank_after step read target source_at source probability".split()

@@ -11,7 +11,7 @@ that each word is wrong; from both and the ranks of the answer come three kinds 
     from sqa.diagnose.alignment import load_aligner
     from sqa.diagnose.detector import load_detector
     from sqa.diagnose.step_errors import ranked, step_errors
-    from sqa.run.folder import open_run
+    from sqa.pipeline.folder import open_run
 
     run = open_run(Path("runs/xqb-es-wait6-bm25"))
     aligner = load_aligner("es-en")

@@ -1,4 +1,4 @@
-"""YAML files as plain values: each key once, of a size and depth that a person writes.  Typed: sqa/run/config.py.
+"""YAML files as plain values: each key once, of a size and depth that a person writes.  Typed: sqa/pipeline/config.py.
 
 Several configs may share a file, each under a name: `FILE.yaml:NAME` wherever a config is named.
 

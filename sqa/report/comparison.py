@@ -20,12 +20,12 @@ from sqa.core.errors import ConfigError
 from sqa.core.permutation import holm
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
+from sqa.pipeline import paired, saving
+from sqa.pipeline.folder import RunFolder
+from sqa.pipeline.paired import COMPARISON_HEADER, ComparisonRow
+from sqa.pipeline.saving import tsv
 from sqa.report.plots import COLOURS, canvas, save, style
 from sqa.report.tables import latex_escaped
-from sqa.run import paired, saving
-from sqa.run.folder import RunFolder
-from sqa.run.paired import COMPARISON_HEADER, ComparisonRow
-from sqa.run.saving import tsv
 
 if TYPE_CHECKING:
     from sqa.report.plots import Axes

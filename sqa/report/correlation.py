@@ -26,10 +26,10 @@ from sqa.core.differences import bootstrap_band
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import did_you_mean
 from sqa.core.types import BuiltMetric, Metric
+from sqa.pipeline import folder as folders
+from sqa.pipeline import paired
+from sqa.pipeline.saving import defined
 from sqa.report.data import check_distinct
-from sqa.run import folder as folders
-from sqa.run import paired
-from sqa.run.saving import defined
 
 LEAST = 3  # systems; two have an order, but not one that could agree more or less
 RESAMPLES = 10_000

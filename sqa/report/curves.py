@@ -9,8 +9,8 @@ from sqa.core.errors import ConfigError
 from sqa.files.atomic import write_text
 from sqa.metrics.curve_fit import GRID, FitConfig, Fitted, fit, summary
 from sqa.metrics.qa import CURVES, AnyCurve, curve_in
+from sqa.pipeline.saving import tsv
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, save, style
-from sqa.run.saving import tsv
 
 _LINES = ("--", ":")  # of the published curves
 

@@ -16,12 +16,12 @@ from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
 from sqa.files.records import parse_json
 from sqa.files.store import digest
-from sqa.run import folder as runs
-from sqa.run import paired, saving
-from sqa.run.config import ComponentConfig, RunConfig, to_mapping
-from sqa.run.folder import RunFolder
-from sqa.run.paired import ComparisonRow
-from sqa.run.saving import ReportRow
+from sqa.pipeline import folder as runs
+from sqa.pipeline import paired, saving
+from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
+from sqa.pipeline.folder import RunFolder
+from sqa.pipeline.paired import ComparisonRow
+from sqa.pipeline.saving import ReportRow
 
 _MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that are shown without their key
 _TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default

@@ -20,11 +20,11 @@ from sqa.core.packages import need
 from sqa.core.significance import Interval
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named
+from sqa.pipeline.folder import open_run
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.saving import ReportRow
 from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k
-from sqa.run.folder import open_run
-from sqa.run.parts import Parts
-from sqa.run.saving import ReportRow
 
 if TYPE_CHECKING:
     from sqa.report.plots import Figure

@@ -25,14 +25,14 @@ from sqa import __version__
 from sqa.core.registry import QUALITY
 from sqa.files.atomic import write_text
 from sqa.metrics import FAMILIES
+from sqa.pipeline.config import to_mapping
+from sqa.pipeline.paired import ComparisonRow
+from sqa.pipeline.saving import RESAMPLES, ReportRow
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
 from sqa.report.plots import Drawn
-from sqa.run.config import to_mapping
-from sqa.run.paired import ComparisonRow
-from sqa.run.saving import RESAMPLES, ReportRow
 
 DEFAULT_OUTPUT = "report"  # in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"

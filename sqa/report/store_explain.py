@@ -9,9 +9,9 @@ from sqa.core.errors import DataError
 from sqa.files.atomic import held as locked
 from sqa.files.records import parse_json
 from sqa.files.store import OLDER, Stage, Store
-from sqa.run import folder as folders
-from sqa.run import saving
-from sqa.run.late_code import late_parts
+from sqa.pipeline import folder as folders
+from sqa.pipeline import saving
+from sqa.pipeline.late_code import late_parts
 
 PARTS = {  # of a stage's key -> what a reader calls it
     "dataset": "questions",

@@ -17,12 +17,12 @@ from typing import Any
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
+from sqa.pipeline.folder import FinishedRun, open_run
+from sqa.pipeline.paired import on_other_questions
+from sqa.pipeline.parts import Parts
 from sqa.report.data import check_distinct
 from sqa.report.html import filled, page_file, source_hash
 from sqa.report.viewer_data import ViewConfig, page_data
-from sqa.run.folder import FinishedRun, open_run
-from sqa.run.paired import on_other_questions
-from sqa.run.parts import Parts
 
 UPLOT = "1.6.32"
 DEFAULT_OUTPUT = "view.html"  # in the first run's folder

@@ -42,10 +42,10 @@ from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
+from sqa.pipeline.config import ComponentConfig, to_mapping
+from sqa.pipeline.folder import FinishedRun
+from sqa.pipeline.parts import Parts
 from sqa.report.data import run_names
-from sqa.run.config import ComponentConfig, to_mapping
-from sqa.run.folder import FinishedRun
-from sqa.run.parts import Parts
 
 VERSION = 1  # of this layout
 GRID = 101  # points of the expected-wins curve

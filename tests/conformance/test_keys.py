@@ -26,8 +26,8 @@ from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.quality import bertscore
-from sqa.run.config import ComponentConfig, Reader
-from sqa.run.pipeline import stage_of
+from sqa.pipeline.config import ComponentConfig, Reader
+from sqa.pipeline.engine import stage_of
 
 Options = Mapping[str, Any]
 Guessers = tuple[ComponentConfig, ...]

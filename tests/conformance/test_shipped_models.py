@@ -15,7 +15,7 @@ from smt.lm.base import PACKAGED
 from smt.lm.word_scores import LmScorer
 from smt.models.waitk_translator import WaitKConfig, build
 from sqa.core.paths import DATA
-from sqa.run.pipeline import CountedSource
+from sqa.pipeline.engine import CountedSource
 
 SPANISH = "Este río cruza Viena antes del mar Negro ."
 POLISH = "Ta rzeka płynie przez Wiedeń do Morza Czarnego ."

@@ -13,7 +13,7 @@ import pytest
 from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
-from sqa.run.pipeline import stream
+from sqa.pipeline.engine import stream
 
 QUESTIONS = [  # short ones: every case decodes them some five times
     replace(q, sentences=q.sentences[:2], reference=q.reference[:2]) for q in load_questions("mini-es", limit=2)

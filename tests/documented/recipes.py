@@ -229,7 +229,7 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa board --task module:function": Run(("sqa board --board toys --task board_task:make leaderboard toy",)),
     "sqa board export sqa-es --examples robustness-mini": Run(after=REGISTERED),
     # --------------------------------------------------------------------------------------------------- modules
-    "python -m sqa.module guessers.evaluate": Run(("python -m sqa.module guessers.evaluate bm25 --datasets mini-es",)),
+    "python -m guessers.evaluate": Run(("python -m guessers.evaluate bm25 --datasets mini-es",)),
     "python -m guessers.evaluate rerank bm25 tfidf bert gru": Run(
         ("python -m guessers.evaluate rerank bm25 tfidf bert gru --datasets mini-es",)
     ),

@@ -23,8 +23,8 @@ from sqa.core.errors import NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
+from sqa.pipeline.export import submission_lines
 from sqa.report.tables import as_objects, restyled
-from sqa.run.export import submission_lines
 
 
 class Shell:

@@ -18,8 +18,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
 from sqa.diagnose.scores import WordScores
+from sqa.pipeline.folder import open_run
 from sqa.report import viewer
-from sqa.run.folder import open_run
 
 QUESTION = RECORDS[0]
 

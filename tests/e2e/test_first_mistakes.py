@@ -89,7 +89,7 @@ def test_an_exception_in_an_own_part_is_its_file_and_line(folder: Path) -> None:
     short = said().splitlines()
     assert short[-1] == "sqa: mine.py:4: <listcomp>(): ZeroDivisionError: division by zero (-v shows the traceback)"
     assert not any("Traceback" in line for line in short)
-    assert "Traceback" in said("-v") and "sqa/run/pipeline.py" in said("-v")
+    assert "Traceback" in said("-v") and "sqa/pipeline/engine.py" in said("-v")
 
 
 def test_a_run_with_an_edited_part_says_that_it_replaces_another(folder: Path, command: Command) -> None:

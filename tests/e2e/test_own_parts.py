@@ -12,9 +12,9 @@ from sqa.core.errors import ConfigError
 from sqa.data import perturb
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.run.config import load_run, run_from_mapping, to_mapping
-from sqa.run.pipeline import RunResult, run
-from sqa.run.saving import save
+from sqa.pipeline.config import load_run, run_from_mapping, to_mapping
+from sqa.pipeline.engine import RunResult, run
+from sqa.pipeline.saving import save
 
 PARTS = '''
 from dataclasses import dataclass, replace
@@ -95,7 +95,7 @@ def shout() -> Perturbation:
 
 def figure(config: Path, runs: Path) -> None:
     """How many words each question of a run has."""
-    from sqa.run.folder import read
+    from sqa.pipeline.folder import read
 
     print(config.read_text(), *read(runs / "mine").stats["words"][:, 0])
 

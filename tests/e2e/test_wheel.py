@@ -85,7 +85,7 @@ def test_nothing_is_taken_from_the_repository(user: User) -> None:
         assert Path(path).is_relative_to(user.packages)
     assert (user.packages / "sqa" / "py.typed").is_file()
     assert "installed" in json.loads(user.sqa("doctor", "--json"))[0]["remark"]
-    assert "usage" in user.run(str(user.bin / "python"), "-m", "sqa.module", "guessers.evaluate", "--help")
+    assert "usage" in user.run(str(user.bin / "python"), "-m", "guessers.evaluate", "--help")
 
 
 def test_a_bundled_config_by_name_a_page_and_a_log_and_back(user: User) -> None:

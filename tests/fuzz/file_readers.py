@@ -50,10 +50,10 @@ from sqa.files.model_files import read_tensors
 from sqa.metrics.curve_fit import FitConfig, fit
 from sqa.metrics.quality.score_file import read as read_scores
 from sqa.metrics.quality.text_metric import Segment
+from sqa.pipeline.config import load, load_run
+from sqa.pipeline.folder import read as read_folder
+from sqa.pipeline.saving import save
 from sqa.report.data import read_rows
-from sqa.run.config import load, load_run
-from sqa.run.folder import read as read_folder
-from sqa.run.saving import save
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
 from sqa_services.protocols.iwslt.journal import Journal, Sentence

@@ -12,10 +12,10 @@ from recorded import RECORD, Keep, plain, recorded, same
 from sqa.diagnose.findings import cells, findings_of
 from sqa.files.store import Store
 from sqa.metrics import ALL
-from sqa.run import saving
-from sqa.run.config import run_from_mapping
-from sqa.run.folder import open_run
-from sqa.run.pipeline import run
+from sqa.pipeline import saving
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.engine import run
+from sqa.pipeline.folder import open_run
 
 RUNS = {
     "es-wait3-bm25": ("es", {"name": "waitk", "model": "es-en", "k": 3}, "bm25", {"name": "mlp", "model": "bm25"}),

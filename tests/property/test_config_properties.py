@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.metrics import ALL
-from sqa.run.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
+from sqa.pipeline.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
 
 NAME = st.text(st.characters(categories=["L", "N"], include_characters=" _-"), min_size=1).filter(str.strip)
-# The reader takes no NUL and no half of a surrogate pair (tests/unit/run/test_odd_values.py).
+# The reader takes no NUL and no half of a surrogate pair (tests/unit/pipeline/test_odd_values.py).
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 CONFIGS = st.builds(
     RunConfig,

@@ -13,7 +13,7 @@ from sqa.core.differences import compare
 from sqa.core.significance import LEVEL, bca, bootstrap, bootstrap_weights, means
 from sqa.core.types import Floats
 from sqa.metrics import build
-from sqa.run.saving import RESAMPLES
+from sqa.pipeline.saving import RESAMPLES
 
 TRIALS, QUESTIONS = 2000, 147
 BAND = 3 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)  # three deviations of a share of trials

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
-from sqa.run.pipeline import STAGES
+from sqa.pipeline.engine import STAGES
 
 QUESTIONS, SYSTEMS = 1_000_000, 100  # of the plan
 

@@ -12,7 +12,7 @@ from typing import get_args
 from smt.lm.translator import CausalLmConfig, Precision, build
 from smt.models.writing import WaitKTranslator
 from sqa.core.types import Emission, Question
-from sqa.run.pipeline import stream
+from sqa.pipeline.engine import stream
 from sqa_services.bench.speed import K, Pair
 
 MODEL = "lm-es-en"

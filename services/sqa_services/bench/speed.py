@@ -17,7 +17,7 @@ from tqdm import tqdm
 from sqa.core.registry import GUESSERS, TRANSLATORS
 from sqa.core.types import Question
 from sqa.data.datasets import available, load_questions
-from sqa.run.pipeline import N_GUESSES, stream
+from sqa.pipeline.engine import N_GUESSES, stream
 
 Pair = tuple[str, str, float, float]  # what, unit, plain, fast
 MEASURED = (  # in order: what gives pairs for questions, and the package that it needs (`make extras`, `make lm`)

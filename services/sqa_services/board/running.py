@@ -21,11 +21,11 @@ from sqa.core.trace import QuestionTrace, buzzes_rows, guesses_rows
 from sqa.core.types import Emission, Question
 from sqa.files.records import parse_json
 from sqa.files.store import Stage, Store, Traces, blocks_of
-from sqa.run import pipeline
-from sqa.run.config import RunConfig
-from sqa.run.named import contestant_from
-from sqa.run.parts import Parts
-from sqa.run.scheduler import Scheduler, current
+from sqa.pipeline import engine
+from sqa.pipeline.config import RunConfig
+from sqa.pipeline.named import contestant_from
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.scheduler import Scheduler, current
 from sqa_services.board.files import as_lines
 from sqa_services.board.metrics import Job
 
@@ -47,26 +47,26 @@ def answer(config: RunConfig, questions: Sequence[Question], work: Path) -> tupl
     if scheduler is not None:
         return _spread(scheduler, config, questions), Job(len(questions), None, None)
     measured, start = _peak_cleared(), time.perf_counter()
-    result = pipeline.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
+    result = engine.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
     seconds, peak = time.perf_counter() - start, _peak() if measured else None
-    blocks = len(blocks_of(result.questions, pipeline.BLOCK_SIZE))
+    blocks = len(blocks_of(result.questions, engine.BLOCK_SIZE))
     whole = all(computed == blocks for computed in result.made.values())  # nothing was taken from the store
     return result.traces, Job(len(questions), seconds if whole else None, peak)
 
 
 def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
     """The traces, made by workers; these find the questions in the store, and know nothing of the board."""
-    from sqa.run import spread
+    from sqa.pipeline import spread
 
     given = scheduler.store.keep(questions)
     job = spread.Job(config, partial(_stages, config, given), UNTIL, given)
     [(_, stages)] = spread.spread([job], scheduler.store)
-    return Traces(scheduler.store, blocks_of(questions, pipeline.BLOCK_SIZE), stages)
+    return Traces(scheduler.store, blocks_of(questions, engine.BLOCK_SIZE), stages)
 
 
 def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, Stage]:
     """On a worker, when all blocks are in the store: where they lie."""
-    from sqa.run.blocks import workshop_of
+    from sqa.pipeline.blocks import workshop_of
 
     return {stage.name: stage for stage in workshop_of(store).plan(config, UNTIL, given).stages}
 
@@ -119,8 +119,8 @@ def answer_session(model: bytes, questions: Sequence[Question]) -> list[Question
     if buzzer is None:
         raise DataError("session: without a buzzer there are no expected wins")
     emissions = {question.id: tuple(Emission(**step) for step in written[question.id]) for question in questions}
-    guesses = _of_each(questions, guesses_rows(pipeline.guess(guesser, questions, emissions, lambda _: None)))
-    buzzes = _of_each(questions, buzzes_rows(pipeline.buzz(buzzer, questions, guesses, lambda _: None)))
+    guesses = _of_each(questions, guesses_rows(engine.guess(guesser, questions, emissions, lambda _: None)))
+    buzzes = _of_each(questions, buzzes_rows(engine.buzz(buzzer, questions, guesses, lambda _: None)))
     return [QuestionTrace(q, emissions[q.id], guesses[q.id], buzzes[q.id]) for q in questions]
 
 

@@ -26,7 +26,7 @@ from sqa.data import download, texts
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import MINI, load_questions
 from sqa.files.records import json_document, lines_of
-from sqa.run.config import RunConfig, run_in
+from sqa.pipeline.config import RunConfig, run_in
 from sqa_services.board import running
 from sqa_services.board.metrics import Answer, Job
 from sqa_services.board.standing import plausible

@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import select
 
 from sqa.core.errors import ConfigError, NotComputable, SqaError
-from sqa.run.scheduler import SchedulerGone
+from sqa.pipeline.scheduler import SchedulerGone
 from sqa_services.board import queue
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.evaluate import Labels, Predicted, delta, evaluate

@@ -113,7 +113,7 @@ def work(
 ) -> None:
     """Evaluate what is queued; any number of workers may do so at once.  --scheduler spreads the runs of configs."""
     board = _board(context)
-    from sqa.run.scheduler import scheduled
+    from sqa.pipeline.scheduler import scheduled
     from sqa_services.board.worker import work as work_on
 
     if beside is not None:

@@ -105,7 +105,7 @@ def client_iwslt(
     patience: Patience = 60.0,
 ) -> None:
     """Translate what an evaluation server reads out, with an agent or a translator of this project."""
-    from sqa.run.named import translator_from
+    from sqa.pipeline.named import translator_from
     from sqa_services.protocols.iwslt import client as iwslt
 
     if agent and translator:

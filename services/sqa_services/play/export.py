@@ -24,12 +24,12 @@ from sqa.core.types import Question, TextMetric
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint
+from sqa.pipeline import engine, saving
+from sqa.pipeline.config import ComponentConfig, RunConfig
+from sqa.pipeline.engine import BLOCK_SIZE, RunResult
+from sqa.pipeline.folder import read
+from sqa.pipeline.parts import Parts
 from sqa.report.data import run_names
-from sqa.run import pipeline, saving
-from sqa.run.config import ComponentConfig, RunConfig
-from sqa.run.folder import read
-from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE, RunResult
 from sqa_services.play import people
 from sqa_services.play.journal import Game, Journal, Play
 from sqa_services.play.runs import QUESTIONS, PlayedRun, write_questions
@@ -135,8 +135,8 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
     person = replace(config, name=entry.player, dataset=dataset, guesser=guesser, buzzer=buzzer, quality=())
     translate = _stages_of(entry.run, fingerprint)["translate"]
     upstream, answering = (translate.key,), people.Person(options)
-    guess = pipeline.stage_of("guess", GUESSERS, guesser, answering, upstream, fingerprint)
-    buzz = pipeline.stage_of("buzz", BUZZERS, buzzer, people.PersonBuzzer(), (guess.key,), fingerprint)
+    guess = engine.stage_of("guess", GUESSERS, guesser, answering, upstream, fingerprint)
+    buzz = engine.stage_of("buzz", BUZZERS, buzzer, people.PersonBuzzer(), (guess.key,), fingerprint)
     stages = {"translate": translate, "guess": guess, "buzz": buzz}
     written = _written(person, traces, stages, folder)
     for system in {run.folder: run for run in (entry.run, *entry.systems.values())}.values():
@@ -172,7 +172,7 @@ def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
     """The stages of a run, on other questions: the keys are those that running its config on them would have."""
     store, stages = Store(run.folder.parent), dict[str, Stage]()
     before: tuple[str, ...] = ()
-    for name in pipeline.STAGES[:-1]:
+    for name in engine.STAGES[:-1]:
         if name in run.saved.stages:
             stage = store.stage(name, run.saved.stages[name])
             stages[name] = replace(stage, upstream=before, dataset=dataset)
@@ -186,12 +186,12 @@ def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping
     names = zip(config.metrics, metric_names.build(config.metrics), strict=True)
     of_traces = {name: metric for name, metric in names if not isinstance(metric, TextMetric)}
     config, built = replace(config, metrics=tuple(of_traces)), list(of_traces.values())
-    scored = pipeline.stage_of_scores(built, stages, stages["translate"].dataset)
+    scored = engine.stage_of_scores(built, stages, stages["translate"].dataset)
     tables: dict[str, Callable[[Sequence[QuestionTrace]], Table]] = {
         "translate": lambda block: tr.emissions_table({t.question.id: t.emissions for t in block}),
         "guess": lambda block: tr.guesses_table({t.question.id: t.guesses or () for t in block}),
         "buzz": lambda block: tr.buzzes_table({t.question.id: t.buzzes or () for t in block}),
-        "score": lambda block: pipeline.score(built, block, lambda _: None),
+        "score": lambda block: engine.score(built, block, lambda _: None),
     }
     whole = {**stages, "score": scored}
     for name, stage in whole.items():

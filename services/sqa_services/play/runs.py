@@ -14,12 +14,12 @@ from sqa.core.trace import GUESSES, QuestionTrace
 from sqa.core.types import Question
 from sqa.files.atomic import write_text
 from sqa.files.store import Store, blocks_of
+from sqa.pipeline import engine, saving
+from sqa.pipeline import folder as folders
+from sqa.pipeline.config import DatasetConfig, RunConfig
+from sqa.pipeline.folder import FinishedRun, RunFolder
+from sqa.pipeline.parts import Parts
 from sqa.report.data import check_distinct, run_names
-from sqa.run import folder as folders
-from sqa.run import pipeline, saving
-from sqa.run.config import DatasetConfig, RunConfig
-from sqa.run.folder import FinishedRun, RunFolder
-from sqa.run.parts import Parts
 
 QUESTIONS = "questions.jsonl"
 
@@ -66,7 +66,7 @@ class PlayedRun:
         store = Store(self.folder.parent)
         stage = store.stage("guess", self.saved.stages["guess"])
         pages = {question.page for question in self.finished.questions}
-        for index in range(len(blocks_of(self.finished.questions, pipeline.BLOCK_SIZE))):
+        for index in range(len(blocks_of(self.finished.questions, engine.BLOCK_SIZE))):
             pages.update(store.read(stage, index, GUESSES)["page"].words)
         return sorted({answers.key(page): answers.canonical(page) for page in pages if page.strip()}.values())
 
@@ -111,5 +111,5 @@ def write_questions(path: Path, questions: Iterable[Question]) -> DatasetConfig:
 def made_for_game(config: RunConfig, questions: Sequence[Question], folder: Path, parts: Parts) -> PlayedRun:
     """Let a config's model translate these questions now; the run that it makes lies in `folder`."""
     config = replace(config, dataset=write_questions(folder / QUESTIONS, questions), quality=())
-    result = pipeline.run(config, Store(folder), parts=parts, progress=False)
+    result = engine.run(config, Store(folder), parts=parts, progress=False)
     return PlayedRun(config.name, folders.read(saving.save(result, folder)), parts)

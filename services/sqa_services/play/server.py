@@ -34,9 +34,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from sqa.files.atomic import claimed
 from sqa.files.yaml_reader import is_config
 from sqa.metrics.qa import curve_named
-from sqa.run.config import load_run
-from sqa.run.folder import read
-from sqa.run.parts import Parts
+from sqa.pipeline.config import load_run
+from sqa.pipeline.folder import read
+from sqa.pipeline.parts import Parts
 from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.guard import PAGE_HEADERS, Refused, json_page

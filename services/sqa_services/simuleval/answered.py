@@ -15,8 +15,8 @@ from sqa.core.types import Question
 from sqa.files.store import Store
 from sqa.metrics.fact_metrics import SIDES, Facts
 from sqa.metrics.facts_log import FactOptions, JudgedLine, judged_lines
-from sqa.run.config import run_from_mapping
-from sqa.run.pipeline import run
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.engine import run
 
 NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # what the other programs call them

@@ -26,8 +26,8 @@ from sqa.core.errors import ConfigError
 from sqa.core.own.worlds import waiting
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
-from sqa.run.named import translator_config, translator_from
-from sqa.run.parts import fingerprint_of
+from sqa.pipeline.named import translator_config, translator_from
+from sqa.pipeline.parts import fingerprint_of
 
 Translate = Callable[[Iterator[str]], Iterator[str | Write]]
 

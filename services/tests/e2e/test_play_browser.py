@@ -16,10 +16,10 @@ from stand_ins.http_server import serving_app
 from sqa.core.paths import CONFIGS
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.run import folder as folders
-from sqa.run import saving
-from sqa.run.config import load_run
-from sqa.run.pipeline import run
+from sqa.pipeline import folder as folders
+from sqa.pipeline import saving
+from sqa.pipeline.config import load_run
+from sqa.pipeline.engine import run
 from sqa_services.play import server as servers
 from sqa_services.play.export import export
 from sqa_services.play.runs import PlayedRun

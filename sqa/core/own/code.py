@@ -5,8 +5,8 @@ own, which only it sees while it runs, so two projects may both have a `helper`,
 executed files are recorded, however they were loaded; their digest is in the store keys of the part.
 
 Files that a part loads while it runs come too late for that key.  They are recorded beside the results, as `Load`s, and
-results are taken from the store only while these still name the same code (sqa/run/late_code.py).  Threads that run
-different parts at once see the modules of the part that was entered last.
+results are taken from the store only while these still name the same code (sqa/pipeline/late_code.py).  Threads that
+run different parts at once see the modules of the part that was entered last.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ One segment is one question: the hypothesis is all its target words on one line,
 on one line, because the two sides may have different numbers of sentences.  Statistics and scores of a corpus are
 sacrebleu's own, so the score equals `sacrebleu.corpus_bleu` on the same lines exactly; only resampling, which needs
 thousands of scores, has a vectorised copy of the three formulas.  TER takes a third of a second for a question, so
-runs keep its statistics by text (`sqa.run.quality_stage`), as they do for the models of
+runs keep its statistics by text (`sqa.pipeline.quality_stage`), as they do for the models of
 sqa/metrics/quality/text_metric.py.
 """
 

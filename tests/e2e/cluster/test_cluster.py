@@ -18,9 +18,9 @@ from small_runs import PARTS
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from sqa.run import overrides, sweep
-from sqa.run.config import load
-from sqa.run.scheduler import current, scheduled
+from sqa.pipeline import overrides, sweep
+from sqa.pipeline.config import load
+from sqa.pipeline.scheduler import current, scheduled
 
 Rows = list[tuple[str, Any]]  # name of a run, its intervals
 Made = tuple[Rows, dict[str, bytes], dict[str, bytes]]  # rows, files of the runs, store

@@ -26,12 +26,12 @@ from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
 from sqa.files.atomic import held
 from sqa.files.store import Store
-from sqa.run import overrides
-from sqa.run.blocks import Workshop
-from sqa.run.config import load
-from sqa.run.scheduler import current, scheduled
-from sqa.run.spread import each
-from sqa.run.sweep import run_all
+from sqa.pipeline import overrides
+from sqa.pipeline.blocks import Workshop
+from sqa.pipeline.config import load
+from sqa.pipeline.scheduler import current, scheduled
+from sqa.pipeline.spread import each
+from sqa.pipeline.sweep import run_all
 from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed")
@@ -279,8 +279,8 @@ def test_a_board_has_its_runs_made_by_workers(boards, scheduler, tmp_path, monke
 
 def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(boards, scheduler, monkeypatch):
     """The worker of the board ends; the evaluation waits for another, and is done then."""
-    from sqa.run import spread
-    from sqa.run.scheduler import SchedulerGone
+    from sqa.pipeline import spread
+    from sqa.pipeline.scheduler import SchedulerGone
     from sqa_services.board import worker
 
     def gone(*_: Any) -> None:

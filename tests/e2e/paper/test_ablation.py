@@ -6,7 +6,7 @@ from small_ablation import changed, rows, write_small_ablation
 from experiments.ablation.report import main
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import read_yaml
-from sqa.run import pool, spread
+from sqa.pipeline import pool, spread
 
 
 def test_ablation(tmp_path, capsys, monkeypatch):

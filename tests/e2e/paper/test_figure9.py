@@ -14,7 +14,7 @@ from experiments.paper import figure9
 from guessers.bert.yisi import YisiConfig, build, rarity, yisi
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.files.yaml_reader import read_yaml
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 
 def test_yisi_by_hand():

@@ -20,7 +20,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 KS = [1, 3, 6, "full"]
 KEYWORD = {"name": "doubles:build_guesser"}

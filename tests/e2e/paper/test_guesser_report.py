@@ -15,7 +15,7 @@ from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 FRACTIONS = (0.05, 0.5, 1.0)
 N = 20

@@ -16,8 +16,8 @@ from experiments.outputs import Outputs
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.run.config import of_parts
-from sqa.run.parts import Parts
+from sqa.pipeline.config import of_parts
+from sqa.pipeline.parts import Parts
 from tests.e2e.paper.test_ablation_seeds import finish
 
 LIMIT, KS = 8, (1, 3, 6, "full")

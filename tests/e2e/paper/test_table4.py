@@ -16,7 +16,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data import xor_tydi
 from sqa.files.yaml_reader import read_yaml
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 SHIPPED = ROOT / "configs" / "table4.yaml"
 THINGS = ["Rome", "Paris", "Oslo", "Lima", "Cairo", "Delhi"]  # what each question is about

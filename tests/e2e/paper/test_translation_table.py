@@ -15,7 +15,7 @@ from experiments.lab.ledger import Row
 from experiments.studies.translation_table import TableConfig, main, quality_over_lag, shares
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.yaml_reader import read_yaml
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 SENTENCES = (
     ("La casa roja está cerca del río .", "The red house is near the river ."),

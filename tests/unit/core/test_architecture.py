@@ -29,7 +29,7 @@ MODULES_OF_A_RUN, LINES_OF_A_RUN = 46, 5850  # of ours, that README's first exam
 
 SERVER = {"sqa_services.net"}
 # what parts may build on
-SQA = {"sqa.core", "sqa.data", "sqa.files", "sqa.metrics", "sqa.net", "sqa.run", "sqa.diagnose", "sqa.training"}
+SQA = {"sqa.core", "sqa.data", "sqa.files", "sqa.metrics", "sqa.net", "sqa.pipeline", "sqa.diagnose", "sqa.training"}
 # room -> the rooms that it may import, besides itself; `sqa` alone is the package's __init__ with its version
 ARROWS: dict[str, set[str]] = {
     "sqa": set(),
@@ -40,9 +40,9 @@ ARROWS: dict[str, set[str]] = {
     "sqa.data": {"sqa", "sqa.core", "sqa.files", "sqa.net"},
     "sqa.metrics": {"sqa", "sqa.core", "sqa.files", "sqa.data"},
     "sqa.net": {"sqa", "sqa.core", "sqa.files"},
-    "sqa.run": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics"},
-    "sqa.diagnose": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.run"},
-    "sqa.report": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.run", "sqa.diagnose"},
+    "sqa.pipeline": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics"},
+    "sqa.diagnose": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.pipeline"},
+    "sqa.report": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.pipeline", "sqa.diagnose"},
     "sqa.api": {"sqa", *SQA, "sqa.report"},
     "sqa.cli": {"sqa", *SQA, "sqa.api", "sqa.report"},
     "smt": set(),
@@ -67,7 +67,7 @@ ARROWS: dict[str, set[str]] = {
     "buzzers": {"sqa", *SQA},
     "sqa_services": {"sqa.core"},
     "sqa_services.net": {"sqa.core", "sqa.files"},
-    "sqa_services.protocols": {"sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.run", *SERVER},
+    "sqa_services.protocols": {"sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.pipeline", *SERVER},
     "sqa_services.simuleval": {"sqa", *SQA, *SERVER},
     "sqa_services.board": {"sqa", *SQA, "sqa.report", "sqa_services.protocols", *SERVER},
     "sqa_services.play": {"sqa", *SQA, "sqa.report", *SERVER},
@@ -78,8 +78,7 @@ ARROWS["sqa_services.bench"] = CORE | {"experiments", "sqa_services.simuleval", 
 ARROWS["sqa_services.cli"] = {*ARROWS} - {"experiments"}
 # What a room may name in a string besides, as "module:attribute" or "package.module": it is imported when it is called.
 NAMED: dict[str, set[str]] = {
-    "sqa": {"sqa.run", "sqa.api"},  # its face
-    "sqa.run": {"sqa.api"},  # `sqa.run(...)`: the room is called as the function that it shares its name with
+    "sqa": {"sqa.api"},  # its face
     "sqa.cli": {*CORE, "experiments"},
 }
 REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # modules that name what parts are

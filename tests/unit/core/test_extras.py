@@ -108,7 +108,7 @@ CASES = [
 
 # Each command in a fork of one process that has loaded what most of them load, which takes some seconds.
 CHILD = """
-import json, os, sys, torch, sqa.api, sqa.cli, sqa.run.pipeline
+import json, os, sys, torch, sqa.api, sqa.cli, sqa.pipeline.engine
 from pathlib import Path
 from sqa.cli import main
 for package, command in json.load(open(sys.argv[1])):

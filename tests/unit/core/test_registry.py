@@ -9,8 +9,8 @@ from refusals import refused
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, NoKeys, Registry, did_you_mean
-from sqa.run.config import ComponentConfig
-from sqa.run.pipeline import Parts
+from sqa.pipeline.config import ComponentConfig
+from sqa.pipeline.engine import Parts
 
 ALL = [(registry, name) for registry in (TRANSLATORS, GUESSERS, BUZZERS) for name in registry.names()]
 

@@ -25,7 +25,7 @@ from sqa.core.types import Asked, Buzz, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_rows, read_table
-from sqa.run.config import to_mapping
+from sqa.pipeline.config import to_mapping
 
 Q = question()
 TABLE = emissions_table({Q.id: echo(Q)})
@@ -180,9 +180,9 @@ SAME_RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from sqa.run.config import load_run
-from sqa.run.pipeline import run
-from sqa.run.saving import save
+from sqa.pipeline.config import load_run
+from sqa.pipeline.engine import run
+from sqa.pipeline.saving import save
 from sqa.files.store import Store
 sys.stdin.readline()
 for number in range({rounds}):

@@ -16,7 +16,7 @@ from sqa.data.priors import is_content, strip_edges
 from sqa.diagnose import findings as diagnose_command
 from sqa.diagnose.alignment import Alignment
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding, SourceSpan, is_name, ranked, step_errors
-from sqa.run.folder import open_run
+from sqa.pipeline.folder import open_run
 
 SOURCE = (
     ("El", "poeta", "Neruda", "nació", "en", "Parral,", "un", "pueblo", "pequeño", "de", "Linares."),

@@ -10,9 +10,9 @@ from sqa.files.store import Store
 from sqa.metrics import build
 from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
 from sqa.metrics.latency_log import LogOptions, main, score
-from sqa.run.config import run_from_mapping
-from sqa.run.pipeline import run
-from sqa.run.saving import save
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.engine import run
+from sqa.pipeline.saving import save
 
 NAMES = [name for name in SIMULEVAL_1_1.formulas if FORMULAS[name].of_runs]
 RUNS: list[tuple[str, dict[str, Any]]] = [

@@ -21,7 +21,7 @@ from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_tra
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import find_model
 from sqa.metrics.quality.comet import CometConfig
-from sqa.run.saving import hub_models
+from sqa.pipeline.saving import hub_models
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city of the north .", "Una ciudad"]
 NEW = 14  # pieces written at most

@@ -7,8 +7,8 @@ import yaml
 
 from experiments.items.answers import MEASURES, MORE, STRICT, both_rules
 from sqa.files.store import Store
-from sqa.run.config import load_run
-from sqa.run.parts import Parts
+from sqa.pipeline.config import load_run
+from sqa.pipeline.parts import Parts
 
 
 def test_both_rules_side_by_side(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from experiments.grid import AblationConfig, cells
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, SqaError, TraceError
 from sqa.core.paths import ROOT
-from sqa.run.config import load
+from sqa.pipeline.config import load
 from tests.small_ablation import WAIT_K, changed
 
 BM25 = {"name": "bm25"}

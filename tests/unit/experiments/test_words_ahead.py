@@ -8,7 +8,7 @@ from experiments.items import words_ahead
 from experiments.items.words_ahead import ITEM, WordsAheadConfig, counts, last_linked
 from experiments.studies.translation_table import SetConfig
 from sqa.diagnose.alignment import Alignment
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 SOURCE = "nació en la ciudad peruana de Lima".split()
 TARGET = "He was born in the Peruvian city of Lima".split()

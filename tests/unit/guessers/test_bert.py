@@ -22,7 +22,7 @@ from guessers.bert.reading import Reading
 from guessers.bert.train import CHECKPOINT, BertTraining, _draw, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.run import config as configs
+from sqa.pipeline import config as configs
 
 pytest.importorskip("transformers", reason="needs transformers: pip install 'sqa[pretrained]'")
 

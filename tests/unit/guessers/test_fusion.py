@@ -7,7 +7,7 @@ import pytest
 from guessers.fusion import FusionGuesser
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.types import Guess
-from sqa.run.config import ComponentConfig
+from sqa.pipeline.config import ComponentConfig
 
 BM25 = ComponentConfig("bm25", Bm25Config())
 

@@ -20,7 +20,7 @@ from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
 from guessers.gru.train import GruTraining, dev_accuracy, set_start, start_from_svd, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.run import config as configs
+from sqa.pipeline import config as configs
 
 TOSSUPS = tossups(6)
 

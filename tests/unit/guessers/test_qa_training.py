@@ -28,7 +28,7 @@ from sqa.core.types import Question
 from sqa.data.texts import Tossup, corrupt, fold_of, half_of
 from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.qa import CURVES
-from sqa.run import config as configs
+from sqa.pipeline import config as configs
 
 CONFIGS = {
     **dict.fromkeys(["bm25", "bm25-85", "bm25-lucene"], Bm25Training),

@@ -21,7 +21,7 @@ from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.data.texts import Tossup, fold_of, half_of
 from sqa.files.model_files import read_tensors, write_tensors
-from sqa.run import config as configs
+from sqa.pipeline import config as configs
 
 CONFIG = ROOT / "configs" / "train_guessers.yaml:rerank"
 

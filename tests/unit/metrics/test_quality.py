@@ -19,11 +19,11 @@ from sqa.core.types import TextMetric
 from sqa.files.store import Store
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
 from sqa.metrics.quality.text_metric import Segment
-from sqa.run import folder as runs
-from sqa.run import paired, saving
-from sqa.run.config import QualityConfig, RunConfig, load_run, run_from_mapping, to_mapping
-from sqa.run.pipeline import Parts, RunResult
-from sqa.run.quality_stage import CHUNK, score_texts
+from sqa.pipeline import folder as runs
+from sqa.pipeline import paired, saving
+from sqa.pipeline.config import QualityConfig, RunConfig, load_run, run_from_mapping, to_mapping
+from sqa.pipeline.engine import Parts, RunResult
+from sqa.pipeline.quality_stage import CHUNK, score_texts
 from sqa_services.protocols.external import ExternalConfig
 
 OVERLAP = "stand_ins.quality_doubles:build"

@@ -24,7 +24,7 @@ from sqa.metrics.quality.bertscore import BertScoreConfig
 from sqa.metrics.quality.bleurt import BleurtConfig
 from sqa.metrics.quality.comet import CometConfig
 from sqa.metrics.quality.text_metric import Segment, segment_of
-from sqa.run.saving import report_rows
+from sqa.pipeline.saving import report_rows
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="needs transformers")
 needs_comet = pytest.mark.skipif(find_spec("comet") is None, reason="needs the extra metrics")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from small_runs import small_run
 
+from sqa.pipeline import folder as runs
+from sqa.pipeline import saving
 from sqa.report import comparison
-from sqa.run import folder as runs
-from sqa.run import saving
 
 NAMES = ("a", "b_2", "c")
 

@@ -12,9 +12,9 @@ from sqa import metrics as metric_names
 from sqa.core import significance
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import means
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.folder import RunFolder
 from sqa.report.correlation import HEADER, comparable, correlate, correlate_runs, orders, pairs_of, tau_b
-from sqa.run.config import run_from_mapping
-from sqa.run.folder import RunFolder
 
 
 class Mean(significance.Mean):

@@ -21,15 +21,15 @@ from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
+from sqa.pipeline import folder as runs
+from sqa.pipeline import paired, saving
+from sqa.pipeline.config import ComponentConfig
 from sqa.report import figures
 from sqa.report.data import changes, compared, described, read_runs, run_names
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
 from sqa.report.report import main
-from sqa.run import folder as runs
-from sqa.run import paired, saving
-from sqa.run.config import ComponentConfig
 
 METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 

@@ -10,11 +10,11 @@ from stand_ins.keyed_parts import LESSONS
 from guessers.retrieval import bm25, counting
 from sqa.cli.data import COLUMNS, listing
 from sqa.files.store import Store
+from sqa.pipeline import folder as folders
+from sqa.pipeline import saving
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.engine import STAGES, run
 from sqa.report import store_explain as stored
-from sqa.run import folder as folders
-from sqa.run import saving
-from sqa.run.config import run_from_mapping
-from sqa.run.pipeline import STAGES, run
 
 
 def toy(runs: Path, name: str = "bm25", **options: object) -> dict[str, object]:

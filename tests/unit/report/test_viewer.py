@@ -13,10 +13,10 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
+from sqa.pipeline.folder import open_run
 from sqa.report import viewer, viewer_data
 from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
 from sqa.report.viewer_data import ViewConfig, page_data, traces_data
-from sqa.run.folder import open_run
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from smt.training.prepare import _texts
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT, cache_dir
 from sqa.data.datasets import load_questions
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 ECHO = {"name": "doubles:build_translator", "k": 1}
 TEXTS = [f"text number {n} of several" for n in range(7)]

@@ -21,7 +21,7 @@ from smt.training.prepare import cleaned, is_prepared, prepare
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.texts import load_own_pairs
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from smt.training.train import SmtTraining, losses, rate, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
-from sqa.run.config import load, to_mapping
+from sqa.pipeline.config import load, to_mapping
 from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, prepared

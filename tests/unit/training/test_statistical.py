@@ -24,7 +24,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT
 from sqa.core.types import Question
 from sqa.files.records import lines
-from sqa.run.config import load
+from sqa.pipeline.config import load
 from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 
 

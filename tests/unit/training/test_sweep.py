@@ -18,7 +18,7 @@ from smt.training.train import prepared_data, train_in
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.files.atomic import held
-from sqa.run.config import load, to_mapping
+from sqa.pipeline.config import load, to_mapping
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, sentence_pairs
 

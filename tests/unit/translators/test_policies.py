@@ -23,8 +23,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions, hypotheses, prefixes
 from sqa.core.types import Emission, Write
-from sqa.run.config import run_from_mapping
-from sqa.run.pipeline import CountedSource, stream
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.engine import CountedSource, stream
 
 POLICIES = [*map(WaitK, (1, 3, FULL)), *map(LocalAgreement, (2, 3)), *map(Hold, (0, 2)), Retranslate(), Retranslate(2)]
 APPENDING = [policy for policy in POLICIES if not isinstance(policy, Retranslate)]

@@ -31,7 +31,7 @@ from starlette.responses import Response
 from sqa.core.errors import ConfigError, Positive, SqaError, checked
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
-from sqa.run.named import contestant_from
+from sqa.pipeline.named import contestant_from
 from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.connections import LOG

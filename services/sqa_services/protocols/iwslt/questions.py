@@ -21,7 +21,7 @@ from sqa.core.trace import Emissions, QuestionTrace, buzzes_rows, guesses_rows
 from sqa.core.types import Buzzer, Emission, Guesser, Metric, Question
 from sqa.metrics import build
 from sqa.metrics.quality.bleu import Bleu
-from sqa.run.pipeline import buzz, guess
+from sqa.pipeline.engine import buzz, guess
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
 from sqa_services.protocols.iwslt.journal import Journal, Sentence, corpus_digest
 

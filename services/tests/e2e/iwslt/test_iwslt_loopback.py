@@ -14,8 +14,8 @@ from stand_ins.iwslt_loopback import ECHO, WaitAgent, get, serving
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.run.named import contestant_from
-from sqa.run.pipeline import stream
+from sqa.pipeline.engine import stream
+from sqa.pipeline.named import contestant_from
 from sqa_services.bench import iwslt
 from sqa_services.bench.iwslt import Client, at_once, memory, server
 from sqa_services.cli.protocols import client_iwslt

@@ -15,8 +15,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.run import pipeline
-from sqa.run.config import DatasetConfig
+from sqa.pipeline import engine
+from sqa.pipeline.config import DatasetConfig
 from sqa_services.board import queue, sqa_task, worker
 from sqa_services.board.accounts import Taken
 from sqa_services.board.board import Board, BoardConfig
@@ -239,7 +239,7 @@ def test_runs_are_evaluated_on_the_boards_questions(board: Board, tmp_path: Path
     metadata = json.loads(original["result"]["metadata_json"])
     assert metadata["qa_accuracy"] == pytest.approx(47 / 70)  # Spain and France of Spain, France, Atlantis
     config = dataclasses.replace(sqa_task.config_of(CONFIG), dataset=DatasetConfig(str(questions)))
-    alone = pipeline.run(config, Store(tmp_path / "runs"), progress=False)
+    alone = engine.run(config, Store(tmp_path / "runs"), progress=False)
     for name, value in (("ew", "ew"), ("oracle_ew", "oracle-ew"), ("corpus_bleu", "bleu"), ("dal", "dal")):
         [metric] = [metric for metric in alone.metrics if metric.name == value]
         assert metadata[name] == metric.score(alone.stats[value].sum(axis=0))

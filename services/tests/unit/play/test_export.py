@@ -11,10 +11,10 @@ import pytest
 
 from sqa.core.errors import DataError
 from sqa.files.store import Store
-from sqa.run import folder as folders
-from sqa.run import saving
-from sqa.run.config import load_run
-from sqa.run.pipeline import run
+from sqa.pipeline import folder as folders
+from sqa.pipeline import saving
+from sqa.pipeline.config import load_run
+from sqa.pipeline.engine import run
 from sqa_services.play.export import Exported, export
 from sqa_services.play.journal import Play
 from sqa_services.play.people import Person, PersonConfig

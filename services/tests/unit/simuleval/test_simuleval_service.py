@@ -21,7 +21,7 @@ from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.core.registry import TRANSLATORS
 from sqa.data.datasets import load_questions
-from sqa.run.pipeline import stream
+from sqa.pipeline.engine import stream
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused
 from sqa_services.net.server import reply

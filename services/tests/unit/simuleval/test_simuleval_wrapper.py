@@ -15,7 +15,7 @@ from smt.models.bundle import save_model
 from sqa.core.errors import ConfigError
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
-from sqa.run.pipeline import stream
+from sqa.pipeline.engine import stream
 from sqa_services.bench.simuleval import evaluate
 from sqa_services.simuleval.agent import SimulevalConfig, build, quiet_imports
 

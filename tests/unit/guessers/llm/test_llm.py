@@ -27,8 +27,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import guesses_per_word
 from sqa.files.store import Store
-from sqa.run.config import load_run, run_from_mapping
-from sqa.run.pipeline import run
+from sqa.pipeline.config import load_run, run_from_mapping
+from sqa.pipeline.engine import run
 
 PREFIXES = list(itertools.accumulate(WORDS, "{} {}".format))
 

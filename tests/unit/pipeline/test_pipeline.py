@@ -22,8 +22,8 @@ from sqa.core.errors import ConfigError, DataError, NotComputable, TraceError
 from sqa.core.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
 from sqa.core.types import Buzz, Emission, Guess, Write
 from sqa.files.store import Store
-from sqa.run import pipeline
-from sqa.run.pipeline import run, stream
+from sqa.pipeline import engine
+from sqa.pipeline.engine import run, stream
 
 Q = question()
 
@@ -68,9 +68,9 @@ class Batched:
 
 
 def test_the_batched_path_is_taken_and_checked():
-    assert emissions_rows(pipeline.translate(Batched([list(echo(Q))]), [Q], ignore)) == {Q.id: echo(Q)}
+    assert emissions_rows(engine.translate(Batched([list(echo(Q))]), [Q], ignore)) == {Q.id: echo(Q)}
     for answers, says in (([], "answered 0 of 1 questions"), ([[Emission(0, "a", 9, False)]], "q step 0: g must be")):
-        refused(TraceError, says, pipeline.translate, Batched(answers), [Q], ignore)
+        refused(TraceError, says, engine.translate, Batched(answers), [Q], ignore)
 
 
 class Counting(KeywordGuesser):
@@ -91,14 +91,14 @@ def test_append_only_text_takes_the_incremental_path_and_revised_text_does_not()
     guesser = Counting(GuesserConfig(pages=("Tres",)))
     revised = (Emission(1, "tres", 1, False), Emission(1, "dos", 2, False, erase=1))
     for emissions, counts in ((echo(Q), [0, 0, 1, 1, 1]), (revised, [1, 0]), ((), [])):
-        rows = guesses_rows(pipeline.guess(guesser, [Q], {Q.id: emissions}, ignore))
+        rows = guesses_rows(engine.guess(guesser, [Q], {Q.id: emissions}, ignore))
         assert [len(guesses) for guesses in rows.get(Q.id, ())] == counts
     assert guesser.calls == ("guess_prefixes", "guess")
 
 
 def test_only_an_oracle_is_told_the_answer():
     history = {Q.id: ((), (Guess("Spain", 0.1),))}
-    table = pipeline.buzz(OracleBuzzer(BuzzerConfig()), [Q], history, ignore)
+    table = engine.buzz(OracleBuzzer(BuzzerConfig()), [Q], history, ignore)
     assert buzzes_rows(table) == {Q.id: (Buzz(1.0, False), Buzz(1.0, True))}
 
 
@@ -116,7 +116,7 @@ class Refusing:
     [(echo(Q)[:2], 0, 1), ((Emission(0, "a", 1, False), Emission(0, "", 2, False, erase=1)), 1, 2)],
 )
 def test_a_refusal_is_kept_as_such_and_empty_output_is_counted(emissions, questions, sentences):
-    scores = scores_rows(pipeline.score([Refusing()], [QuestionTrace(Q, emissions)], ignore))[Q.id]
+    scores = scores_rows(engine.score([Refusing()], [QuestionTrace(Q, emissions)], ignore))[Q.id]
     assert (scores["refusing"].stats, scores["refusing"].refusal) == (None, "not here")
     assert scores["empty-questions"].stats == (questions, 1) and scores["empty-sentences"].stats == (sentences, 2)
 
@@ -124,7 +124,7 @@ def test_a_refusal_is_kept_as_such_and_empty_output_is_counted(emissions, questi
 def test_more_questions_than_a_block_holds(tmp_path, monkeypatch):
     whole = run(small_config(tmp_path), Store(tmp_path / "a"), progress=False)
     traces, stats = list(whole.traces), whole.stats
-    monkeypatch.setattr(pipeline, "BLOCK_SIZE", 2)
+    monkeypatch.setattr(engine, "BLOCK_SIZE", 2)
     parts = run(small_config(tmp_path), Store(tmp_path / "b"), progress=False)
     assert parts.made["translate"] == 3 and list(parts.traces) == traces
     assert [parts.traces[-1], *parts.traces[1:3]] == [traces[-1], *traces[1:3]]
@@ -132,7 +132,7 @@ def test_more_questions_than_a_block_holds(tmp_path, monkeypatch):
         np.testing.assert_array_equal(parts.stats[name], values)
     Store(tmp_path / "b").block(parts.stages["guess"], 1).unlink()
     again = run(small_config(tmp_path), Store(tmp_path / "b"), progress=False)
-    assert again.made == dict.fromkeys(pipeline.STAGES, 0) | {"guess": 1} and not again.seconds  # of a part of it
+    assert again.made == dict.fromkeys(engine.STAGES, 0) | {"guess": 1} and not again.seconds  # of a part of it
 
 
 CHECKS = """

@@ -1,4 +1,4 @@
-"""A run's folder as it is written, here or taken to another process (read: sqa/run/folder.py).
+"""A run's folder as it is written, here or taken to another process (read: sqa/pipeline/folder.py).
 
     <runs>/<name>/report.tsv     one line per metric: value, interval, unit, signature
     <runs>/<name>/config.yaml    the whole config, defaults included; `sqa run` takes it back
@@ -27,8 +27,8 @@ from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
 from sqa.files.store import table_bytes
 from sqa.metrics import PRINTED
-from sqa.run.config import RunConfig, to_mapping
-from sqa.run.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
+from sqa.pipeline.config import RunConfig, to_mapping
+from sqa.pipeline.engine import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go

@@ -18,12 +18,12 @@ from sqa.core.trace import GUESSES
 from sqa.files import shared as shared_stores
 from sqa.files.shared import Objects, SharedFolder, shared
 from sqa.files.store import Store
-from sqa.run.blocks import Workshop
-from sqa.run.config import to_mapping
-from sqa.run.parts import Parts
-from sqa.run.pipeline import run
-from sqa.run.saving import save
-from sqa.run.scheduler import SlurmConfig, current, parse, scheduled
+from sqa.pipeline.blocks import Workshop
+from sqa.pipeline.config import to_mapping
+from sqa.pipeline.engine import run
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.saving import save
+from sqa.pipeline.scheduler import SlurmConfig, current, parse, scheduled
 
 
 def files(root):

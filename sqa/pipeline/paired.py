@@ -9,8 +9,8 @@ from sqa.core.differences import compare_many
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import QUALITY
 from sqa.metrics.quality.text_metric import saved
-from sqa.run.folder import FinishedRun, RunFolder
-from sqa.run.saving import RESAMPLES, defined, number_cell
+from sqa.pipeline.folder import FinishedRun, RunFolder
+from sqa.pipeline.saving import RESAMPLES, defined, number_cell
 
 COMPARISON_HEADER = ("metric", "a", "b", "diff", "low", "high", "p_bootstrap", "p_randomization", "n", "signature")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from refusals import refused
 
 from sqa.core.errors import ConfigError
-from sqa.run.overrides import load_study
+from sqa.pipeline.overrides import load_study
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.core.types import BuiltMetric, TextMetric
 from sqa.files.store import Stage, Store
 from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
-from sqa.run.late_code import record, settled
-from sqa.run.parts import in_a_line
+from sqa.pipeline.late_code import record, settled
+from sqa.pipeline.parts import in_a_line
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code

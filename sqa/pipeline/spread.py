@@ -5,8 +5,8 @@
 
 Runs of one translator on the same questions form a group, and share its translation.  They are planned on a worker
 (which loads their models), then each block that the store lacks is one task, and `finish` is called on a worker after
-the last block.  The workers are processes of this machine (sqa/run/pool.py); inside `scheduled(...)` they are Dask's.
-Few questions stay in this process, since starting a worker takes longer than they do.
+the last block.  The workers are processes of this machine (sqa/pipeline/pool.py); inside `scheduled(...)` they are
+Dask's.  Few questions stay in this process, since starting a worker takes longer than they do.
 
     for index, value in each(scheduler, function, [(argument, ...), ...], workers):    # work that is no run: a training
         ...
@@ -28,11 +28,11 @@ from uuid import uuid4
 from sqa.core.compute import usable
 from sqa.core.errors import RemoteProtocolError
 from sqa.files.store import Store, digest
-from sqa.run.blocks import Planned, workshop_of
-from sqa.run.config import RunConfig, to_mapping
-from sqa.run.parts import Parts
-from sqa.run.pool import Call, in_pool, in_process
-from sqa.run.scheduler import Scheduler, current
+from sqa.pipeline.blocks import Planned, workshop_of
+from sqa.pipeline.config import RunConfig, to_mapping
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.pool import Call, in_pool, in_process
+from sqa.pipeline.scheduler import Scheduler, current
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -13,9 +13,9 @@ from refusals import refused
 from sqa.core.errors import BelowOne, Bound, ConfigError, Count, Positive, Share, Whole, bounds, checked
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import is_config, name_of, parse_yaml, read_yaml, split_entry
-from sqa.run.config import load, load_run, run_from_mapping, to_mapping, with_limit
-from sqa.run.named import translator_from
-from sqa.run.overrides import load_with, parsed
+from sqa.pipeline.config import load, load_run, run_from_mapping, to_mapping, with_limit
+from sqa.pipeline.named import translator_from
+from sqa.pipeline.overrides import load_with, parsed
 
 GUESSER = 'guesser: {name: "doubles:build_guesser", pages: [Spain]}\n'
 OWN = '{name: "doubles:build_translator", k: 2}'

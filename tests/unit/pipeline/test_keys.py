@@ -5,8 +5,8 @@ import json
 import pytest
 from small_runs import small_run
 
-from sqa.run import pipeline
-from sqa.run.pipeline import STAGES
+from sqa.pipeline import engine
+from sqa.pipeline.engine import STAGES
 
 OWN = """
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def test_an_edited_part_of_ones_own_has_another_key(tmp_path, monkeypatch, metho
 @pytest.mark.parametrize("constant", ["N_GUESSES", "VERSION", "BLOCK_SIZE"])
 def test_a_constant_of_the_stages_is_in_their_keys(tmp_path, monkeypatch, constant):
     before = keys(tmp_path)
-    monkeypatch.setattr(pipeline, constant, getattr(pipeline, constant) - 1)
+    monkeypatch.setattr(engine, constant, getattr(engine, constant) - 1)
     after = keys(tmp_path)
     assert all(before[stage] != after[stage] for stage in STAGES)
 

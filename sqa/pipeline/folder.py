@@ -1,4 +1,4 @@
-"""A run's folder (sqa/run/saving.py) read back (two compared: sqa/run/paired.py)."""
+"""A run's folder (sqa/pipeline/saving.py) read back (two compared: sqa/pipeline/paired.py)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sqa.core.types import Question
 from sqa.files.atomic import bytes_digest
 from sqa.files.records import parse_json
 from sqa.files.store import OLDER, Store, Traces, blocks_of, dataset_fingerprint, read_table
-from sqa.run.config import RunConfig, run_in
-from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE, EMPTY_SENTENCES
-from sqa.run.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, stamp
+from sqa.pipeline.config import RunConfig, run_in
+from sqa.pipeline.engine import BLOCK_SIZE, EMPTY_SENTENCES
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, stamp
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # of a stage in the store: the name of its folder
 FileName = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]+\Z")]  # in the run's folder

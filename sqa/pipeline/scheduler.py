@@ -26,7 +26,7 @@ from sqa.core.errors import ConfigError, Count, RemoteProtocolError, checked
 from sqa.core.packages import need
 from sqa.files.shared import shared
 from sqa.files.store import Store
-from sqa.run.config import load
+from sqa.pipeline.config import load
 
 if TYPE_CHECKING:
     from distributed import Client

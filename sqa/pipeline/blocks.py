@@ -4,7 +4,7 @@
     planned = workshop.plan(config)                       # stages and how many blocks each has
     workshop.make(config, planned.stages[0], index=3)     # False: the store had it
 
-`sqa.run.pipeline.run` finds the blocks in the store, whoever made them: the keys are the same.
+`sqa.pipeline.engine.run` finds the blocks in the store, whoever made them: the keys are the same.
 
 Questions that are no data set (sentences of a news test, the examples of a board) go into the store too:
 
@@ -19,11 +19,11 @@ from pathlib import Path
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
 from sqa.files.store import Stage, Store, blocks_of, digest
-from sqa.run.config import RunConfig, to_mapping
-from sqa.run.folder import RunFolder, read
-from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE, Work
-from sqa.run.saving import CONFIG, REPORT, SUMMARY
+from sqa.pipeline.config import RunConfig, to_mapping
+from sqa.pipeline.engine import BLOCK_SIZE, Work
+from sqa.pipeline.folder import RunFolder, read
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.saving import CONFIG, REPORT, SUMMARY
 
 COMPONENTS = 24  # kept by a process: models of current runs, not of a thousand earlier ones
 WORKS = 32  # runs whose plans are kept, with their components
@@ -70,7 +70,7 @@ class Workshop:
         return work
 
     def finished(self, config: RunConfig, folder: Path) -> RunFolder | None:
-        """The folder of a run as `sqa.run.saving.save` would write it now, read back; None if the run must be made.
+        """Read a run's folder back if `save` would write it as it is; return None if the run must be made.
 
         It must have this very config, its stages the keys that its components have here, and the store all blocks.  A
         run with metrics of texts is always made: their models are not in the keys of its stages.

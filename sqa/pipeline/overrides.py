@@ -20,7 +20,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.files.store import digest
 from sqa.files.yaml_reader import name_of, parse_yaml, read_yaml
-from sqa.run.config import (
+from sqa.pipeline.config import (
     OTHER_LANGUAGES,
     PARTS,
     C,
@@ -66,12 +66,12 @@ def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
 
 
 def load_with(path: Path, overrides: Sequence[Override]) -> RunConfig:
-    """A run's YAML with overrides: `sqa.run.config.load_run` without any.  ConfigError lists all problems."""
+    """A run's YAML with overrides: `sqa.pipeline.config.load_run` without any.  ConfigError lists all problems."""
     return overridden(read_yaml(path), name_of(path), overrides, str(path), Path(path).parent)
 
 
 def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
-    """A study's YAML (`sqa.run.config.load`) with KEY=VALUE words; its name, unless given, names them.
+    """A study's YAML (`sqa.pipeline.config.load`) with KEY=VALUE words; its name, unless given, names them.
 
     A key is written with its dots.  Where the file has a list, VALUE may leave out the brackets: k=3,6,full.
     """

@@ -11,7 +11,7 @@ from own_layouts import played
 from sqa.core.errors import SqaError
 from sqa.data import perturb
 from sqa.data.datasets import load_questions
-from sqa.run.saving import save
+from sqa.pipeline.saving import save
 
 CASES = int(os.environ.get("SQA_OWN_CASES", "6"))  # random answers of each method
 SEED = int(os.environ.get("SQA_OWN_SEED", "20261123"))

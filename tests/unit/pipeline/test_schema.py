@@ -14,7 +14,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.core.registry import TRANSLATORS, Registry
 from sqa.files import yaml_reader
-from sqa.run.config import run_from_mapping
+from sqa.pipeline.config import run_from_mapping
 
 SCHEMA = schema()
 VALIDATOR = Draft202012Validator(SCHEMA)

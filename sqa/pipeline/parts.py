@@ -19,7 +19,7 @@ from sqa.data.datasets import load_questions
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import model_digest
 from sqa.files.store import dataset_fingerprint, digest
-from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
+from sqa.pipeline.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code

@@ -18,9 +18,9 @@ from refusals import refused
 from small_runs import small_run
 
 from sqa.core.errors import DataError, SqaError
+from sqa.pipeline import folder as runs
+from sqa.pipeline import saving
 from sqa.report.data import read_rows
-from sqa.run import folder as runs
-from sqa.run import saving
 
 WRITES = (
     (os, "open"), (os, "mkdir"), (os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (io, "open"),

@@ -7,10 +7,10 @@ import pytest
 from sqa.core.errors import ConfigError
 from sqa.data.languages import certain_pair, code_of, pair_of
 from sqa.files.store import Store
-from sqa.run import pipeline
-from sqa.run.blocks import Workshop
-from sqa.run.config import run_from_mapping, to_mapping
-from sqa.run.overrides import load_with, parsed
+from sqa.pipeline import engine
+from sqa.pipeline.blocks import Workshop
+from sqa.pipeline.config import run_from_mapping, to_mapping
+from sqa.pipeline.overrides import load_with, parsed
 
 WAITK = {"name": "waitk", "model": "es-en", "k": 3}
 KNOWN = {  # a translator's config -> its source language
@@ -32,7 +32,7 @@ def planned(translator, tmp_path, dataset="mini-es"):
 def refused(translator, tmp_path, dataset="mini-es"):
     """What a run is refused with, here and by what plans it on a worker; nothing was written."""
     with pytest.raises(ConfigError) as here:
-        pipeline.run(run_of(translator, dataset), Store(tmp_path / "runs"), progress=False)
+        engine.run(run_of(translator, dataset), Store(tmp_path / "runs"), progress=False)
     with pytest.raises(ConfigError) as on_worker:
         planned(translator, tmp_path, dataset)
     assert str(here.value) == str(on_worker.value) and not (tmp_path / "runs" / "store").exists()

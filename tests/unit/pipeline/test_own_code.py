@@ -21,11 +21,11 @@ from sqa.core.own import worlds
 from sqa.core.own.code import Code
 from sqa.core.registry import GUESSERS, NoKeys
 from sqa.metrics.own_metrics import own_metric
-from sqa.run.config import ComponentConfig
-from sqa.run.folder import read
-from sqa.run.paired import compare
-from sqa.run.parts import Parts
-from sqa.run.saving import save
+from sqa.pipeline.config import ComponentConfig
+from sqa.pipeline.folder import read
+from sqa.pipeline.paired import compare
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.saving import save
 
 WAYS = {
     "a package's file imports a helper beside the package": [

@@ -13,9 +13,9 @@ from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import SCORES
 from sqa.files.store import read_table
-from sqa.run import folder as runs
-from sqa.run import paired, saving
-from sqa.run.config import ComponentConfig, load_run
+from sqa.pipeline import folder as runs
+from sqa.pipeline import paired, saving
+from sqa.pipeline.config import ComponentConfig, load_run
 
 METRICS = ["ew", "accuracy", "bleu", "al"]
 

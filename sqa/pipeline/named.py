@@ -8,7 +8,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Buzzer, Guesser, Translator
 from sqa.files.yaml_reader import is_config, parse_yaml
-from sqa.run.config import ComponentConfig, load_run, of_parts
+from sqa.pipeline.config import ComponentConfig, load_run, of_parts
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
 

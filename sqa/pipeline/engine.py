@@ -1,7 +1,7 @@
 """translate -> guess -> buzz -> score: each stage a function of the one before, kept in the store.
 
-    from sqa.run.config import load_run
-    from sqa.run.pipeline import run
+    from sqa.pipeline.config import load_run
+    from sqa.pipeline.engine import run
     from sqa.files.store import Store
 
     result = run(load_run(Path("configs/mini_es_wait6_bm25.yaml")), Store(Path("runs")))
@@ -55,8 +55,8 @@ from sqa.core.types import (
     Write,
 )
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
-from sqa.run.config import ComponentConfig, RunConfig
-from sqa.run.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts
+from sqa.pipeline.config import ComponentConfig, RunConfig
+from sqa.pipeline.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -201,7 +201,7 @@ def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[st
     wanted = [*work.of_texts, *(work.parts.quality(entry.for_run(work.config.name)) for entry in work.config.quality)]
     if not wanted:
         return work.metrics, {}
-    from sqa.run.quality_stage import score_texts
+    from sqa.pipeline.quality_stage import score_texts
 
     scored, texts = score_texts(wanted, work.traces(), work.store, progress)
     return [scored.pop(metric.name, metric) for metric in work.metrics] + list(scored.values()), texts
@@ -245,14 +245,14 @@ class Work:
 
     def _settle(self, stage: Stage, codes: Sequence[Code]) -> None:
         if codes:
-            from sqa.run.late_code import settled
+            from sqa.pipeline.late_code import settled
 
             stage = settled(self.store, stage, codes)
         self.stages[stage.name], self.codes[stage.name] = stage, codes
 
     def key_parts(self, name: str) -> dict[str, str]:
         """What a stage's key depends on, part by part, for `sqa store explain`."""
-        shared = {"version of sqa": __version__, "VERSION of sqa.run.pipeline": str(VERSION)}
+        shared = {"version of sqa": __version__, "VERSION of sqa.pipeline.engine": str(VERSION)}
         shared |= flat(self.config.dataset, "dataset") | code_parts(self.codes[name])
         if name == "score":
             return shared | {f"metric {metric.name}": _identity(metric) for metric in self.of_traces}
@@ -275,7 +275,7 @@ class Work:
         """Make one block of a stage, after the blocks of the same index before it."""
         table = self._table(name, index, tick)
         if self.codes[name]:
-            from sqa.run.late_code import record
+            from sqa.pipeline.late_code import record
 
             record(self.store, self.stages[name], self.codes[name])
         self.store.write(self.stages[name], index, table)

@@ -1,4 +1,4 @@
-"""Worker processes of this machine for the tasks of `sqa.run.spread`.
+"""Worker processes of this machine for the tasks of `sqa.pipeline.spread`.
 
 Results go through the store, so the same bytes come from any number of workers, and a command that was killed goes on
 where it stopped.  A worker that dies is replaced and its task repeated, at most DEATHS times.

@@ -14,9 +14,9 @@ from refusals import refused
 from sqa.core.errors import DataError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
-from sqa.run import pool, spread, sweep
-from sqa.run.config import run_from_mapping
-from sqa.run.pool import Call, fitting, in_pool, in_process
+from sqa.pipeline import pool, spread, sweep
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.pool import Call, fitting, in_pool, in_process
 
 
 def square(number: int) -> int:
@@ -108,7 +108,7 @@ def finish(store, parts):
 
 WORKERS = """
 import sys, time
-from sqa.run.pool import Call, in_pool
+from sqa.pipeline.pool import Call, in_pool
 
 def say_and_sleep(number):
     import os

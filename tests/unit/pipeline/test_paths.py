@@ -8,8 +8,8 @@ from refusals import refused
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT, beside
-from sqa.run.config import load_run
-from sqa.run.parts import Parts
+from sqa.pipeline.config import load_run
+from sqa.pipeline.parts import Parts
 
 EXAMPLE = ROOT / "docs" / "example"
 PARTS = {  # config -> keys that name files, as `translator.file`

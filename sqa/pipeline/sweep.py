@@ -1,7 +1,7 @@
 """Many runs of one config: `sqa sweep x.yaml k=3,6,9 guesser=bm25,gru`, and `sqa.Experiment`.
 
 The runs share questions, models and the store, so a common translation is made once.  Their blocks are distributed
-over the processes of this machine, or over the workers of a scheduler (sqa/run/spread.py).
+over the processes of this machine, or over the workers of a scheduler (sqa/pipeline/spread.py).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ from typing import Any
 
 from sqa.core import progress as progress_bars
 from sqa.files.store import Store
-from sqa.run import pipeline, saving
-from sqa.run.config import RunConfig
-from sqa.run.overrides import Override
-from sqa.run.parts import Parts
-from sqa.run.spread import Job, spread
+from sqa.pipeline import engine, saving
+from sqa.pipeline.config import RunConfig
+from sqa.pipeline.overrides import Override
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.spread import Job, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def run_all(
     yield from (done[index] for index in range(len(jobs)))
 
 
-def _swept(chosen: tuple[Override, ...], folder: Path, result: pipeline.RunResult) -> Swept:
+def _swept(chosen: tuple[Override, ...], folder: Path, result: engine.RunResult) -> Swept:
     return Swept(chosen, folder, tuple(saving.report_rows(result)), dict(result.refusals))
 
 
@@ -65,7 +65,7 @@ def _finish(
     chosen: tuple[Override, ...], folder: Path, config: RunConfig, store: Store, parts: Parts
 ) -> tuple[Swept, dict[str, bytes]]:
     """On a worker, when all blocks of a run are in the store: its report, and the files of its folder."""
-    result = pipeline.run(config, store, parts=parts, progress=False)
+    result = engine.run(config, store, parts=parts, progress=False)
     return _swept(chosen, folder, result), saving.pack(result)
 
 
