@@ -197,6 +197,7 @@ MLP = Network("mlp", _rectified_shapes, _rectified)
 VERSION = 2  # of the files and of the code that turns guesses into buzzes
 WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # numbers per step by set of features
 SLOPE = 0.01  # per unit of the logit, so that the fit grows everywhere
+ROUNDING = 1e-5  # of float32 logits
 CLIP = 8.0  # standardised features are kept within so many deviations
 
 End = Literal["answer", "silent"]  # what a question that ends unanswered gets: the top guess, or nothing (the paper)
@@ -245,7 +246,8 @@ class LearntBuzzer:
         expected |= {"mean": (width,), "deviation": (width,), "calibration": (2, tensors["calibration"].shape[-1])}
         if {name: array.shape for name, array in tensors.items()} != expected:
             raise ValueError(f"a {network.kind} buzzer of {width} features has {expected}")
-        rises = (np.diff(tensors["calibration"]) >= 0).all() and tensors["calibration"].size
+        at, height = tensors["calibration"]
+        rises = len(at) and (np.diff(at) > 0).all() and (np.diff(height + SLOPE * at) >= -ROUNDING).all()
         if not rises or not (tensors["deviation"] > 0).all() or any(a.dtype.kind != "f" for a in tensors.values()):
             raise ValueError("deviations must be above 0, a calibration must rise, and all tensors must hold floats")
         self.network, self.tensors, self.card, self._digest = network, tensors, card, digest

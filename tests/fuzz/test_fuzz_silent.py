@@ -18,6 +18,7 @@ from smt.engines.recorded import RecordedConfig, RecordedTranslator
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
+from sqa.files import records
 from sqa.metrics.latency_log import LogOptions, score
 from sqa_services.protocols.submission import traces_of
 
@@ -38,7 +39,7 @@ def submitted(path: Path) -> None:
     problems: list[str] = []
     questions = path.with_name("questions.jsonl")
     questions.write_text("".join(json.dumps(record) + "\n" for record in QUESTIONS))
-    traces_of(path.read_text(), load_questions(str(questions)), problems)
+    traces_of(records.lines(path), load_questions(str(questions)), problems)
     if problems:
         raise DataError(f"{path}:{problems[0]}")
 

@@ -49,7 +49,8 @@ def test_questions_of_another_language_are_refused_by_name(case, language, tmp_p
     path.write_text("".join(json.dumps({**record, "id": i}) + "\n" for i in range(2)))
     if code_of(language) != source:
         message = refused(translator, tmp_path, str(path))
-        named = f"translator {translator['name']!r} reads {source!r}, but question 0 of mine_es is in {language!r}"
+        wrong = f"question 0 of mine_es is in {code_of(language)!r}"
+        named = f"translator {translator['name']!r} reads {source!r}, but {wrong}"
         assert named in message and "`other_languages: true`" in message
         translator = {**translator, "other_languages": True}
     planned(translator, tmp_path, str(path))

@@ -65,7 +65,8 @@ def test_a_model_is_named_as_sqa_run_names_it(tmp_path: Path, monkeypatch: pytes
     Path("few.jsonl").write_text((ROOT / "docs/example/questions.jsonl").read_text("utf-8"), encoding="utf-8")
     run(tmp_path, "register-dataset", "sqa-es", "few", "few.jsonl")
     run(tmp_path, "register-model", "sqa-es", "bundled", "mini_es_wait6_bm25")
-    Path("both.yaml").write_text("entries: {a: {dataset: mini-es}, b: {like: a, translator: waitk}}", encoding="utf-8")
+    entries = "entries: {a: {dataset: [mini-es]}, b: {like: a, translator: waitk}}"
+    Path("both.yaml").write_text(entries, encoding="utf-8")
     for name, problem in (("both.yaml:b", "dataset: expected a mapping"), ("nobody", "nor the name of a bundled")):
         with pytest.raises(SqaError, match=problem):
             run(tmp_path, "register-model", "sqa-es", "other", name)
