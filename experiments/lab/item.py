@@ -16,8 +16,7 @@ import yaml
 from experiments.lab.ledger import DIGITS, Ledger, Row
 from sqa.core.errors import ConfigError
 from sqa.core.own import in_file, short
-from sqa.core.own.code import called
-from sqa.core.own.parts import named
+from sqa.core.own.code import named
 from sqa.core.paths import CONFIGS, DATA, config_file
 from sqa.core.registry import ITEMS, did_you_mean
 from sqa.files.atomic import file_digest
@@ -93,20 +92,11 @@ def chosen(names: Sequence[str]) -> list[Item]:
 
 
 def _own(target: str) -> Item:
-    """An item from the user's file: its functions run with its code, whose digest is one of its inputs."""
+    """Return an item of the user's file; the digest of its code is one of its inputs."""
     code, item = named(target)
     if not isinstance(item, Item):
         raise ConfigError(f"{short(target)} is a {type(item).__name__}, expected an Item")
-    if not code.early:
-        code.built()
-    inputs = called(code, item.inputs)
-    return replace(
-        item,
-        measure=called(code, lambda config, runs: tuple(item.measure(config, runs))),
-        inputs=lambda config: {**inputs(config), f"code {short(target)}": code.digest[:DIGITS]},
-        blocks={name: called(code, block) for name, block in item.blocks.items()},
-        figures={name: called(code, drawing) for name, drawing in item.figures.items()},
-    )
+    return replace(item, inputs=lambda config: {**item.inputs(config), f"code {short(target)}": code.digest[:DIGITS]})
 
 
 def digest_of(config: Any) -> str:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from sqa.core.compute import set_for
 from sqa.core.errors import NotComputable
+from sqa.core.own import GIVEN
 from sqa.core.packages import need
 from sqa.core.paths import config_file
 from sqa.core.significance import total
 from sqa.files.store import Store
 from sqa.pipeline import engine, paired, saving
 from sqa.pipeline import folder as folders
-from sqa.pipeline.config import RunConfig, to_mapping
+from sqa.pipeline.config import PARTS, ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.export import Step, steps
 from sqa.pipeline.overrides import Override, load_with, overridden
 from sqa.report.data import read_rows
@@ -33,6 +36,7 @@ class Run:
     """A finished run."""
 
     folder: Path
+    scratch: TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)  # deleted with this value
 
     @cached_property
     def read(self) -> folders.RunFolder:
@@ -133,17 +137,31 @@ def run(
 ) -> Run:
     """Run a config and return the run; what the store below `runs` has is not made again.
 
-    `config` is a file, the name of a bundled config, or plain values.  `keys` replace its own, as on the command
-    line (`sqa.pipeline.overrides`): `k=9`, `guesser="gru"`, `**{"guesser.model": "mine"}`.  ConfigError lists all
-    problems.
+    Args:
+        config: A file, the name of a bundled config, or plain values.
+        runs: The folder of results and of the store.
+        progress: Whether progress goes to stderr.
+        keys: Values that replace those of the config, as on the command line (`sqa.pipeline.overrides`): `k=9`,
+            `guesser="gru"`, `**{"guesser.model": "mine"}`.  An object as `translator`, `guesser` or `buzzer` is used as
+            it is; such a run is deleted with the returned value.
+
+    Raises:
+        ConfigError: It lists all problems of the config.
     """
-    chosen = [Override(key, to_mapping(value)) for key, value in keys.items()]
+    scratch = None
+    for kind in PARTS.keys() & keys.keys():
+        if not isinstance(keys[kind], (str, Mapping, ComponentConfig, NoneType)):
+            scratch = scratch or TemporaryDirectory(prefix="sqa-")
+            name = f"object:{type(keys[kind]).__name__}-{len(GIVEN)}"
+            GIVEN[name], keys[kind] = keys[kind], name
+    overrides = [Override(key, to_mapping(value)) for key, value in keys.items()]
+    runs = Path(scratch.name if scratch else runs)
     if isinstance(config, Mapping):
-        wanted = overridden(config, str(config.get("name", "run")), chosen, "config", None)
+        wanted = overridden(config, str(config.get("name", "run")), overrides, "config", None)
     else:
-        wanted = load_with(config_file(Path(config)), chosen)
+        wanted = load_with(config_file(Path(config)), overrides)
     set_for(part_names(wanted))
-    return Run(saving.save(engine.run(wanted, Store(Path(runs)), progress=progress), Path(runs)))
+    return Run(saving.save(engine.run(wanted, Store(runs), progress=progress), runs), scratch)
 
 
 def part_names(config: RunConfig) -> list[str]:

@@ -15,7 +15,6 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union
 
-from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, did_you_mean
@@ -72,8 +71,7 @@ def _default(field: Any) -> str:
 def comments(cls: type) -> dict[str, str]:
     """key -> the comment at the end of its line."""
     try:
-        with own.around(cls):  # a user's class: its module can be imported in here only
-            source = inspect.getsource(cls)
+        source = inspect.getsource(cls)
     except (OSError, TypeError):  # made by a program, not written in a file
         return {}
     names = {field.name for field in fields(cls)}

@@ -39,7 +39,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "metrics": "COMET, BERTScore, CIDEr, SPICE",
     "models": "translators, the GRU guesser, trainings",
     "notebooks": "the notebooks, data frames",
-    "parquet": "stores of earlier versions, sqa export --to parquet",
+    "parquet": "sqa export --to parquet",
     "plots": "figures: sqa report, reproduce, curve, compare",
     "pretrained": "Marian, M2M100, NLLB, mBART",
     "results": "sqa results: blocks of pages, the page of all numbers",

@@ -21,7 +21,7 @@ import sys
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -45,17 +45,11 @@ class Registry:
 
     kind: str  # "translator", "guesser", "buzzer"
     entries: dict[str, str]  # name -> "module:attribute"
-    keyed: dict[str, str] = field(default_factory=dict)  # name -> its "module:attribute" in store keys, if another
 
-    def register(self, name: str, target: str, keyed: str | None = None) -> None:
-        """Add an entry, as plugins do.  A name registered with another target: ValueError.
-
-        `keyed`: the "module:attribute" in store keys, if another.
-        """
+    def register(self, name: str, target: str) -> None:
+        """Add an entry, as plugins do.  A name registered with another target: ValueError."""
         if self.entries.setdefault(name, target) != target:
             raise ValueError(f"the {self.kind} {name!r} is registered already: {self.entries[name]}")
-        if keyed is not None:
-            self.keyed[name] = keyed
 
     def names(self) -> tuple[str, ...]:
         """The registered names, sorted."""
@@ -71,8 +65,7 @@ class Registry:
         if own.in_file(name):
             return own.located(name)
         if ":" in name:
-            current = next((new for new, first in self.keyed.items() if first == name), None)
-            return self.entries[current] if current else name
+            return name
         from sqa.core.packages import OF_SERVICES, absent
 
         if name in OF_SERVICES.get(self.kind, ()):
@@ -81,19 +74,30 @@ class Registry:
         raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {names}")
 
     def identity(self, name: str) -> str:
-        """What store keys call a name: its "module:attribute", the first one it had, so that code can move."""
-        target = own.short(self.target(name))
-        registered = next((each for each, entry in self.entries.items() if entry == target), name)
-        return self.keyed.get(registered, target)
+        """Return what store keys call a name: a registered name itself, so that its code can move."""
+        self.target(name)  # refuses an unknown one
+        return own.short(name)
 
     def resolve(self, name: str) -> Callable[..., Any]:
         """Import and return the build function of a name.  Missing or not callable: ConfigError without its value."""
-        code, build = self._loaded(name)
-        return build if code is None else code.running()(build)
+        target = self.target(name)
+        home, attribute = own.split(target)
+        with self._refusing(name, target):
+            module = _code(target).root if own.is_own(target) else import_module(home)
+        if not hasattr(module, attribute):
+            defined = (name for name, value in vars(module).items() if _home(value) == module.__name__)
+            near = did_you_mean(attribute, defined)
+            raise ConfigError(f"{self.kind} {name!r}: module {home!r} has no {attribute!r}{near}")
+        build: Callable[..., Any] = getattr(module, attribute)
+        if not callable(build):
+            raise ConfigError(f"{self.kind} {name!r}: {target} is no build function but a {type(build).__name__}")
+        return build
 
     def config_class(self, name: str) -> type:
-        """The dataclass of the config keys of a name: the annotation of its build function, or itself."""
-        code, build = self._loaded(name)
+        """Return the dataclass of the config keys of a name: the annotation of its build function, or itself."""
+        if name in own.GIVEN:
+            return NoKeys
+        build = self.resolve(name)
         try:
             parameters = list(inspect.signature(build).parameters)
             hint = typing.get_type_hints(build).get(parameters[0]) if len(parameters) == 1 else None
@@ -103,42 +107,34 @@ class Registry:
             return NoKeys
         cls: Any = hint if isinstance(hint, type) and is_dataclass(hint) else build
         if not (isinstance(cls, type) and is_dataclass(cls)):
-            from sqa.core.own.parts import keys_expected
-
-            raise ConfigError(f"{self.kind} {name!r}: {self.target(name)} {keys_expected(build)}")
-        if code is not None:
-            own.HOMES[cls] = code
+            expected = "must be a dataclass, or take one parameter annotated with one, or none"
+            raise ConfigError(f"{self.kind} {name!r}: {self.target(name)} {expected}; its fields are the config's keys")
         return cls
 
     def build(self, name: str, config: object) -> Any:
-        """The component of a name, made from an instance of its config class."""
-        arguments = () if isinstance(config, NoKeys) else (config,)
-        code, build = self._loaded(name, anew=True)
-        if code is None:
-            return build(*arguments)
-        from sqa.core.own.parts import component
+        """Return the component of a name, made from an instance of its config class."""
+        if name in own.GIVEN:
+            return self._checked(name, name, own.GIVEN[name], config)
+        build = self.resolve(name)
+        target = self.target(name)
+        if not own.is_own(target):
+            return _made(build, config)
+        from sqa.core.own.code import building
 
-        with own.watching() as inner, code.running():
-            moved = [code.moved(argument) for argument in arguments]
-            is_config = isinstance(build, type) and bool(moved) and isinstance(moved[0], build)  # a part may be its own
+        code = _code(target)
+        if type(config) is not self.config_class(name):
+            raise ConfigError(f"{self.kind} {own.short(name)!r}: edited since its config was read; read it again")
+        with building(code):
             try:
-                part = moved[0] if is_config else build(*moved)
+                part = _made(build, config)
             except OSError as error:
                 raise DataError(f"{self.kind} {own.short(name)!r}: {error}") from error
-        code.built(inner)
-        return component(self.kind, code, part, config)
+        return self._checked(own.short(target), code.digest, part, config)
 
-    def _loaded(self, name: str, anew: bool = False) -> tuple[Code | None, Callable[..., Any]]:
-        """The function that a name's target names and, of a part of your own, its code, executed `anew` if asked."""
-        target = self.target(name)
-        with self._refusing(name, target):
-            if not own.is_own(target):
-                return None, self._function(name, target, import_module(own.split(target)[0]))
-            from sqa.core.own.code import Code, shared
+    def _checked(self, name: str, digest: str, part: Any, config: object) -> Any:
+        from sqa.core.own.parts import component
 
-            code = Code.at(target) if anew else shared(target)
-            with code.running():
-                return code, self._function(name, target, code.root)
+        return component(self.kind, name, digest, part, config)
 
     @contextmanager
     def _refusing(self, name: str, target: str) -> Iterator[None]:
@@ -163,18 +159,22 @@ class Registry:
         except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
 
-    def _function(self, name: str, target: str, home: object) -> Callable[..., Any]:
-        """The attribute of a target in its module."""
-        module, attribute = own.split(target)
-        if not hasattr(home, attribute):
-            module_name = getattr(home, "__name__", "")
-            defined = [each for each, value in vars(home).items() if getattr(value, "__module__", None) == module_name]
-            near = did_you_mean(attribute, defined)
-            raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}{near}")
-        build: Callable[..., Any] = getattr(home, attribute)
-        if not callable(build):
-            raise ConfigError(f"{self.kind} {name!r}: {target} is no build function but a {type(build).__name__}")
-        return build
+
+def _code(target: str) -> Code:
+    from sqa.core.own.code import load
+
+    return load(target)
+
+
+def _home(value: object) -> object:
+    return getattr(value, "__module__", None)
+
+
+def _made(build: Callable[..., Any], config: object) -> Any:
+    """Call a build function; a config may be the part itself."""
+    if isinstance(config, NoKeys):
+        return build()
+    return config if isinstance(build, type) and isinstance(config, build) else build(config)
 
 
 @cache
@@ -213,55 +213,49 @@ def misspelt(keys: typing.Iterable[str], names: typing.Iterable[str]) -> str:
     return ""
 
 
-def _registry(kind: str, parts: dict[str, str | tuple[str, str]]) -> Registry:
-    """A part's "module:attribute", and after it the one in store keys, if another."""
-    places = {name: part if isinstance(part, tuple) else (part, part) for name, part in parts.items()}
-    return Registry(kind, {name: now for name, (now, _) in places.items()}, {n: old for n, (_, old) in places.items()})
-
-
-TRANSLATORS = _registry(
+TRANSLATORS = Registry(
     "translator",
     {
-        "waitk": ("smt.models.waitk_translator:build", "smt.neural:build"),
-        "prefix": ("smt.models.waitk_translator:build_prefix", "smt.prefix:build"),
+        "waitk": "smt.models.waitk_translator:build",
+        "prefix": "smt.models.waitk_translator:build_prefix",
         "causal-lm": "smt.lm.translator:build",
-        "command": ("smt.engines.command:build", "smt.command:build"),
-        "pretrained": ("smt.engines.pretrained:build", "smt.pretrained:build"),
-        "ctranslate2": ("smt.engines.ctranslate:build", "smt.ctranslate:build"),
-        "pbmt": ("smt.statistical.translator:build", "smt.statistical:build"),
-        "recorded": ("smt.engines.recorded:build", "smt.recorded:build"),
-        "fixed": ("smt.engines.fixed:build", "smt.fixed:build"),
+        "command": "smt.engines.command:build",
+        "pretrained": "smt.engines.pretrained:build",
+        "ctranslate2": "smt.engines.ctranslate:build",
+        "pbmt": "smt.statistical.translator:build",
+        "recorded": "smt.engines.recorded:build",
+        "fixed": "smt.engines.fixed:build",
     },
 )
-GUESSERS = _registry(
+GUESSERS = Registry(
     "guesser",
     {
-        "bert": ("guessers.bert.guesser:build", "guessers.bert:build"),
-        "bm25": ("guessers.retrieval.bm25:build", "guessers.bm25:build"),
-        "tfidf": ("guessers.retrieval.tfidf:build", "guessers.tfidf:build"),
-        "gru": ("guessers.gru.guesser:build", "guessers.gru:build"),
+        "bert": "guessers.bert.guesser:build",
+        "bm25": "guessers.retrieval.bm25:build",
+        "tfidf": "guessers.retrieval.tfidf:build",
+        "gru": "guessers.gru.guesser:build",
         "fusion": "guessers.fusion:build",
         "rerank": "guessers.rerank.guesser:build",
-        "elasticsearch": ("guessers.elastic.guesser:build", "guessers.elastic:build"),
+        "elasticsearch": "guessers.elastic.guesser:build",
         "listener": "guessers.open_qa.listener:build",
-        "llm": ("guessers.llm.guesser:build", "guessers.llm:build"),
+        "llm": "guessers.llm.guesser:build",
         "e5": "guessers.e5.guesser:build",
     },
 )
-BUZZERS = _registry(
+BUZZERS = Registry(
     "buzzer",
     {
         "threshold": "buzzers.threshold:build",
-        "logistic": ("buzzers.learnt:logistic", "buzzers.logistic:build"),
-        "mlp": ("buzzers.learnt:mlp", "buzzers.mlp:build"),
+        "logistic": "buzzers.learnt:logistic",
+        "mlp": "buzzers.learnt:mlp",
         "recurrent": "buzzers.recurrent:build",
         "oracle": "buzzers.oracle:build",
     },
 )
-POLICIES = _registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
+POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
     "policy",
     {
-        "wait-k": ("smt.policies.waitk:WaitK", "smt.policies.prefix_waitk:WaitK"),
+        "wait-k": "smt.policies.waitk:WaitK",
         "local-agreement": "smt.policies.local_agreement:LocalAgreement",
         "hold": "smt.policies.hold:Hold",
         "retranslate": "smt.policies.retranslate:Retranslate",

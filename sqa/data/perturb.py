@@ -26,9 +26,9 @@ from dataclasses import dataclass, replace
 from sqa.core.answers import STROKES, key, unmarked
 from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of, marks
-from sqa.core.own import answers, short
-from sqa.core.own.answers import Call
-from sqa.core.own.parts import built
+from sqa.core.own import short
+from sqa.core.own.answers import COPY
+from sqa.core.own.code import built
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 
@@ -91,7 +91,7 @@ def _own(target: str) -> Perturbation:
     if ":" not in target:
         allowed = f"{', '.join(PERTURBATIONS)}, or your own 'module:build' or 'file.py:build'"
         raise ConfigError(f"unknown {target!r}{did_you_mean(target, PERTURBATIONS)}; known: {allowed}")
-    code, part = built(target)
+    _, part = built(target)
     shown = short(target)
     if not isinstance(part, Perturbation):
         raise ConfigError(f"{shown} made a {type(part).__name__}, expected a Perturbation")
@@ -101,11 +101,10 @@ def _own(target: str) -> Perturbation:
         raise ConfigError(f"{shown}: its family must be one of {', '.join(FAMILIES)}, got {part.family!r}")
     if not _NAME.fullmatch(part.name) or part.name in PERTURBATIONS:
         raise ConfigError(f"{shown}: its name must be letters, digits and dashes, and not taken; got {part.name!r}")
-    call = Call(f"{shown}: the perturbation's change()")
 
     def change(question: Question, rng: random.Random) -> Question:
-        with code.running():
-            return answers.question(call, part.change(question, rng), question)
+        copy: Question = COPY.checked(f"{shown}: change() must return", part.change(question, rng), question)
+        return copy
 
     return replace(part, change=change)
 

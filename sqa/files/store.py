@@ -36,7 +36,6 @@ from sqa.core.types import Question
 from sqa.files.atomic import held, write_bytes
 from sqa.files.records import GREATEST_RATIO, MAX_UNPACKED, parse_json
 
-OLDER = ".parquet"  # the suffix of what earlier versions wrote instead of .npz
 PARTS = "parts.json"  # beside a stage's blocks
 _DIGEST = 64  # hex digits of the sha256 of all before them: the comment of the archive
 
@@ -134,16 +133,11 @@ class Store:
     def missing(self, stage: Stage, blocks: int) -> list[int]:
         """The indices below `blocks` of blocks that do not exist yet."""
         names = self.backend.names(self.folder(stage))
-        return [index for index in range(blocks) if names.isdisjoint(path.name for path in self._either(stage, index))]
+        return [index for index in range(blocks) if self.block(stage, index).name not in names]
 
     def has(self, stage: Stage, index: int) -> bool:
         """Whether a block exists."""
-        return any(map(self.backend.exists, self._either(stage, index)))
-
-    def _either(self, stage: Stage, index: int) -> tuple[Path, Path]:
-        """The file of a block, and the file that an earlier version wrote."""
-        path = self.block(stage, index)
-        return path, path.with_suffix(OLDER)
+        return self.backend.exists(self.block(stage, index))
 
     def write(self, stage: Stage, index: int, table: Table) -> None:
         """Write one block, whole or not at all."""
@@ -173,7 +167,7 @@ class Store:
         return stage
 
     def parts(self, stage: Stage) -> dict[str, str] | None:
-        """What `describe` wrote; None of a stage stored by a version without it.  Damaged: DataError."""
+        """Return what `describe` wrote; None if nothing was written.  Damaged: DataError."""
         path = self.folder(stage) / PARTS
         try:
             return {str(part): str(value) for part, value in parse_json(self.backend.read(path)).items()}
@@ -322,15 +316,9 @@ def read_table(
     """Read a table written by `write_table` with this schema and metadata; else DataError with the remedy."""
     remedy = "delete it and run again"
     try:
-        try:
-            table, about = _unpacked(read(path))
-        except FileNotFoundError:
-            older = read(path := path.with_suffix(OLDER))
-            from sqa.files.older_tables import parquet_table
-
-            table, about = parquet_table(older)
+        table, about = _unpacked(read(path))
     except FileNotFoundError as error:
-        raise DataError(f"{path.with_suffix('.npz')}: is missing; run the stage again") from error
+        raise DataError(f"{path}: is missing; run the stage again") from error
     except (ValueError, KeyError, TypeError, AttributeError, OSError, RuntimeError, BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: truncated or damaged, not a readable table; {remedy}") from error
     version = about.get("schema_version")

@@ -55,7 +55,7 @@ class Workshop:
         return Planned(tuple(work.stages.values()), len(blocks_of(work.questions, BLOCK_SIZE)))
 
     def _work(self, config: RunConfig, until: str, given: str | None) -> Work:
-        """The work of a run; planned again after code of your own was edited."""
+        """Return the work of a run, planned again after code of your own was edited."""
         identity = digest([until, given, to_mapping(config) | {"name": ""}])
         work = self._works.pop(identity, None)
         if work is None or not all(code.current() for codes in work.codes.values() for code in codes):

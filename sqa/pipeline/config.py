@@ -116,6 +116,10 @@ class RunConfig:
         generous = self.answers is not None and self.answers.matching == "aliases"
         return (*self.metrics, *aliased(self.metrics)) if generous else self.metrics
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let another process read the config again: it has to import parts of your own itself."""
+        return run_from_mapping, (to_mapping(self),)
+
     def __post_init__(self) -> None:
         from sqa.metrics import ALL, problems
 
@@ -295,10 +299,9 @@ class Reader:
         other = registry is TRANSLATORS and options.pop(OTHER_LANGUAGES, False)
         if not isinstance(other, bool):
             self._add(join(key, OTHER_LANGUAGES), f"expected true or false, got {kind_of(other)}")
-        with own.around(cls):
-            if "policy" in options and "policy" in typing.get_type_hints(cls):
-                options = self._with_policy(options, join(key, "policy"))
-            config = self.record(cls, options, key)
+        if "policy" in options and "policy" in typing.get_type_hints(cls):
+            options = self._with_policy(options, join(key, "policy"))
+        config = self.record(cls, options, key)
         return None if config is None else ComponentConfig(name, config, bool(other))
 
     def _with_policy(self, options: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -349,8 +352,7 @@ class Reader:
                 continue
             short = {"model": options} if isinstance(options, str) else {"command": options}
             mapping = short if isinstance(options, (str, list)) else options
-            with own.around(cls):
-                config = self.record(cls, mapping, f"{key}[{i}].{written}")
+            config = self.record(cls, mapping, f"{key}[{i}].{written}")
             entries.append(QualityConfig(kind, config))
         return tuple(entries)
 

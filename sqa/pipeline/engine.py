@@ -19,6 +19,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -30,7 +31,7 @@ from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable, TraceError
-from sqa.core.own import own_codes, short
+from sqa.core.own import BUILT, short
 from sqa.core.paths import DATA
 from sqa.core.progress import bar
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
@@ -56,7 +57,7 @@ from sqa.core.types import (
 )
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
 from sqa.pipeline.config import ComponentConfig, RunConfig
-from sqa.pipeline.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts
+from sqa.pipeline.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts, recording, settled
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -227,7 +228,9 @@ class Work:
         self.stages: dict[str, Stage] = {}  # in the order of STAGES
         self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of your own
         self.built: dict[str, Any] = {}  # by stage: its component, the same for all blocks
+        before = len(BUILT)
         self.metrics = metric_names.build(config.scored)
+        of_metrics = BUILT[before:]
         self.of_texts = [metric for metric in self.metrics if isinstance(metric, TextMetric)]
         self.of_traces = [metric for metric in self.metrics if not isinstance(metric, TextMetric)]
         wanted = STAGES[: STAGES.index(until) + 1]
@@ -241,13 +244,10 @@ class Work:
                 self._settle(stage, parts.codes(built))
                 upstream = (self.stages[name].key,)
         if "score" in wanted:
-            self._settle(stage_of_scores(self.of_traces, self.stages, dataset), own_codes(self.of_traces))
+            self._settle(stage_of_scores(self.of_traces, self.stages, dataset), of_metrics)
 
     def _settle(self, stage: Stage, codes: Sequence[Code]) -> None:
-        if codes:
-            from sqa.pipeline.late_code import settled
-
-            stage = settled(self.store, stage, codes)
+        stage = settled(self.store, stage) if codes else stage
         self.stages[stage.name], self.codes[stage.name] = stage, codes
 
     def key_parts(self, name: str) -> dict[str, str]:
@@ -255,7 +255,7 @@ class Work:
         shared = {"version of sqa": __version__, "VERSION of sqa.pipeline.engine": str(VERSION)}
         shared |= flat(self.config.dataset, "dataset") | code_parts(self.codes[name])
         if name == "score":
-            return shared | {f"metric {metric.name}": _identity(metric) for metric in self.of_traces}
+            return shared | {f"metric {metric.name}": metric.signature() for metric in self.of_traces}
         part, registry = COMPONENTS[name]
         shared["guesses per step"] = str(N_GUESSES)
         return shared | key_parts(part, registry, getattr(self.config, part), self.built[name])
@@ -273,11 +273,8 @@ class Work:
 
     def make(self, name: str, index: int, tick: Tick) -> None:
         """Make one block of a stage, after the blocks of the same index before it."""
-        table = self._table(name, index, tick)
-        if self.codes[name]:
-            from sqa.pipeline.late_code import record
-
-            record(self.store, self.stages[name], self.codes[name])
+        with recording(self.store, self.stages[name]) if self.codes[name] else nullcontext():
+            table = self._table(name, index, tick)
         self.store.write(self.stages[name], index, table)
 
     def _table(self, name: str, index: int, tick: Tick) -> Table:
@@ -305,15 +302,9 @@ def stage_of(
 
 def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
     """The stage that scores the traces of the stages before it."""
-    implementation = json.dumps([[metric.name, _identity(metric)] for metric in of_traces])
+    implementation = json.dumps([[metric.name, metric.signature()] for metric in of_traces])
     upstream = tuple(stages[name].key for name in STAGES if name in stages)
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
-
-
-def _identity(metric: Metric) -> str:
-    """What a metric is in store keys: its signature, of your own with all of its code."""
-    text: str = getattr(metric, "identity", metric.signature)()
-    return text
 
 
 def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> Table:

@@ -16,7 +16,7 @@ from sqa.core.trace import SCORES, QuestionTrace, scores_rows
 from sqa.core.types import Question
 from sqa.files.atomic import bytes_digest
 from sqa.files.records import parse_json
-from sqa.files.store import OLDER, Store, Traces, blocks_of, dataset_fingerprint, read_table
+from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint, read_table
 from sqa.pipeline.config import RunConfig, run_in
 from sqa.pipeline.engine import BLOCK_SIZE, EMPTY_SENTENCES
 from sqa.pipeline.parts import Parts
@@ -128,7 +128,7 @@ def read(folder: Path) -> RunFolder:
     Raises ConfigError for a folder without a finished run, DataError for a damaged file or one of another run.
     """
     for name in (CONFIG, SUMMARY, STATS):
-        if not any((folder / name).with_suffix(suffix).is_file() for suffix in {Path(name).suffix, OLDER}):
+        if not (folder / name).is_file():
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
     data = _bytes_of(folder / SUMMARY, {})

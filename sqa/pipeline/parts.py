@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from msgspec import convert
+
 from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.own import PACKAGES, short, watching
+from sqa.core.own import BUILT, PACKAGES, short
 from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import CONTRACTS, METHODS, ChecksQuestions, Fingerprinted, KnowsLanguages, Question
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import model_digest
-from sqa.files.store import dataset_fingerprint, digest
+from sqa.files.records import parse_json
+from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.pipeline.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 
+LATE = "loaded.json"  # beside a stage's blocks
 DIGITS = 12  # of a digest in `key_parts`
 SHOWN = 60  # characters of a fingerprint() that is shown as it is, not by its digest
 
@@ -69,12 +74,11 @@ class Parts:
         return next((codes for built, codes in self._components.values() if built is component), ())
 
     def _built(self, identity: str, build: Callable[[], Any]) -> Any:
-        """A component, kept as the last one used; built unless it is kept and its code was not edited since."""
+        """Return a component, kept as the last one used; it is built unless it is kept and its code is the same."""
         entry = self._components.pop(identity, None)
         if entry is None or not all(code.current() for code in entry[1]):
-            with watching() as codes:
-                built = build()
-            entry = built, tuple(codes)
+            before = len(BUILT)
+            entry = build(), tuple(BUILT[before:])
         self._components[identity] = entry
         while self._keep is not None and len(self._components) > self._keep:
             del self._components[next(iter(self._components))]
@@ -156,8 +160,7 @@ def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) 
 def key_parts(part: str, registry: Registry, config: ComponentConfig, built: Any) -> dict[str, str]:
     """What a component's fingerprint depends on, part by part: its config, files, VERSION constants."""
     parts = flat(config, part) | _versions((type(built).__module__, registry.target(config.name).partition(":")[0]))
-    if getattr(built, "own_part", None) is not None and built.says:
-        said = built.own_fingerprint()
+    if said := getattr(built, "own_fingerprint", str)():
         text = said if len(said) <= SHOWN and said.isprintable() else digest(said)[:DIGITS]
         parts[f"fingerprint() of {short(config.name)}"] = text
     return parts
@@ -182,8 +185,52 @@ def _flat(value: Any, at: str, name: str) -> dict[str, str]:
 
 
 def code_parts(codes: Iterable[Code]) -> dict[str, str]:
-    """File of your own that was executed -> digest."""
-    return {f"code of {load.module or load.file}": load.sha256[:DIGITS] for code in codes for load in code.early}
+    """Return the file of your own that a part consists of -> digest."""
+    return {f"code of {file.stem}": sha256[:DIGITS] for code in codes for file, sha256 in code.files.items()}
+
+
+# -------------------------------------------------------------------------- code that parts of your own import late
+
+
+def settled(store: Store, stage: Stage) -> Stage:
+    """Return the stage whose results are of the code as it is now.
+
+    Modules that parts of your own import late are recorded beside the results (`recording`).  If one is another today,
+    the results are of other code, and the stage has another fingerprint.
+    """
+    from sqa.core.own.code import now
+
+    while known := recorded(store, stage):
+        today = now(known)
+        if today == known:
+            break
+        stage = replace(stage, fingerprint=digest([stage.fingerprint, today]))
+    return stage
+
+
+@contextmanager
+def recording(store: Store, stage: Stage) -> Iterator[None]:
+    """Record what is imported late while a block is made, before it is written.  Edited meanwhile: DataError."""
+    from sqa.core.own.code import at_work, late
+
+    with at_work():
+        yield
+    known, today = recorded(store, stage), late()
+    if edited := [name for name in known if today.get(name, known[name]) != known[name]]:
+        raise DataError(f"{edited[0]} was edited while it was at work; run again")
+    if today.keys() - known.keys():
+        store.backend.write(store.folder(stage) / LATE, json.dumps(known | today, indent=2, sort_keys=True).encode())
+
+
+def recorded(store: Store, stage: Stage) -> dict[str, str]:
+    """Return module -> sha256 (hex) of what parts of your own imported late for a stage in the store."""
+    file = store.folder(stage) / LATE
+    if not store.backend.exists(file):
+        return {}
+    try:
+        return convert(parse_json(store.backend.read(file)), dict[str, str])
+    except ValueError as error:  # msgspec's too
+        raise DataError(f"{file}: damaged ({error}); delete its folder and run the config again") from error
 
 
 def _versions(modules: Iterable[str]) -> dict[str, str]:

@@ -10,20 +10,15 @@ A refusal or a failure is a `Score` with the reason, never a number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
 
 from sqa.core.errors import NotComputable, SqaError
-from sqa.core.own import own_codes
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.core.types import BuiltMetric, TextMetric
 from sqa.files.store import Stage, Store
 from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
-from sqa.pipeline.late_code import record, settled
-from sqa.pipeline.parts import in_a_line
-
-if TYPE_CHECKING:
-    from sqa.core.own.code import Code
+from sqa.pipeline.parts import in_a_line, recording, settled
 
 CHUNK = 16  # segments after which what is measured is kept
 KEPT = {"segment": "text", "stats": "[f8]"}
@@ -69,8 +64,9 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     identity = metric.fingerprint()
     if identity is None:
         return metric.measure(segments)
-    codes = own_codes([metric])
-    stage = settled(store, Stage("quality", type(metric).__name__, identity, (), "any", 1), codes)
+    stage = Stage("quality", type(metric).__name__, identity, (), "any", 1)
+    is_own = hasattr(metric, "own_part")
+    stage = settled(store, stage) if is_own else stage
     keys = [segment.key for segment in segments]
     kept = _kept(store, stage)
     todo = {key: segment for key, segment in zip(keys, segments, strict=True) if key not in kept}
@@ -78,8 +74,9 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     with bar(f"{metric.name:9}", len(keys), len(keys) - len(missing), disable=not (progress and missing)) as shown:
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
-            stats = metric.measure([segment for _, segment in chunk])
-            kept = _keep(store, stage, codes, dict(zip((key for key, _ in chunk), stats, strict=True)))
+            with recording(store, stage) if is_own else nullcontext():
+                stats = metric.measure([segment for _, segment in chunk])
+            kept = _keep(store, stage, dict(zip((key for key, _ in chunk), stats, strict=True)))
             shown.update(len(chunk))
     return [kept[key] for key in keys]
 
@@ -91,12 +88,9 @@ def _kept(store: Store, stage: Stage) -> dict[str, tuple[float, ...]]:
     return dict(zip(table["segment"].to_list(), map(tuple, table["stats"].to_list()), strict=True))
 
 
-def _keep(
-    store: Store, stage: Stage, codes: Sequence[Code], measured: Mapping[str, tuple[float, ...]]
-) -> dict[str, tuple[float, ...]]:
+def _keep(store: Store, stage: Stage, measured: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
     """Adds to the store's statistics (another run may have added some meanwhile) and returns all of them."""
     with store.working_on(stage):
-        record(store, stage, codes)
         rows = {**_kept(store, stage), **measured}
         store.write(stage, 0, table_of(KEPT, sorted(rows.items())))
     return rows

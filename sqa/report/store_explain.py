@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from sqa.core.errors import DataError
 from sqa.files.atomic import held as locked
 from sqa.files.records import parse_json
-from sqa.files.store import OLDER, Stage, Store
+from sqa.files.store import Stage, Store
 from sqa.pipeline import folder as folders
 from sqa.pipeline import saving
-from sqa.pipeline.late_code import late_parts
+from sqa.pipeline.parts import recorded
 
 PARTS = {  # of a stage's key -> what a reader calls it
     "dataset": "questions",
@@ -56,7 +56,7 @@ def holdings(runs: Path) -> list[Held]:
     for folder in sorted(path for path in (runs / "store").glob("*/*") if path.is_dir()):
         files = [path for path in folder.iterdir() if path.is_file()]
         if files:
-            blocks = sum(path.suffix in (".npz", OLDER) for path in files)
+            blocks = sum(path.suffix == ".npz" for path in files)
             size, runs_there = sum(path.stat().st_size for path in files), tuple(users.get(folder.name, ()))
             stages.append(Held(folder.parent.name, folder.name, blocks, size, runs_there, folder))
     return stages
@@ -120,7 +120,10 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
             earlier = "stored by an earlier version"
             yield UNRECORDED, "recorded" if now else earlier, "recorded" if then else earlier
         return
-    now, then = now | late_parts(store, stage), then | late_parts(store, other)
+    now, then = (
+        parts | {f"code of {name}": sha256[:DIGITS] for name, sha256 in recorded(store, each).items()}
+        for parts, each in ((now, stage), (then, other))
+    )
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
     both = {*now} & {*then}
     of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]

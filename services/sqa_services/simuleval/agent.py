@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.own import in_file
-from sqa.core.own.code import Code
-from sqa.core.own.worlds import own_file
+from sqa.core.own.code import Code, building, load
 from sqa.core.packages import need
 from sqa.core.types import Emission, Question
 from sqa.files.atomic import file_digest
@@ -68,21 +67,19 @@ class SimulevalTranslator:
         with quiet_imports():
             from simuleval.data.segments import EmptySegment, Segment, TextSegment
 
-            agent_class, self._code = _agent_class(config.agent)
-            with self._code.running():
+            agent_class, code = _agent_class(config.agent)
+            with building(code):
                 self.agent = _build_agent(agent_class, arguments)
-        self._code.built()
         self._empty, self._segment, self._text = EmptySegment, Segment, TextSegment
         medium = (self.agent.source_type, self.agent.target_type)
         if medium != ("text", "text"):
             kind = " to ".join(medium)
             raise ConfigError(f"agent: {self.name} is {kind}; only text to text can be asked questions")
-        self._fingerprint = _fingerprint(agent_class, self.agent, arguments, self._code)
+        self._fingerprint = _fingerprint(agent_class, self.agent, arguments, code)
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Words of one sentence; a word of `source` is pulled for every `pushpop` until the end was announced."""
-        with self._code.running():
-            self.agent.reset()
+        self.agent.reset()
         return driven(source, self._pushpop, lambda problem: DataError(f"{self.name}: {problem}"))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
@@ -91,8 +88,7 @@ class SimulevalTranslator:
 
     def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
         segment = self._empty(finished=True) if word is None else self._text(index=index, content=word, finished=ended)
-        with self._code.running():
-            output = self.agent.pushpop(segment)
+        output = self.agent.pushpop(segment)
         if not isinstance(output, self._segment):
             raise DataError(f"{self.name}: pushpop returned {type(output).__name__}, not a SimulEval Segment")
         return [] if output.is_empty else output.content.split(), output.finished
@@ -153,7 +149,7 @@ def _agent_class(agent: str) -> tuple[type[GenericAgent], Code]:
     if in_file(agent) and not Path(module_name).is_file():
         raise ConfigError(f"agent: no such file: {module_name}")
     try:
-        code = Code.at(agent)
+        code = load(agent)
     except ModuleNotFoundError as error:
         raise ConfigError(f"agent: {agent} needs the Python module {error.name!r}, which is not installed") from error
     except ConfigError as error:
@@ -203,15 +199,11 @@ def quiet_imports() -> Iterator[None]:
 def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments: list[str], code: Code) -> str:
     parts: list[object] = [VERSION, version("simuleval"), agent_class.__name__, arguments]
     named = [Path(value) for argument in arguments if (value := argument.rpartition("=")[2])]
-    with code.running():
-        source = inspect.getfile(agent_class)
-    more = any(own_file(other) and other != source for other in code.loads)
-    parts.append(code.digest if more else None)
-    for path in (Path(source), *named):
+    parts.append(code.digest)
+    for path in (Path(inspect.getfile(agent_class)), *named):
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
         parts.append([[file.name, file_digest(file)] for file in files if file.is_file()])
     own_fingerprint = getattr(agent, "fingerprint", None)
     if callable(own_fingerprint):
-        with code.running():
-            parts.append(str(own_fingerprint()))
+        parts.append(str(own_fingerprint()))
     return digest(parts)

@@ -23,7 +23,6 @@ from simuleval.agents.actions import Action, ReadAction, WriteAction
 from simuleval.utils import entrypoint
 
 from sqa.core.errors import ConfigError
-from sqa.core.own.worlds import waiting
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
 from sqa.pipeline.named import translator_config, translator_from
@@ -68,8 +67,7 @@ class Pushed:
         After a finished turn comes the next sentence's first word.  An exception of the translator is raised here.
         """
         self._to.put(word)
-        with waiting():
-            turn = self._from.get()
+        turn = self._from.get()
         if turn.error is not None:
             raise turn.error
         return turn
@@ -108,8 +106,7 @@ class Pushed:
             yield word
             self._from.put(Turn(self._written, False))
             self._written = []
-            with waiting():
-                pushed = self._to.get()
+            pushed = self._to.get()
             if isinstance(pushed, _Abandoned):
                 raise pushed
             word = pushed

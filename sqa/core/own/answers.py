@@ -1,291 +1,161 @@
-"""What a part of your own may return: checked where it is called, else a DataError of one line.
+"""What the methods and attributes of a part of your own may return: a type that msgspec checks, and what types miss.
 
-mine.py:build: guess() must return a list of guesses (page, score) for each of the 3 texts; guess 1 of text 1 is
-str 'Laser'
-
-A check takes the call, the value that came back, and the call's arguments; it returns the value in its plain type.
+mine.py:build: guess() must return a list of (page, score) for each text; Expected `array`, got `str` - at `$[0]`
 """
 
 import math
-import re
-import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from msgspec import ValidationError, convert
+from msgspec import Meta, convert
 
 from sqa.core.errors import DataError, TraceError
 from sqa.core.trace import check_emissions, wrong_guesses
-from sqa.core.types import Buzz, Emission, Guess, Question, Write
+from sqa.core.types import Buzz, Emission, Guess, Kind, Question, Write
 
-Check = Callable[..., Any]
+_PLAIN = r"\ud800-\udfff"  # halves of characters, which cannot be encoded
+Text = Annotated[str, Meta(pattern=rf"^[^{_PLAIN}]*\Z")]
+Line = Annotated[str, Meta(pattern=rf"^[^\x00-\x1f\x7f-\x9f\u2028\u2029{_PLAIN}]+\Z")]
+Title = Annotated[str, Meta(pattern=rf"^[^\s{_PLAIN}]([^\x00-\x1f\x7f-\x9f\u2028\u2029{_PLAIN}]*[^\s{_PLAIN}])?\Z")]
+Word = Annotated[str, Meta(pattern=rf"^[^\s{_PLAIN}]+\Z")]
+Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+Count = Annotated[int, Meta(ge=0)]
+Numbers = Annotated[list[Number], Meta(min_length=1)]
+Pairs = list[tuple[Text, Number]]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A method of a part of your own, for messages."""
+class Answer:
+    """The contract of a returned value or an attribute."""
 
-    where: str  # "mine.py:build: guess()"
-    does: str = "must return"
+    expected: str
+    kind: Any  # its type
+    finish: Callable[..., Any] = lambda value, *_: value  # (value, arguments of the call) -> value; raises ValueError
 
-    def wrong(self, expected: str, value: object, item: str = "") -> DataError:
-        """The error of a value that is not what was expected; `item` names it where it is a part of the whole."""
-        return DataError(f"{self.where} {self.does} {expected}{f'; {item} is' if item else ', got'} {shown(value)}")
-
-
-def shown(value: object) -> str:
-    """A value with its type, short, whatever its own repr does."""
-    if value is None:
-        return "None"
-    short = reprlib.Repr()
-    short.maxstring = short.maxother = 60
-    try:
-        return f"{type(value).__name__} {' '.join(short.repr(value).split())}"
-    except ValueError:  # an int of more digits than Python writes
-        return type(value).__name__
+    def checked(self, where: str, value: Any, *arguments: Any) -> Any:
+        """Return a value in its plain type.  Raises DataError, one line that begins with `where`, for any other."""
+        if self.kind is Any:
+            return value
+        try:
+            return self.finish(convert(_plain(value), self.kind), *arguments)
+        except (ValueError, OverflowError, TraceError) as error:  # msgspec's are ValueErrors
+            raise DataError(f"{where} {self.expected}; {error}") from error
 
 
-# ----------------------------------------------------------------------------------------------------- single values
+def _plain(value: Any) -> Any:
+    """Return a value without the types of numpy and the project's own classes."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        raise ValueError("a set has no order")
+    if isinstance(value, (Buzz, Emission, Question)):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return value
 
 
-def is_text(value: object) -> bool:
-    """A str that can be encoded."""
-    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
-
-
-def is_word(value: object) -> bool:
-    """A text without blanks, at least one character long."""
-    return is_text(value) and str(value).split() == [value]
-
-
-def number(value: object) -> float | None:
-    """A finite number as a float, None for anything else; a bool is no number."""
-    try:
-        converted = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    except (OverflowError, ValueError, TypeError):
-        return None
-    return converted if math.isfinite(converted) else None
-
-
-def is_count(value: object, least: int = 0) -> bool:
-    """An integer of at least `least`; a bool is none."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def is_flag(value: object) -> bool:
-    """A bool, of Python or of numpy."""
-    return isinstance(value, (bool, np.bool_))
-
-
-def is_list(value: object) -> bool:
-    """A list, a tuple, an array or the like: ordered, of a known length, no text."""
-    if isinstance(value, np.ndarray):
-        return value.ndim > 0
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
-
-
-def _is_line(value: object) -> bool:
-    """A text of one line, without tabs, as tables need it."""
-    return is_text(value) and bool(value) and str(value).isprintable()
-
-
-def _check(expected: str, valid: Callable[[Any], bool], convert: Callable[[Any], Any]) -> Check:
-    """The check of a single value."""
-
-    def check(call: Call, value: Any, *_: object) -> Any:
-        if not valid(value):
-            raise call.wrong(expected, value)
-        return convert(value)
-
-    return check
-
-
-text = _check("text of one line", _is_line, str)
-text_or_none = _check("text of one line", lambda value: value is None or _is_line(value), lambda value: value)
-title = _check("text of one line without blanks around it", lambda v: _is_line(v) and v == v.strip(), str)
-digits = _check("a whole number of digits, 0 to 17", lambda value: is_count(value) and value <= 17, int)
-kind = _check("one of quality, lag, answers", lambda v: isinstance(v, str) and v in ("quality", "lag", "answers"), str)
-flag = _check("True or False", is_flag, bool)
-start = _check("a whole number of words, 1 or more", lambda value: is_count(value, 1), int)  # of a policy
-finite = _check("a finite number, or raise NotComputable where there is none", lambda v: number(v) is not None, number)
-
-
-def _rows(call: Call, value: Any, expected: str, n: int | None = None, item: str = "") -> list[Any]:
-    """A list, of `n` values if that is said; `item` names it where it is a part of the whole."""
-    if not is_list(value):
-        raise call.wrong(expected, value, item)
-    rows = list(value)
-    if n is not None and len(rows) != n:
-        raise DataError(f"{call.where} {call.does} {expected}, got {len(rows)} of them")
+def _one_each(rows: list[Any], wanted: Sequence[Any], *_: Any) -> list[Any]:
+    if len(rows) != len(wanted):
+        raise ValueError(f"got {len(rows)} for {len(wanted)}")
     return rows
 
 
-def _number(call: Call, value: Any, expected: str, item: str) -> float:
-    """A finite number that is a part of the whole."""
-    if (converted := number(value)) is None:
-        raise call.wrong(expected, value, item)
-    return converted
+def _guesses(rows: list[Pairs], texts: Sequence[str], n: int) -> list[list[Guess]]:
+    guesses = [[Guess(page, score) for page, score in row] for row in _one_each(rows, texts)]
+    for at, row in enumerate(guesses, 1):
+        if wrong := wrong_guesses(row, n):
+            raise ValueError(f"text {at}: {wrong}")
+    return guesses
 
 
-def _items(call: Call, value: Any, expected: str) -> Iterator[Any]:
-    """An iterator over a value that is no text."""
-    if isinstance(value, (str, bytes, bytearray)):
-        raise call.wrong(expected, value)
-    try:
-        return iter(value)
-    except TypeError as error:  # no iterable, or an array that is a number
-        raise call.wrong(expected, value) from error
+def _buzzes(buzzes: list[Buzz], history: Sequence[Any], *_: Any) -> list[Buzz]:
+    if not all(math.isfinite(buzz.score) for buzz in _one_each(buzzes, history)):
+        raise ValueError("a score must be finite")
+    return buzzes
 
 
-# --------------------------------------------------------------------------------------------------------- guessers
+def _emissions(rows: list[list[Emission]], questions: Sequence[Question]) -> list[list[Emission]]:
+    for question, row in zip(questions, _one_each(rows, questions), strict=True):
+        check_emissions(question, row)
+    return rows
 
 
-def guesses(call: Call, value: Any, texts: Sequence[str], n: int) -> list[list[Guess]]:
-    """At most `n` guesses, best first, for each text, or after each word of one."""
-    expected = f"a list of guesses (page, score) for each of the {len(texts)} texts"
-    checked = []
-    for at, row in enumerate(_rows(call, value, expected, len(texts)), 1):
-        listed = _rows(call, row, expected, item=f"the one of text {at}")
-        checked.append([_guess(call, expected, guess, f"guess {i} of text {at}") for i, guess in enumerate(listed, 1)])
-        if wrong := wrong_guesses(checked[-1], n):
-            raise DataError(f"{call.where}: text {at}: {wrong}")
-    return checked
+def _copy(copy: Question, given: Question, *_: Any) -> Question:
+    if (copy.page, copy.language) != (given.page, given.language):
+        raise ValueError("its page and language must be those of the question that was given")
+    convert([copy.sentences, copy.reference, copy.id], tuple[tuple[tuple[Word, ...], ...], tuple[Text, ...], Text])
+    if not copy.words:
+        raise ValueError("it must have a word")
+    return copy
 
 
-def _guess(call: Call, expected: str, value: Any, item: str) -> Guess:
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise call.wrong(expected, value, item)
-    page, score = value
-    if not is_text(page):
-        raise call.wrong(f"{expected}, a page being text", page, f"the page of {item}")
-    return Guess(page, _number(call, score, f"{expected}, a score being a finite number", f"the score of {item}"))
+def words(where: str, value: Any) -> Iterator[Any]:
+    """Iterate over what translate() returned; each word is still to be checked."""
+    if isinstance(value, (str, bytes, Mapping, Set)) or not isinstance(value, Iterable):
+        raise DataError(f"{where} {WRITTEN.expected}, got {type(value).__name__}")
+    return iter(value)
 
 
-def pages(call: Call, value: Any) -> Any:
-    """Titles, or None."""
-    if value is None:
-        return None
-    titles = list(_items(call, value, "the titles of pages, or None"))
-    for each in titles:
-        if not is_text(each):
-            raise call.wrong("the titles of pages, or None", each, "one of them")
-    return frozenset(titles)
-
-
-# ---------------------------------------------------------------------------------------------------------- buzzers
-
-
-def buzzes(call: Call, value: Any, history: Sequence[Any], page: str = "") -> list[Buzz]:
-    """A buzz for each step."""
-    expected = f"a Buzz(score, buzz) for each of the {len(history)} steps"
-    checked = []
-    for at, buzz in enumerate(_rows(call, value, expected, len(history)), 1):
-        if not isinstance(buzz, Buzz):
-            raise call.wrong(expected, buzz, f"that of step {at}")
-        wanted = f"{expected}, a score being a finite number"
-        score = _number(call, buzz.score, wanted, f"the score of step {at}")
-        if not is_flag(buzz.buzz):
-            raise call.wrong(f"{expected}, buzz being True or False", buzz.buzz, f"that of step {at}")
-        checked.append(Buzz(score, bool(buzz.buzz)))
-    return checked
-
-
-# ------------------------------------------------------------------------------------------ translators and policies
-
-_WORDS = "words one after the other, each a str without blanks or a Write(token, erase)"
-
-
-def words(call: Call, value: Any) -> Iterator[Any]:
-    """An iterator over what a translator writes; each item is still to be checked by `word`."""
-    if isinstance(value, (Mapping, AbstractSet)):
-        raise call.wrong(_WORDS, value)
-    return _items(call, value, _WORDS)
-
-
-def word(call: Call, value: Any, written: int) -> str | Write:
-    """What is written next, after `written` words of the sentence."""
+def write(where: str, value: Any, written: int) -> str | Write:
+    """Return what a translator writes after `written` words of a sentence."""
     token, erase = value if isinstance(value, Write) else (value, 0)
-    if not (is_word(token) or (is_text(token) and token == "" and erase)):
-        raise call.wrong(_WORDS, token, f"word {written + 1}")
-    if not is_count(erase) or erase > written:
-        raise call.wrong(f"{_WORDS}, which takes back at most the words so far, {written}", erase, "erase")
-    return value if isinstance(value, (str, Write)) else str(value)
+    emptied = isinstance(token, str) and not token and erase
+    token, erase = WRITTEN.checked(where, ["-" if emptied else token, erase], written)
+    return value if isinstance(value, Write) else token
 
 
-def emissions(call: Call, value: Any, questions: Sequence[Question]) -> list[list[Emission]]:
-    """The emissions of each question."""
-    expected = f"a list of Emission for each of the {len(questions)} questions"
-    checked = []
-    for question, row in zip(questions, _rows(call, value, expected, len(questions)), strict=True):
-        for step, emission in enumerate(_rows(call, row, expected, item=f"that of {question.id}")):
-            if not isinstance(emission, Emission):
-                raise call.wrong(expected, emission, f"step {step} of {question.id}")
-            counts = (emission.sentence, emission.g, emission.erase)
-            if not (all(map(is_count, counts)) and is_flag(emission.ended) and is_text(emission.token)):
-                typed = "Emission(sentence: int, token: str, g: int, ended: bool, erase: int)"
-                raise call.wrong(f"{expected}, {typed}", emission, f"step {step} of {question.id}")
-        try:
-            check_emissions(question, row)
-        except TraceError as error:
-            raise DataError(f"{call.where} must return {expected}; {error}") from error
-        checked.append(list(row))
-    return checked
+def _written(pair: tuple[str, int], written: int) -> tuple[str, int]:
+    if pair[1] > written:
+        raise ValueError(f"erase is {pair[1]} after {written} words")
+    return pair
 
 
-def words_shown(call: Call, value: Any, *_: object) -> tuple[str, ...]:
-    """What the reader sees, of a policy."""
-    for at, token in enumerate(_rows(call, value, "a tuple of words"), 1):
-        if not is_word(token):
-            raise call.wrong("a tuple of words, each a str without blanks", token, f"word {at}")
-    return tuple(value)
-
-
-# ---------------------------------------------------------------------------------------------------- perturbations
-
-
-def question(call: Call, value: Any, given: Question) -> Question:
-    """A question with the answer of the original."""
-    if not isinstance(value, Question):
-        raise call.wrong("a Question", value)
-    try:
-        made = convert({field.name: getattr(value, field.name) for field in fields(Question)}, Question)
-    except ValidationError as error:
-        raise DataError(f"{call.where} must return a Question; {error}") from error
-    if (made.page, made.language) != (given.page, given.language):
-        raise DataError(f"{call.where} must return a Question with the page and the language of the one it was given")
-    if not made.words or not all(map(is_word, made.words)) or not all(map(is_text, (made.id, *made.reference))):
-        raise DataError(f"{call.where} must return a Question of words without blanks, at least one, and plain texts")
-    return made
-
-
-# ----------------------------------------------------------------------------------------------------------- metrics
-
-
-def statistics(call: Call, value: Any, *_: object) -> tuple[float, ...]:
-    """Numbers that can be added up."""
-    expected = "a list of finite numbers, or raise NotComputable where there are none"
-    if not (rows := _rows(call, value, expected)):
-        raise call.wrong(expected, value)
-    return tuple(_number(call, each, expected, f"number {at}") for at, each in enumerate(rows, 1))
-
-
-def measured(call: Call, value: Any, segments: Sequence[Any]) -> list[tuple[float, ...]]:
-    """The statistics of each segment."""
-    expected = f"the statistics of each of the {len(segments)} segments"
-    return [statistics(call, row) for row in _rows(call, value, expected, len(segments))]
-
-
-def scores(call: Call, value: Any, stats: Any) -> Any:
-    """A score for each row of sums (B, d): (B,) float64, nan where there is none."""
-    expected = f"a number for each of the {len(stats)} rows"
-    try:
-        array = np.array(_rows(call, value, expected, len(stats)), dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise call.wrong(expected, value) from error
-    if array.shape != (len(stats),):
-        raise call.wrong(expected, value)
-    return array
+ANY = Answer("", Any)
+WRITTEN = Answer("words one after the other, str without blanks or Write(token, erase)", tuple[Word, Count], _written)
+COPY = Answer("a Question with the page and the language of the given one", Question, _copy)
+LINE = Answer("text of one line", Line)
+TITLE = Answer("text of one line without blanks around it", Title)
+FLAG = Answer("true or false", bool)
+GUESSES = Answer("a list of (page, score) for each text, best first, each page once", list[Pairs], _guesses)
+BUZZES = Answer("a Buzz(score, buzz) for each step", list[Buzz], _buzzes)
+SCORE = Answer("a finite number, or raise NotComputable", Number)
+SCORES = Answer("a number for each row", list[float], lambda rows, stats: np.array(_one_each(rows, stats)))
+STATS = Answer("a list of finite numbers, or raise NotComputable", Numbers, lambda row, *_: np.array(row))
+METRIC: Mapping[str, Answer] = {  # attributes of every metric
+    "name": TITLE,
+    "unit": TITLE,
+    "digits": Answer("a number of digits, 0 to 17", Annotated[int, Meta(ge=0, le=17)]),
+    "label": TITLE,
+    "kind": Answer("quality, lag or answers", Kind),
+    "higher_is_better": FLAG,
+}
+ATTRIBUTES: Mapping[str, Mapping[str, Answer]] = {  # kind of part -> attribute
+    "translator": {"languages": ANY},  # checked where they are compared with the questions'
+    "guesser": {"pages": Answer("the titles of pages, or None", list[Text] | None)},
+    "buzzer": {"oracle": FLAG},
+    "policy": {"start": Answer("a number of words, 1 or more", Annotated[int, Meta(ge=1)])},
+    "metric": METRIC,
+    "quality metric": METRIC,
+}
+_SCORING = {"stats": STATS, "score": SCORE, "score_many": SCORES}
+_MEASURED = Answer("the statistics of each segment", list[Numbers], lambda *given: [*map(tuple, _one_each(*given))])
+METHODS: Mapping[str, Mapping[str, Answer]] = {  # kind of part -> method
+    "translator": {
+        "translate_batch": Answer("a list of Emission for each question", list[list[Emission]], _emissions),
+        "check": ANY,
+        "fingerprint": LINE,
+    },
+    "guesser": {"guess": GUESSES, "guess_prefixes": GUESSES, "check_texts": ANY, "fingerprint": LINE},
+    "buzzer": {"decide": BUZZES, "decide_with_answer": BUZZES, "fingerprint": LINE},
+    "policy": {"show": Answer("a tuple of words without blanks", tuple[Word, ...]), "fingerprint": LINE},
+    "metric": _SCORING,
+    "quality metric": {
+        **_SCORING,
+        "measure": _MEASURED,
+        "fingerprint": Answer("text of one line, or None", Line | None),
+    },
+}

@@ -1,346 +1,268 @@
-"""The code of a part of your own: its modules, executed anew from their files, apart from those of any other part.
+"""The code of a part of your own: imported normally, and the digest of its files that is in store keys.
 
-Own code is every Python file outside the standard library, site-packages and this project.  A part has modules of its
-own, which only it sees while it runs, so two projects may both have a `helper`, and an edited file is read again.  All
-executed files are recorded, however they were loaded; their digest is in the store keys of the part.
-
-Files that a part loads while it runs come too late for that key.  They are recorded beside the results, as `Load`s, and
-results are taken from the store only while these still name the same code (sqa/pipeline/late_code.py).  Threads that
-run different parts at once see the modules of the part that was entered last.
+Own code is every Python file outside the standard library, site-packages and this project.  The digest of a part
+covers its file, the files that import statements reach from there, and what else was imported while it was built.
+Modules that a part imports later by a computed name are recorded beside the results (`late`), and results are reused
+only while the recorded digests are those of today.
 """
 
-from __future__ import annotations
-
-import copyreg
+import ast
 import hashlib
 import importlib
-import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
-from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, SourceFileLoader
-from operator import attrgetter
+import sysconfig
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from sqa.core.errors import ConfigError
-from sqa.core.own import PACKAGES, WATCHED, in_file, short, split
-from sqa.core.own.worlds import World, content, outside_modules, outside_path, own_file, own_folders, whole
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.own import BUILT, PACKAGES, in_file, short, split
 
-NAMESPACE = "namespace"  # instead of a sha256: a package without a file
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """A Python file that was loaded, or a module that does not exist."""
-
-    module: str  # its name; "" of a file that was executed without being imported
-    sha256: str  # of its bytes; "" of a missing module
-    file: str = ""  # of one without a name: relative to the part's folder
-    # folders up to its own: an index among those searched at the start, else a path relative to the part's folder
-    searched: tuple[int | str, ...] = ()
+_EXECUTED: dict[str, str] = {}  # file -> its sha256 when a part first reached it
+_LOADED: dict[str, "Code"] = {}  # target -> its code
+_FOLDERS: set[Path] = set()  # of parts that are files
+_INSTALLED: set[str] = set()  # packages of parts that are modules, wherever they are installed
+_COMPUTED: set[str] = set()  # modules that parts have imported, though no import statement of theirs names them
 
 
-class Code(World):
-    """The modules of one part; while it runs, also the finder of all modules that are imported."""
+class Code:
+    """The imported module of a part, and the files that it consists of."""
 
-    def __init__(self, target: str) -> None:
-        super().__init__()
-        self.target, (self.home, self.attribute) = target, split(target)
-        self.file = Path(self.home).absolute() if in_file(target) else None
-        self.folder = self.file.parent if self.file else Path.cwd()
-        self.outside = outside_path()
-        self.path = [str(self.folder), *self.outside] if self.file else self.outside
-        self.hidden = _names_in(self.folder) if self.file else frozenset()
-        self.start: list[str] = []  # own folders that are searched first whenever the part is built
-        self.root: ModuleType | None = None
-        self.early: frozenset[Load] = frozenset()  # loaded until the part was built
-        self.loads: dict[str, Load] = {}  # by file, or by the name of a missing module
-        self.assumed: tuple[Load, ...] = ()  # late ones of the run whose results are taken from the store
-
-    # ------------------------------------------------------------------------------------------------- loading
-
-    @classmethod
-    def at(cls, target: str) -> Code:
-        """The code of a target, executed.  ConfigError about a file; of a module ImportError and the like.
-
-        A file beside the part comes before a module of the standard library that has its name, loaded or not, as for
-        `python mine.py`.
-        """
-        code = cls(target)
-        with code.running():
-            importlib.invalidate_caches()
-            code.start = code._searched()
-            try:
-                code.root = code._root(code.file) if code.file else code._module(code.home)
-            except SyntaxError as error:
-                raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
-        return code
-
-    def _root(self, file: Path) -> ModuleType:
-        """The module in the part's file."""
-        name = f"own_{file.stem}"
-        try:
-            source = content(str(file))
-        except OSError as error:
-            raise ConfigError(f"{file}: cannot be read ({error})") from error
-        if source is None:
-            missing = "no such file; it is looked for beside the config, then in the current folder"
-            raise ConfigError(f"{self.home}: {missing}")
-        loader = _FreshLoader(name, str(file), source)
-        self._note(str(file), source, name)
-        spec = importlib.util.spec_from_file_location(name, file, loader=loader)
-        assert spec is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up there
-        loader.exec_module(module)
-        return module
-
-    def _module(self, name: str) -> ModuleType:
-        """A module by its name; one that cannot be executed again is the process's, with all that the process has."""
-        outside = outside_modules()
-        try:
-            module = importlib.import_module(name)
-        except ModuleNotFoundError:
-            if name not in outside:
-                raise
-            module = outside[name]
-        file = getattr(module, "__file__", None)
-        adopted = [*outside.values(), module] if name == "__main__" or module is outside.get(name) else []
-        sys.modules.update({} if not adopted else outside)
-        if file:
-            inside = module.__name__.count(".") + (Path(file).stem == "__init__")
-            self.folder = Path(file).absolute().parents[inside]
-        top = name.partition(".")[0]
-        package = [other for loaded, other in sys.modules.copy().items() if loaded.partition(".")[0] == top]
-        for other in [*adopted, *package]:  # those that were not executed now
-            path = getattr(other, "__dict__", {}).get("__file__")
-            if isinstance(path, str) and path not in self.loads and (source := content(path)) is not None:
-                self._note(path, source, other.__name__)
-        return module
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """The other finders' spec, recorded; its source is compiled now, not taken from a cache."""
-        if name.partition(".")[0] in PACKAGES:
-            return None
-        spec = self._spec(name, path)
-        origin = spec.origin if spec is not None and spec.has_location else None
-        if spec is None:
-            is_own = not _imported_by_library() and (path is None or own_folders(path))
-        else:
-            is_own = own_file(origin) if origin else own_folders(spec.submodule_search_locations)
-        if not is_own:
-            return spec
-        searched = () if path is not None else self._searched_for(origin)
-        source = content(origin) if origin else None
-        if origin is None or source is None:
-            self.loads[name] = Load(name, "" if spec is None else NAMESPACE, searched=searched)
-            return spec
-        self._note(origin, source, name, searched=searched)
-        if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = _FreshLoader(name, origin, source)
-        return spec
-
-    def _note(self, path: str, source: bytes, module: str, **details: Any) -> None:
-        """Record a file that is about to be executed."""
-        self.loads[path] = Load(module, _sha256(source), **details)
-
-    def opened(self, file: str) -> None:
-        """Record a Python file that was opened while the part ran: it is the part's code, however it is executed."""
-        if "__pycache__" in file:
-            file = importlib.util.source_from_cache(file)
-        if own_file(file) and file not in self.loads and (source := content(file)) is not None:
-            self._note(file, source, "", file=os.path.relpath(file, self.folder))
-
-    def _spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-        """The spec of the other finders."""
-        specs = (finder.find_spec(name, path) for finder in sys.meta_path if finder is not self)
-        return next((spec for spec in specs if spec is not None), None)
-
-    def _searched_for(self, origin: str | None) -> tuple[int | str, ...]:
-        """The own folders that are searched for a module, up to that of its file; all if it is missing."""
-        home = None if origin is None else Path(origin).parents[Path(origin).stem == "__init__"]
-        folders: list[int | str] = []
-        for folder in dict.fromkeys(self._searched()):
-            folders.append(self.start.index(folder) if folder in self.start else os.path.relpath(folder, self.folder))
-            if Path(folder) == home:
-                break
-        return tuple(folders)
-
-    def _searched(self) -> list[str]:
-        """The own folders that are searched now."""
-        return [whole(entry) for entry in sys.path if own_folders([whole(entry)])]
-
-    # ------------------------------------------------------------------------------------------------- digests
-
-    def built(self, inner: Sequence[Code] = ()) -> None:
-        """Called when the part is built: later loads are late ones.  Without a source file: ConfigError.
-
-        `inner` is the code of parts that it is composed of, which belongs to its own.
-        """
-        with self.running():
-            self.start = self._searched()
-        self.early = frozenset(self.loads.values()).union(*(code.early for code in inner))
-        if not any(load.sha256 for load in self.early):
-            raise ConfigError(f"{short(self.target)}: has no source file that results could be stored under")
-        for codes in WATCHED.get():
-            codes.append(self)
+    def __init__(self, target: str, root: ModuleType) -> None:
+        self.target, self.root = target, root
+        self.named = _reached(root.__name__)  # module -> file, of import statements
+        self.files = {file: _executed(file) for file in self.named.values()}  # file -> sha256 (hex)
 
     @property
     def digest(self) -> str:
-        """sha256 (hex) over what was executed until the part was built: names and contents, not folders."""
-        return _digest(self.early)
+        """The sha256 (hex) of the part's name and of its files, wherever its folder lies."""
+        home = Path(self.root.__file__ or "").parent
+        rows = sorted((os.path.relpath(file, home), sha256) for file, sha256 in self.files.items())
+        return hashlib.sha256(json.dumps([short(self.target), rows]).encode()).hexdigest()
 
-    @property
-    def label(self) -> str:
-        """The name of the part in records of late loads."""
-        return f"{short(self.target)} {self.digest[:16]}"
-
-    @property
-    def late(self) -> list[Load]:
-        """What was loaded since the part was built, in that order."""
-        return [load for load in self.loads.values() if load not in self.early]
-
-    @property
-    def whole(self) -> str:
-        """sha256 (hex) over all that was executed so far, and the late loads of the run whose results are used."""
-        late = {load for load in (*self.late, *self.assumed) if load.sha256}
-        return _sha256(f"{self.digest} {_digest(late)}".encode()) if late else self.digest
+    def add(self, imported: Mapping[str, Path]) -> None:
+        """Add modules that were imported while the part was loaded or built."""
+        self.files |= {file: _executed(file) for file in imported.values()}
+        _COMPUTED.update(imported.keys() - _named())
 
     def current(self) -> bool:
-        """Whether its files are unchanged, and the same folders are searched."""
-        return self.outside == outside_path() and self.unchanged()
+        """Return whether no file was edited since."""
+        return all(_sha256(file) == sha256 for file, sha256 in self.files.items())
 
-    def executed(self) -> dict[str, str]:
-        """File -> sha256 of what was executed."""
-        return {file: load.sha256 for file, load in self.loads.items() if Path(file).is_absolute()}
 
-    def unchanged(self) -> bool:
-        """Whether its files are unchanged since they were executed."""
-        return all(_sha256(content(file) or b"") == sha256 for file, sha256 in self.executed().items())
+def load(target: str) -> Code:
+    """Import the module of a target: once, and after an edit again.
 
-    def now(self, loads: Sequence[Load]) -> list[str]:
-        """The sha256 that each of these late loads would have if the part did it now."""
-        with self.running():
-            importlib.invalidate_caches()
-            located: dict[str, Sequence[str]] = {}
-            return [self._now(load, located) for load in loads]
+    Raises ConfigError for a missing or invalid file, ImportError and the like for what the import itself raises.
+    """
+    if target in _LOADED and not _LOADED[target].current():
+        _forget()
+    if target not in _LOADED:
+        sys.dont_write_bytecode = True  # a cached file is stale if its source was edited within a second
+        home, _ = split(target)
+        if not in_file(target):
+            _INSTALLED.add(home.partition(".")[0])
+        with _importing() as imported:
+            root = _from_file(Path(home)) if in_file(target) else importlib.import_module(home)
+        _LOADED[target] = Code(target, root)
+        _LOADED[target].add(imported)
+    return _LOADED[target]
 
-    def _now(self, load: Load, located: dict[str, Sequence[str]]) -> str:
-        if not load.module:
-            source = content(str(self.folder / load.file))
-            return "" if source is None else _sha256(source)
-        above = load.module.rpartition(".")[0]
-        path = [
-            os.path.normpath(self.folder / folder) if isinstance(folder, str) else self.start[folder]
-            for folder in load.searched
-            if isinstance(folder, str) or folder < len(self.start)
-        ]
-        if above:
-            path = list(located.get(above) or getattr(sys.modules.get(above), "__path__", []))
-        spec = self._spec(load.module, path)
-        if spec is None:
-            return ""
-        located[load.module] = list(spec.submodule_search_locations or [])
-        return _sha256(content(spec.origin) or b"") if spec.has_location and spec.origin else NAMESPACE
 
-    def moved(self, value: Any) -> Any:
-        """A config made by another execution of the same files, as an instance of the classes of this one."""
-        if type(value) in (tuple, list):
-            return type(value)(self.moved(item) for item in value)
-        home = self.modules.get(type(value).__module__)
-        if not is_dataclass(value) or isinstance(value, type) or home is None:
-            return value
-        names = type(value).__qualname__.split(".")
-        cls: Any = home
-        for name in names:
-            cls = getattr(cls, name, None)
-        if cls is type(value) or not isinstance(cls, type):
-            return value
-        arguments = {field.name: self.moved(getattr(value, field.name)) for field in fields(value) if field.init}
+def _forget() -> None:
+    """Let edited parts, and all that they have imported, be imported again."""
+    files = {file for code in _LOADED.values() for file in code.files} | {*filter(None, map(file_of, _COMPUTED))}
+    for name in list(sys.modules):
+        if name != "__main__" and file_of(name) in files:
+            del sys.modules[name]
+    for known in (_EXECUTED, _LOADED, _COMPUTED):
+        known.clear()
+
+
+def _from_file(file: Path) -> ModuleType:
+    """Import a file under a name of its own, with its folder searched first, as for `python mine.py`."""
+    if not file.is_file():
+        raise ConfigError(f"{file}: no such file; it is looked for beside the config, then in the current folder")
+    name = f"own_{file.stem}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    if file.parent not in _FOLDERS:
+        _FOLDERS.add(file.parent)
+        sys.path.insert(0, str(file.parent))
+        importlib.invalidate_caches()
+    spec = spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, SyntaxError):
+            raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+        raise
+    return module
+
+
+@contextmanager
+def at_work() -> Iterator[None]:
+    """Follow what parts import while they run."""
+    with _importing() as imported:
+        yield
+    _COMPUTED.update(imported.keys() - _named())
+
+
+def _named() -> set[str]:
+    """Return the modules that import statements of parts name."""
+    return {name for code in _LOADED.values() for name in code.named}
+
+
+@contextmanager
+def building(code: Code) -> Iterator[None]:
+    """Follow what a part imports while it is built.  Without a source file: ConfigError."""
+    with _importing() as imported:
+        yield
+    code.add(imported)
+    if not code.files:
+        raise ConfigError(f"{short(code.target)}: has no source file that results could be stored under")
+    BUILT.append(code)
+
+
+def late() -> dict[str, str]:
+    """Return module -> sha256 (hex) of what parts have imported by computed names."""
+    return {name: _executed(file) for name in _COMPUTED if (file := file_of(name))}
+
+
+def now(recorded: Iterable[str]) -> dict[str, str]:
+    """Return module -> sha256 (hex) that parts would import now; "" for a missing module."""
+    return {name: _executed(file) if (file := file_of(name)) else "" for name in recorded}
+
+
+def _executed(file: Path) -> str:
+    """Return the sha256 (hex) of a file when a part first reached it."""
+    return _EXECUTED.setdefault(str(file), _sha256(file))
+
+
+@contextmanager
+def _importing() -> Iterator[dict[str, Path]]:
+    """Collect module -> file of the own code that is imported meanwhile.  Edited meanwhile: DataError."""
+    start, before, imported = time.time(), set(sys.modules), dict[str, Path]()
+    yield imported
+    imported |= {name: file for name in sys.modules.keys() - before if (file := file_of(name))}
+    for file in imported.values():
+        if file.stat().st_mtime > start or _sha256(file) != _executed(file):
+            raise DataError(f"{file.name} was edited while it was at work; run again")
+    if imported:
+        _check_names()
+
+
+def _check_names() -> None:
+    """Raise ConfigError if a file beside a part cannot be imported because another module has its name."""
+    for folder in _FOLDERS:
+        for file in folder.glob("[!_]*.py"):
+            loaded = getattr(sys.modules.get(file.stem), "__file__", None)
+            if loaded and file.stem not in PACKAGES and Path(loaded).resolve() != file.resolve():
+                raise ConfigError(f"{file}: {loaded} has been imported as {file.stem!r}; rename one of the two")
+
+
+# ------------------------------------------------------------------------------------------- modules and their files
+
+
+def _reached(root: str) -> dict[str, Path]:
+    """Return module -> file of the own code that import statements reach from a module, in its functions too."""
+    found: dict[str, Path] = {}
+    todo = [root]
+    while todo:
+        name = todo.pop()
+        if name not in found and (file := file_of(name)):
+            found[name] = file
+            package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+            for imported in _imports(file, package):
+                parts = imported.split(".")
+                todo += [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    return found
+
+
+def _imports(file: Path, package: str) -> Iterator[str]:
+    """Yield the modules that the import statements of a file may load; none if it is not valid Python."""
+    with suppress(SyntaxError, ValueError):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+                module = ".".join(filter(None, (above, node.module)))
+                yield from (module, *(f"{module}.{alias.name}" for alias in node.names))
+
+
+def file_of(module: str) -> Path | None:
+    """Return the file of a module, loaded or not; None unless it and the package it is in are own code."""
+    package = module.partition(".")[0]
+    top, found = _located(package)[0], _located(module)[0]
+    if not found or not found.endswith(".py") or not Path(found).is_file():
+        return None
+    is_own = package in _INSTALLED or (is_own_file(top or found) and is_own_file(found))
+    return Path(found).absolute() if is_own else None
+
+
+def _located(module: str) -> tuple[str | None, Any]:
+    """Return the file of a module and the folders of its submodules, without importing anything."""
+    if module in sys.modules:
+        attributes = getattr(sys.modules[module], "__dict__", {})
+        return attributes.get("__file__"), attributes.get("__path__")
+    above = module.rpartition(".")[0]
+    folders = _located(above)[1] if above else None
+    if above and folders is None:
+        return None, None
+    spec = PathFinder.find_spec(module, folders)
+    return (spec.origin, spec.submodule_search_locations) if spec else (None, None)
+
+
+def is_own_file(file: str) -> bool:
+    """Return whether a file is outside the standard library, site-packages and this project."""
+    path = Path(file).absolute()
+    return not {"site-packages", "dist-packages"} & {*path.parts} and not str(path).startswith(_not_own())
+
+
+@cache
+def _not_own() -> tuple[str, ...]:
+    """Return the folders of this project and of the standard library, each with a separator at its end."""
+    home = Path(__file__).resolve().parents[3]
+    ours = [str(home / name) for name in (*PACKAGES, "services")]
+    library = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), str(Path(os.__file__).parent)]
+    return tuple(f"{path}{os.sep}" for folder in (*ours, *library) for path in {folder, os.path.realpath(folder)})
+
+
+def _sha256(file: Path) -> str:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def named(target: str) -> tuple[Code, Any]:
+    """Return the code and the object of a target.  ConfigError says why it cannot be imported."""
+    try:
+        code = load(target)
+        return code, getattr(code.root, split(target)[1])
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ConfigError(f"{target!r} cannot be imported: {error}") from error
+
+
+def built(target: str) -> tuple[Code, Any]:
+    """Return the code of a target and what its function returns without parameters.  ConfigError says why it fails."""
+    code, build = named(target)
+    if not callable(build):
+        raise ConfigError(f"{target!r} is no build function but a {type(build).__name__}")
+    with building(code):
         try:
-            return cls(**arguments)
+            return code, build()
         except TypeError as error:
-            raise ConfigError(f"{short(self.target)}: edited since its config was read; read it again") from error
-
-
-class _FreshLoader(SourceFileLoader):
-    """Compiles what was read just now; Python's cache compares only size and second of the source."""
-
-    def __init__(self, name: str, file: str, source: bytes) -> None:
-        super().__init__(name, file)
-        self._source = source
-
-    def get_code(self, fullname: str) -> CodeType:
-        try:
-            compiled: CodeType = self.source_to_code(self._source, self.path)
-        except ValueError as error:  # a NUL
-            raise SyntaxError(str(error), (self.path, 1, None, None)) from error
-        return compiled
-
-
-def _imported_by_library() -> bool:
-    """Whether installed code imports now: it would not search for a missing module if it had been loaded before."""
-    frame = sys._getframe(2)  # who called the finder
-    while frame.f_back is not None and "importlib" in frame.f_code.co_filename:
-        frame = frame.f_back
-    file = frame.f_code.co_filename
-    return not file.startswith("<") and not own_file(file)
-
-
-def _names_in(folder: Path) -> frozenset[str]:
-    """The modules in a folder that come before others of their name: not Python's built-in and frozen ones."""
-    files = [*folder.glob("*.py"), *(file.parent for file in folder.glob("*/__init__.py"))]
-    names = {file.stem for file in files} - PACKAGES
-    return frozenset(n for n in names if not (BuiltinImporter.find_spec(n) or FrozenImporter.find_spec(n)))
-
-
-def _digest(loads: frozenset[Load] | set[Load]) -> str:
-    rows = {(load.module or Path(load.file).name, load.sha256) for load in loads if load.sha256}
-    return _sha256(json.dumps(sorted(rows)).encode())
-
-
-def _sha256(source: bytes) -> str:
-    return hashlib.sha256(source).hexdigest()
-
-
-_SHARED: dict[str, Code] = {}  # by target
-
-
-def shared(target: str) -> Code:
-    """The code of a target, executed once in this process and again after a file was edited."""
-    cached = _SHARED.get(target)
-    if cached is None or not cached.current():
-        code = Code.at(target)
-        if cached is not None and code.executed().items() <= cached.executed().items() and cached.unchanged():
-            cached.outside = code.outside  # other folders are searched, with the same result
-        else:
-            _SHARED[target] = code
-            for name, module in code.modules.items():
-                for cls in vars(module).values():
-                    if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == name:
-                        copyreg.pickle(cls, partial(_packed, target))
-    return _SHARED[target]
-
-
-def _packed(target: str, value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """For pickle: another process does not have the module, but it has the target."""
-    cls = type(value)
-    arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-    return _unpacked, (target, cls.__module__, cls.__qualname__, arguments)
-
-
-def _unpacked(target: str, module: str, qualname: str, arguments: Mapping[str, Any]) -> Any:
-    code = shared(target)
-    with code.running():
-        return attrgetter(qualname)(sys.modules[module])(**arguments)
-
-
-def called(code: Code, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that runs within its code."""
-    return code.running()(function)
+            raise ConfigError(f"{target!r}: build() without parameters failed: {error}") from error
