@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,15 @@ def disk_is_not_waited_for() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def own_parts_are_forgotten() -> Iterator[None]:
+    """Files of two tests may have the same name."""
+    yield
+    code = sys.modules.get("sqa.core.own.code")
+    if code is not None:
+        code.forget([part for target, part in code.LOADED.items() if ".py:" in target])
 
 
 @pytest.fixture(scope="module")

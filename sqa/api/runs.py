@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ from sqa.core.significance import total
 from sqa.files.store import Store
 from sqa.pipeline import engine, paired, saving
 from sqa.pipeline import folder as folders
-from sqa.pipeline.config import PARTS, ComponentConfig, RunConfig, to_mapping
+from sqa.pipeline.config import PARTS, RunConfig, to_mapping
 from sqa.pipeline.export import Step, steps
 from sqa.pipeline.overrides import Override, load_with, overridden
 from sqa.report.data import read_rows
@@ -36,7 +38,6 @@ class Run:
     """A finished run."""
 
     folder: Path
-    scratch: TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)  # deleted with this value
 
     @cached_property
     def read(self) -> folders.RunFolder:
@@ -148,20 +149,21 @@ def run(
     Raises:
         ConfigError: It lists all problems of the config.
     """
-    scratch = None
-    for kind in PARTS.keys() & keys.keys():
-        if not isinstance(keys[kind], (str, Mapping, ComponentConfig, NoneType)):
-            scratch = scratch or TemporaryDirectory(prefix="sqa-")
-            name = f"object:{type(keys[kind]).__name__}-{len(GIVEN)}"
-            GIVEN[name], keys[kind] = keys[kind], name
+    objects = [kind for kind in PARTS.keys() & keys.keys() if not isinstance(keys[kind], (str, Mapping, NoneType))]
+    for kind in objects:
+        name = f"object:{type(keys[kind]).__name__}-{len(GIVEN)}"
+        GIVEN[name], keys[kind] = keys[kind], name
     overrides = [Override(key, to_mapping(value)) for key, value in keys.items()]
-    runs = Path(scratch.name if scratch else runs)
+    runs = Path(mkdtemp(prefix="sqa-") if objects else runs)
     if isinstance(config, Mapping):
         wanted = overridden(config, str(config.get("name", "run")), overrides, "config", None)
     else:
         wanted = load_with(config_file(Path(config)), overrides)
     set_for(part_names(wanted))
-    return Run(saving.save(engine.run(wanted, Store(runs), progress=progress), runs), scratch)
+    made = Run(saving.save(engine.run(wanted, Store(runs), progress=progress), runs))
+    if objects:
+        weakref.finalize(made, rmtree, runs)
+    return made
 
 
 def part_names(config: RunConfig) -> list[str]:

@@ -5,7 +5,7 @@ mine.py:build: guess() must return a list of (page, score) for each text; Expect
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
@@ -95,7 +95,7 @@ def _copy(copy: Question, given: Question, *_: Any) -> Question:
 
 def words(where: str, value: Any) -> Iterator[Any]:
     """Iterate over what translate() returned; each word is still to be checked."""
-    if isinstance(value, (str, bytes, Mapping, Set)) or not isinstance(value, Iterable):
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Iterator, Sequence)):
         raise DataError(f"{where} {WRITTEN.expected}, got {type(value).__name__}")
     return iter(value)
 

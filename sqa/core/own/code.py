@@ -14,7 +14,7 @@ import os
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.machinery import PathFinder
@@ -26,9 +26,8 @@ from typing import Any
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.own import BUILT, PACKAGES, in_file, short, split
 
-_EXECUTED: dict[str, str] = {}  # file -> its sha256 when a part first reached it
-_LOADED: dict[str, "Code"] = {}  # target -> its code
-_FOLDERS: set[Path] = set()  # of parts that are files
+_EXECUTED: dict[Path, str] = {}  # file -> its sha256 when a part first reached it
+LOADED: dict[str, "Code"] = {}  # target -> its code
 _INSTALLED: set[str] = set()  # packages of parts that are modules, wherever they are installed
 _COMPUTED: set[str] = set()  # modules that parts have imported, though no import statement of theirs names them
 
@@ -36,10 +35,10 @@ _COMPUTED: set[str] = set()  # modules that parts have imported, though no impor
 class Code:
     """The imported module of a part, and the files that it consists of."""
 
-    def __init__(self, target: str, root: ModuleType) -> None:
+    def __init__(self, target: str, root: ModuleType, named: Mapping[str, Path]) -> None:
         self.target, self.root = target, root
-        self.named = _reached(root.__name__)  # module -> file, of import statements
-        self.files = {file: _executed(file) for file in self.named.values()}  # file -> sha256 (hex)
+        self.named = named  # module -> file, of import statements
+        self.files = {file: _executed(file) for file in named.values()}  # file -> sha256 (hex)
 
     @property
     def digest(self) -> str:
@@ -63,52 +62,50 @@ def load(target: str) -> Code:
 
     Raises ConfigError for a missing or invalid file, ImportError and the like for what the import itself raises.
     """
-    if target in _LOADED and not _LOADED[target].current():
-        _forget()
-    if target not in _LOADED:
+    forget([code for code in LOADED.values() if not code.current()])
+    if target not in LOADED:
         sys.dont_write_bytecode = True  # a cached file is stale if its source was edited within a second
+        importlib.invalidate_caches()
         home, _ = split(target)
-        if not in_file(target):
-            _INSTALLED.add(home.partition(".")[0])
+        name = _searched_first(Path(home)) if in_file(target) else home
+        named = _reached(name, Path(home) if in_file(target) else file_of(home))
+        for other in [other for other, file in named.items() if file not in _EXECUTED and other != "__main__"]:
+            sys.modules.pop(other, None)  # somebody else has imported it, perhaps before an edit
         with _importing() as imported:
-            root = _from_file(Path(home)) if in_file(target) else importlib.import_module(home)
-        _LOADED[target] = Code(target, root)
-        _LOADED[target].add(imported)
-    return _LOADED[target]
+            root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
+        LOADED[target] = Code(target, root, named)
+        LOADED[target].add(imported)
+    return LOADED[target]
 
 
-def _forget() -> None:
-    """Let edited parts, and all that they have imported, be imported again."""
-    files = {file for code in _LOADED.values() for file in code.files} | {*filter(None, map(file_of, _COMPUTED))}
-    for name in list(sys.modules):
-        if name != "__main__" and file_of(name) in files:
-            del sys.modules[name]
-    for known in (_EXECUTED, _LOADED, _COMPUTED):
-        known.clear()
+def forget(stale: Collection[Code]) -> None:
+    """Let parts be imported again, with all own code that they consist of, and edited modules with computed names."""
+    files = {file for code in stale for file in code.files}
+    files |= {file for name in _COMPUTED if (file := file_of(name)) and _sha256(file) != _executed(file)}
+    for name in [name for name in sys.modules if name != "__main__" and file_of(name) in files] if files else ():
+        del sys.modules[name]
+        _COMPUTED.discard(name)
+    for file in files:
+        _EXECUTED.pop(file, None)
+    for code in stale:
+        del LOADED[code.target]
 
 
-def _from_file(file: Path) -> ModuleType:
-    """Import a file under a name of its own, with its folder searched first, as for `python mine.py`."""
+def _searched_first(file: Path) -> str:
+    """Return the name of a file's module; its folder is searched first, as for `python mine.py`."""
     if not file.is_file():
         raise ConfigError(f"{file}: no such file; it is looked for beside the config, then in the current folder")
-    name = f"own_{file.stem}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    if file.parent not in _FOLDERS:
-        _FOLDERS.add(file.parent)
-        sys.path.insert(0, str(file.parent))
-        importlib.invalidate_caches()
-    spec = spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[name] = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
-        del sys.modules[name]
-        if isinstance(error, SyntaxError):
-            raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
-        raise
-    return module
+    sys.path[:] = [str(file.parent), *(folder for folder in sys.path if folder != str(file.parent))]
+    return f"own_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+
+
+def _from_file(name: str, file: Path) -> ModuleType:
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, file)
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
 
 
 @contextmanager
@@ -121,7 +118,7 @@ def at_work() -> Iterator[None]:
 
 def _named() -> set[str]:
     """Return the modules that import statements of parts name."""
-    return {name for code in _LOADED.values() for name in code.named}
+    return {name for code in LOADED.values() for name in code.named}
 
 
 @contextmanager
@@ -147,25 +144,32 @@ def now(recorded: Iterable[str]) -> dict[str, str]:
 
 def _executed(file: Path) -> str:
     """Return the sha256 (hex) of a file when a part first reached it."""
-    return _EXECUTED.setdefault(str(file), _sha256(file))
+    return _EXECUTED.setdefault(file, _sha256(file))
 
 
 @contextmanager
 def _importing() -> Iterator[dict[str, Path]]:
     """Collect module -> file of the own code that is imported meanwhile.  Edited meanwhile: DataError."""
     start, before, imported = time.time(), set(sys.modules), dict[str, Path]()
-    yield imported
+    try:
+        yield imported
+    except BaseException as error:
+        for name in sys.modules.keys() - before:
+            if file_of(name):
+                del sys.modules[name]  # it may be edited before the next try
+        if isinstance(error, SyntaxError):
+            raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+        raise
     imported |= {name: file for name in sys.modules.keys() - before if (file := file_of(name))}
     for file in imported.values():
         if file.stat().st_mtime > start or _sha256(file) != _executed(file):
             raise DataError(f"{file.name} was edited while it was at work; run again")
-    if imported:
-        _check_names()
+    _check_names()
 
 
 def _check_names() -> None:
     """Raise ConfigError if a file beside a part cannot be imported because another module has its name."""
-    for folder in _FOLDERS:
+    for folder in {Path(split(target)[0]).parent for target in LOADED if in_file(target)}:
         for file in folder.glob("[!_]*.py"):
             loaded = getattr(sys.modules.get(file.stem), "__file__", None)
             if loaded and file.stem not in PACKAGES and Path(loaded).resolve() != file.resolve():
@@ -175,24 +179,25 @@ def _check_names() -> None:
 # ------------------------------------------------------------------------------------------- modules and their files
 
 
-def _reached(root: str) -> dict[str, Path]:
+def _reached(root: str, file: Path | None) -> dict[str, Path]:
     """Return module -> file of the own code that import statements reach from a module, in its functions too."""
     found: dict[str, Path] = {}
-    todo = [root]
+    todo = [(root, file)]
     while todo:
-        name = todo.pop()
-        if name not in found and (file := file_of(name)):
+        name, file = todo.pop()
+        if name not in found and file:
             found[name] = file
             package = name if file.name == "__init__.py" else name.rpartition(".")[0]
             for imported in _imports(file, package):
                 parts = imported.split(".")
-                todo += [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+                names = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+                todo += [(each, file_of(each)) for each in names if each not in found]
     return found
 
 
 def _imports(file: Path, package: str) -> Iterator[str]:
     """Yield the modules that the import statements of a file may load; none if it is not valid Python."""
-    with suppress(SyntaxError, ValueError):
+    with suppress(SyntaxError, ValueError, OSError):
         for node in ast.walk(ast.parse(file.read_bytes())):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.own import GIVEN
 from sqa.core.own.answers import ANY, ATTRIBUTES, LINE, METHODS, METRIC, STATS, Answer, words, write
 from sqa.core.types import Floats
 
@@ -26,7 +27,9 @@ class OwnComponent:
         self.own_part, self._name, self._digest, self._config = part, name, digest, config
         for attribute, answer in ATTRIBUTES[kind].items():
             if hasattr(part, attribute):
-                setattr(self, attribute, answer.checked(f"{name}: {attribute} must be", getattr(part, attribute)))
+                value = getattr(part, attribute)
+                value = list(value) if isinstance(value, Set) else value  # pages need no order
+                setattr(self, attribute, answer.checked(f"{name}: {attribute} must be", value))
         for method, answer in METHODS[kind].items():
             if hasattr(part, method) and not hasattr(type(self), method):
                 setattr(self, method, partial(self._call, method, answer))
@@ -111,7 +114,7 @@ def component(kind: str, name: str, digest: str, part: Any, config: object) -> A
     if kind not in METHODS:
         return part
     made = (OwnMetric if "metric" in kind else OwnComponent)(kind, name, digest, part, config)
-    if not hasattr(part, "fingerprint"):
+    if not hasattr(part, "fingerprint") and name not in GIVEN:
         print(
             f"sqa: {kind} {name!r} has no fingerprint(); its results are stored "
             "under its source and config, so give it one if it reads files or models",

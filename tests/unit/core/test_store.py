@@ -13,18 +13,16 @@ from subprocess import PIPE, Popen
 import pytest
 import yaml
 from doubles import echo, question
-from older_tables import as_older_versions_wrote
 from refusals import refused
 from small_runs import small_config
 
-from sqa.core import trace as tr
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import BUZZES, EMISSIONS, Score, emissions_rows, emissions_table
-from sqa.core.types import Asked, Buzz, Guess
+from sqa.core.types import Asked, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
-from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_rows, read_table
+from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_rows
 from sqa.pipeline.config import to_mapping
 
 Q = question()
@@ -92,33 +90,6 @@ def test_other_blocks_rows_and_columns_are_refused(store: Store) -> None:
 
 GUESSED = {"q": ((Guess("Lima", 1.0), Guess("Cusco", 0.5)), ()), "r": ((Guess("Lima", 2.0),),)}
 SCORED = {"q": {"ew": Score((1.0, 2.0)), "al": Score(None, "no words")}}
-
-
-@pytest.mark.parametrize(
-    ("schema", "table", "rows_of", "rows"),
-    [
-        (tr.EMISSIONS, TABLE, emissions_rows, {Q.id: echo(Q)}),
-        (tr.GUESSES, tr.guesses_table(GUESSED), tr.guesses_rows, GUESSED),
-        (tr.BUZZES, tr.buzzes_table({"q": (Buzz(0.5, True),)}), tr.buzzes_rows, {"q": (Buzz(0.5, True),)}),
-        (tr.SCORES, tr.scores_table(SCORED), tr.scores_rows, SCORED),
-        (tr.SCORES, tr.scores_table({}), tr.scores_rows, {}),
-    ],
-)
-def test_a_store_that_an_earlier_version_filled_is_found(tmp_path: Path, schema, table, rows_of, rows) -> None:
-    store = Store(tmp_path)
-    older = store.block(STAGE, 1).with_suffix(".parquet")
-    older.parent.mkdir(parents=True)
-    as_older_versions_wrote(older, table, {"key": STAGE.key, "stage": STAGE.name, "block": "1"})
-    assert store.has(STAGE, 1) and store.missing(STAGE, 2) == [0]
-    assert rows_of(store.read(STAGE, 1, schema)) == rows
-    older.write_bytes(older.read_bytes()[:-9])
-    refused(DataError, r"parquet: truncated or damaged.*; delete it", store.read, STAGE, 1, schema)
-
-
-def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "x.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused(ConfigError, r"pyarrow: pip install 'sqa\[parquet\]'", read_table, tmp_path / "x.npz", EMISSIONS, {})
 
 
 # ------------------------------------------------------------------------------------------- writers and locks

@@ -150,7 +150,7 @@ class Mine:
 def test_a_guesser_sees_all_missing_texts_first(tmp_path):
     (tmp_path / "mine.py").write_text(CHECKS, encoding="utf-8")
     says = r"it was shown \[10, 10\] texts"
-    refused(DataError, says, played, tmp_path, tmp_path / "runs", guesser="mine.py:Mine")
+    refused(DataError, says, played, tmp_path, guesser="mine.py:Mine")
 
 
 @pytest.mark.parametrize(("part", "stage"), [("guesser", "guess"), ("buzzer", "buzz")])

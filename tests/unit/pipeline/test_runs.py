@@ -5,14 +5,11 @@ import math
 from dataclasses import replace
 
 import pytest
-from older_tables import as_older_versions_wrote
 from refusals import refused
 from small_runs import small_run
 
 from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.trace import SCORES
-from sqa.files.store import read_table
 from sqa.pipeline import folder as runs
 from sqa.pipeline import paired, saving
 from sqa.pipeline.config import ComponentConfig, load_run
@@ -33,7 +30,7 @@ def values(stats):
 
 
 def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path):
-    """Taken to another process (`pack`) too, and with the statistics of an earlier version."""
+    """Taken to another process (`pack`) too."""
     done = result(tmp_path)
     folder = saving.save(done, tmp_path / "runs")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -48,13 +45,8 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path):
     assert again.config == done.config == load_run(folder / "config.yaml")
     assert again.questions == tuple(q.id for q in done.questions)
     assert values(again.stats) == {name: done.stats[name].tolist() for name in METRICS}
-    table = read_table(folder / "stats.npz", SCORES, {})
     (folder / "stats.npz").unlink()
     refused(ConfigError, r"finished run \(no stats.npz\)", runs.read, folder)
-    summary = json.loads(before["run.json"])
-    (folder / "run.json").write_text(json.dumps({name: summary[name] for name in summary if name != "files"}))
-    as_older_versions_wrote(folder / "stats.parquet", table, {"dataset": again.dataset, "stage": "run"})
-    assert values(runs.read(folder).stats) == values(again.stats)
 
 
 def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path, monkeypatch):
