@@ -85,8 +85,7 @@ class Registry:
         with self._refusing(name, target):
             module = _code(target).root if own.is_own(target) else import_module(home)
         if not hasattr(module, attribute):
-            defined = (name for name, value in vars(module).items() if _home(value) == module.__name__)
-            near = did_you_mean(attribute, defined)
+            near = did_you_mean(attribute, filter(str.isidentifier, vars(module)))
             raise ConfigError(f"{self.kind} {name!r}: module {home!r} has no {attribute!r}{near}")
         build: Callable[..., Any] = getattr(module, attribute)
         if not callable(build):
@@ -164,10 +163,6 @@ def _code(target: str) -> Code:
     from sqa.core.own.code import load
 
     return load(target)
-
-
-def _home(value: object) -> object:
-    return getattr(value, "__module__", None)
 
 
 def _made(build: Callable[..., Any], config: object) -> Any:

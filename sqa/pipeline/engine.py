@@ -19,7 +19,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -57,7 +57,7 @@ from sqa.core.types import (
 )
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
 from sqa.pipeline.config import ComponentConfig, RunConfig
-from sqa.pipeline.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts, recording, settled
+from sqa.pipeline.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -247,7 +247,10 @@ class Work:
             self._settle(stage_of_scores(self.of_traces, self.stages, dataset), of_metrics)
 
     def _settle(self, stage: Stage, codes: Sequence[Code]) -> None:
-        stage = settled(self.store, stage) if codes else stage
+        if codes:
+            from sqa.files.late_code import settled
+
+            stage = settled(self.store, stage)
         self.stages[stage.name], self.codes[stage.name] = stage, codes
 
     def key_parts(self, name: str) -> dict[str, str]:
@@ -273,9 +276,16 @@ class Work:
 
     def make(self, name: str, index: int, tick: Tick) -> None:
         """Make one block of a stage, after the blocks of the same index before it."""
-        with recording(self.store, self.stages[name]) if self.codes[name] else nullcontext():
+        with self._recording(name):
             table = self._table(name, index, tick)
         self.store.write(self.stages[name], index, table)
+
+    def _recording(self, name: str) -> AbstractContextManager[None]:
+        if not self.codes[name]:
+            return nullcontext()
+        from sqa.files.late_code import recording
+
+        return recording(self.store, self.stages[name])
 
     def _table(self, name: str, index: int, tick: Tick) -> Table:
         block = blocks_of(self.questions, BLOCK_SIZE)[index]

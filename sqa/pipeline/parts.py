@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
-
-from msgspec import convert
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.own import BUILT, PACKAGES, short
@@ -21,15 +18,13 @@ from sqa.core.types import CONTRACTS, METHODS, ChecksQuestions, Fingerprinted, K
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import model_digest
-from sqa.files.records import parse_json
-from sqa.files.store import Stage, Store, dataset_fingerprint, digest
+from sqa.files.store import dataset_fingerprint, digest
 from sqa.pipeline.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 
-LATE = "loaded.json"  # beside a stage's blocks
 DIGITS = 12  # of a digest in `key_parts`
 SHOWN = 60  # characters of a fingerprint() that is shown as it is, not by its digest
 
@@ -187,50 +182,6 @@ def _flat(value: Any, at: str, name: str) -> dict[str, str]:
 def code_parts(codes: Iterable[Code]) -> dict[str, str]:
     """Return the file of your own that a part consists of -> digest."""
     return {f"code of {file.stem}": sha256[:DIGITS] for code in codes for file, sha256 in code.files.items()}
-
-
-# -------------------------------------------------------------------------- code that parts of your own import late
-
-
-def settled(store: Store, stage: Stage) -> Stage:
-    """Return the stage whose results are of the code as it is now.
-
-    Modules that parts of your own import late are recorded beside the results (`recording`).  If one is another today,
-    the results are of other code, and the stage has another fingerprint.
-    """
-    from sqa.core.own.code import now
-
-    while known := recorded(store, stage):
-        today = now(known)
-        if today == known:
-            break
-        stage = replace(stage, fingerprint=digest([stage.fingerprint, today]))
-    return stage
-
-
-@contextmanager
-def recording(store: Store, stage: Stage) -> Iterator[None]:
-    """Record what is imported late while a block is made, before it is written.  Edited meanwhile: DataError."""
-    from sqa.core.own.code import at_work, late
-
-    with at_work():
-        yield
-    known, today = recorded(store, stage), late()
-    if edited := [name for name in known if today.get(name, known[name]) != known[name]]:
-        raise DataError(f"{edited[0]} was edited while it was at work; run again")
-    if today.keys() - known.keys():
-        store.backend.write(store.folder(stage) / LATE, json.dumps(known | today, indent=2, sort_keys=True).encode())
-
-
-def recorded(store: Store, stage: Stage) -> dict[str, str]:
-    """Return module -> sha256 (hex) of what parts of your own imported late for a stage in the store."""
-    file = store.folder(stage) / LATE
-    if not store.backend.exists(file):
-        return {}
-    try:
-        return convert(parse_json(store.backend.read(file)), dict[str, str])
-    except ValueError as error:  # msgspec's too
-        raise DataError(f"{file}: damaged ({error}); delete its folder and run the config again") from error
 
 
 def _versions(modules: Iterable[str]) -> dict[str, str]:

@@ -16,9 +16,10 @@ from sqa.core.errors import NotComputable, SqaError
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.core.types import BuiltMetric, TextMetric
+from sqa.files.late_code import recording, settled
 from sqa.files.store import Stage, Store
 from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
-from sqa.pipeline.parts import in_a_line, recording, settled
+from sqa.pipeline.parts import in_a_line
 
 CHUNK = 16  # segments after which what is measured is kept
 KEPT = {"segment": "text", "stats": "[f8]"}

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from sqa.core.errors import DataError
 from sqa.files.atomic import held as locked
+from sqa.files.late_code import recorded
 from sqa.files.records import parse_json
 from sqa.files.store import Stage, Store
 from sqa.pipeline import folder as folders
 from sqa.pipeline import saving
-from sqa.pipeline.parts import recorded
 
 PARTS = {  # of a stage's key -> what a reader calls it
     "dataset": "questions",

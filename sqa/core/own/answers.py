@@ -16,11 +16,11 @@ from sqa.core.errors import DataError, TraceError
 from sqa.core.trace import check_emissions, wrong_guesses
 from sqa.core.types import Buzz, Emission, Guess, Kind, Question, Write
 
-_PLAIN = r"\ud800-\udfff"  # halves of characters, which cannot be encoded
-Text = Annotated[str, Meta(pattern=rf"^[^{_PLAIN}]*\Z")]
-Line = Annotated[str, Meta(pattern=rf"^[^\x00-\x1f\x7f-\x9f\u2028\u2029{_PLAIN}]+\Z")]
-Title = Annotated[str, Meta(pattern=rf"^[^\s{_PLAIN}]([^\x00-\x1f\x7f-\x9f\u2028\u2029{_PLAIN}]*[^\s{_PLAIN}])?\Z")]
-Word = Annotated[str, Meta(pattern=rf"^[^\s{_PLAIN}]+\Z")]
+_HALF = r"\ud800-\udfff"  # halves of characters, which cannot be encoded
+_UNSEEN = rf"\x00-\x1f\x7f-\x9f\u2028\u2029{_HALF}"  # and control characters
+Text = Annotated[str, Meta(pattern=rf"^[^{_HALF}]*\Z")]
+Line = Annotated[str, Meta(pattern=rf"^[^\s{_UNSEEN}]([^{_UNSEEN}]*[^\s{_UNSEEN}])?\Z")]
+Word = Annotated[str, Meta(pattern=rf"^[^\s{_HALF}]+\Z")]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 Count = Annotated[int, Meta(ge=0)]
 Numbers = Annotated[list[Number], Meta(min_length=1)]
@@ -93,69 +93,67 @@ def _copy(copy: Question, given: Question, *_: Any) -> Question:
     return copy
 
 
-def words(where: str, value: Any) -> Iterator[Any]:
-    """Iterate over what translate() returned; each word is still to be checked."""
+def words(where: str, value: Any) -> Iterator[str | Write]:
+    """Yield what translate() returned, checked word by word."""
     if isinstance(value, (str, bytes)) or not isinstance(value, (Iterator, Sequence)):
-        raise DataError(f"{where} {WRITTEN.expected}, got {type(value).__name__}")
-    return iter(value)
+        raise DataError(f"{where} {WORD.expected}, got {type(value).__name__}")
+    written = 0  # words of the sentence so far
+    for word in value:
+        token, erase = word if isinstance(word, Write) else (word, 0)
+        is_empty = isinstance(token, str) and not token and erase  # nothing takes the place of what is retracted
+        token, erase = WORD.checked(where, ["-" if is_empty else token, erase], written)
+        written += (not is_empty) - erase
+        yield word if isinstance(word, Write) else token
 
 
-def write(where: str, value: Any, written: int) -> str | Write:
-    """Return what a translator writes after `written` words of a sentence."""
-    token, erase = value if isinstance(value, Write) else (value, 0)
-    emptied = isinstance(token, str) and not token and erase
-    token, erase = WRITTEN.checked(where, ["-" if emptied else token, erase], written)
-    return value if isinstance(value, Write) else token
-
-
-def _written(pair: tuple[str, int], written: int) -> tuple[str, int]:
+def _word(pair: tuple[str, int], written: int) -> tuple[str, int]:
     if pair[1] > written:
         raise ValueError(f"erase is {pair[1]} after {written} words")
     return pair
 
 
 ANY = Answer("", Any)
-WRITTEN = Answer("words one after the other, str without blanks or Write(token, erase)", tuple[Word, Count], _written)
+WORD = Answer("words one after the other, str without blanks or Write(token, erase)", tuple[Word, Count], _word)
 COPY = Answer("a Question with the page and the language of the given one", Question, _copy)
-LINE = Answer("text of one line", Line)
-TITLE = Answer("text of one line without blanks around it", Title)
-FLAG = Answer("true or false", bool)
-GUESSES = Answer("a list of (page, score) for each text, best first, each page once", list[Pairs], _guesses)
-BUZZES = Answer("a Buzz(score, buzz) for each step", list[Buzz], _buzzes)
-SCORE = Answer("a finite number, or raise NotComputable", Number)
+LINE = Answer("text of one line without blanks around it", Line)
 SCORES = Answer("a number for each row", list[float], lambda rows, stats: np.array(_one_each(rows, stats)))
-STATS = Answer("a list of finite numbers, or raise NotComputable", Numbers, lambda row, *_: np.array(row))
-METRIC: Mapping[str, Answer] = {  # attributes of every metric
-    "name": TITLE,
-    "unit": TITLE,
-    "digits": Answer("a number of digits, 0 to 17", Annotated[int, Meta(ge=0, le=17)]),
-    "label": TITLE,
+_FLAG = Answer("true or false", bool)
+_GUESSES = Answer("a list of (page, score) for each text, best first, each page once", list[Pairs], _guesses)
+_BUZZES = Answer("a Buzz(score, buzz) for each step", list[Buzz], _buzzes)
+_DIGITS = Annotated[int, Meta(ge=0, le=17)]
+METRIC = ("name", "unit", "digits", "label", "kind", "higher_is_better")  # attributes of every metric
+ATTRIBUTES: Mapping[str, Answer] = {
+    **dict.fromkeys(("name", "unit", "label"), LINE),
+    "digits": Answer("a number of digits, 0 to 17", _DIGITS),
     "kind": Answer("quality, lag or answers", Kind),
-    "higher_is_better": FLAG,
+    "higher_is_better": _FLAG,
+    "languages": ANY,  # checked where they are compared with the questions'
+    "pages": Answer("the titles of pages, or None", list[Text] | None),
+    "oracle": _FLAG,
+    "start": Answer("a number of words, 1 or more", Annotated[int, Meta(ge=1)]),
 }
-ATTRIBUTES: Mapping[str, Mapping[str, Answer]] = {  # kind of part -> attribute
-    "translator": {"languages": ANY},  # checked where they are compared with the questions'
-    "guesser": {"pages": Answer("the titles of pages, or None", list[Text] | None)},
-    "buzzer": {"oracle": FLAG},
-    "policy": {"start": Answer("a number of words, 1 or more", Annotated[int, Meta(ge=1)])},
-    "metric": METRIC,
-    "quality metric": METRIC,
+METHODS: Mapping[str, Answer] = {
+    "check": ANY,
+    "check_texts": ANY,
+    "translate_batch": Answer("a list of Emission for each question", list[list[Emission]], _emissions),
+    "show": Answer("a tuple of words without blanks", tuple[Word, ...]),
+    "guess": _GUESSES,
+    "guess_prefixes": _GUESSES,
+    "decide": _BUZZES,
+    "decide_with_answer": _BUZZES,
+    "signature": LINE,
+    "fingerprint": Answer("text of one line, or None", Line | None),
+    "stats": Answer("a list of finite numbers, or raise NotComputable", Numbers, lambda row, *_: np.array(row)),
+    "score": Answer("a finite number, or raise NotComputable", Number),
+    "score_many": SCORES,
+    "measure": Answer("the statistics of each segment", list[Numbers], lambda *all: [*map(tuple, _one_each(*all))]),
 }
-_SCORING = {"stats": STATS, "score": SCORE, "score_many": SCORES}
-_MEASURED = Answer("the statistics of each segment", list[Numbers], lambda *given: [*map(tuple, _one_each(*given))])
-METHODS: Mapping[str, Mapping[str, Answer]] = {  # kind of part -> method
-    "translator": {
-        "translate_batch": Answer("a list of Emission for each question", list[list[Emission]], _emissions),
-        "check": ANY,
-        "fingerprint": LINE,
-    },
-    "guesser": {"guess": GUESSES, "guess_prefixes": GUESSES, "check_texts": ANY, "fingerprint": LINE},
-    "buzzer": {"decide": BUZZES, "decide_with_answer": BUZZES, "fingerprint": LINE},
-    "policy": {"show": Answer("a tuple of words without blanks", tuple[Word, ...]), "fingerprint": LINE},
+_SCORING = (*METRIC, "stats", "score", "score_many")
+MEMBERS: Mapping[str, tuple[str, ...]] = {  # kind of part -> attributes and methods that are passed on
+    "translator": ("languages", "check", "translate_batch"),
+    "guesser": ("pages", "check_texts", "guess", "guess_prefixes"),
+    "buzzer": ("oracle", "decide", "decide_with_answer"),
+    "policy": ("start", "show"),
     "metric": _SCORING,
-    "quality metric": {
-        **_SCORING,
-        "measure": _MEASURED,
-        "fingerprint": Answer("text of one line, or None", Line | None),
-    },
+    "quality metric": (*_SCORING, "measure"),
 }

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.own import BUILT, PACKAGES, in_file, short, split
+from sqa.core.own import BUILT, PACKAGES, in_file, is_own, located, short, split
 
 _EXECUTED: dict[Path, str] = {}  # file -> its sha256 when a part first reached it
 LOADED: dict[str, "Code"] = {}  # target -> its code
@@ -67,12 +67,16 @@ def load(target: str) -> Code:
         sys.dont_write_bytecode = True  # a cached file is stale if its source was edited within a second
         importlib.invalidate_caches()
         home, _ = split(target)
-        name = _searched_first(Path(home)) if in_file(target) else home
-        named = _reached(name, Path(home) if in_file(target) else file_of(home))
+        if in_file(target):
+            name, file = _searched_first(Path(home)), Path(home)
+        else:
+            _INSTALLED.update({home.partition(".")[0]} - PACKAGES)
+            name, file = home, file_of(home)
+        named = _reached(name, file)
         for other in [other for other, file in named.items() if file not in _EXECUTED and other != "__main__"]:
             sys.modules.pop(other, None)  # somebody else has imported it, perhaps before an edit
         with _importing() as imported:
-            root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
+            root = _from_file(name, file) if file and in_file(target) else importlib.import_module(home)
         LOADED[target] = Code(target, root, named)
         LOADED[target].add(imported)
     return LOADED[target]
@@ -127,7 +131,7 @@ def building(code: Code) -> Iterator[None]:
     with _importing() as imported:
         yield
     code.add(imported)
-    if not code.files:
+    if not code.files and is_own(code.target):
         raise ConfigError(f"{short(code.target)}: has no source file that results could be stored under")
     BUILT.append(code)
 
@@ -255,7 +259,7 @@ def _sha256(file: Path) -> str:
 def named(target: str) -> tuple[Code, Any]:
     """Return the code and the object of a target.  ConfigError says why it cannot be imported."""
     try:
-        code = load(target)
+        code = load(located(target))
         return code, getattr(code.root, split(target)[1])
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise ConfigError(f"{target!r} cannot be imported: {error}") from error
@@ -264,8 +268,6 @@ def named(target: str) -> tuple[Code, Any]:
 def built(target: str) -> tuple[Code, Any]:
     """Return the code of a target and what its function returns without parameters.  ConfigError says why it fails."""
     code, build = named(target)
-    if not callable(build):
-        raise ConfigError(f"{target!r} is no build function but a {type(build).__name__}")
     with building(code):
         try:
             return code, build()

@@ -13,10 +13,9 @@ import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.own import GIVEN
-from sqa.core.own.answers import ANY, ATTRIBUTES, LINE, METHODS, METRIC, STATS, Answer, words, write
-from sqa.core.types import Floats
+from sqa.core.own.answers import ANY, ATTRIBUTES, LINE, MEMBERS, METHODS, words
+from sqa.core.types import Floats, Write
 
-OPTIONAL = ("score_many", "fingerprint")  # methods that a metric may lack
 TAG = "\0"  # key of what JSON lacks; no text of a config holds it
 
 
@@ -24,22 +23,22 @@ class OwnComponent:
     """A part of your own: those methods and attributes of its kind that the part has, checked."""
 
     def __init__(self, kind: str, name: str, digest: str, part: Any, config: object) -> None:
-        self.own_part, self._name, self._digest, self._config = part, name, digest, config
-        for attribute, answer in ATTRIBUTES[kind].items():
-            if hasattr(part, attribute):
-                value = getattr(part, attribute)
-                value = list(value) if isinstance(value, Set) else value  # pages need no order
-                setattr(self, attribute, answer.checked(f"{name}: {attribute} must be", value))
-        for method, answer in METHODS[kind].items():
-            if hasattr(part, method) and not hasattr(type(self), method):
-                setattr(self, method, partial(self._call, method, answer))
+        self.own_part, self._kind, self._name, self._digest, self._config = part, kind, name, digest, config
+        for member in (each for each in MEMBERS[kind] if hasattr(part, each)):
+            if member in METHODS:
+                setattr(self, member, partial(self._call, member))
+                continue
+            value = getattr(part, member)
+            value = list(value) if isinstance(value, Set) else value  # pages need no order
+            setattr(self, member, ATTRIBUTES[member].checked(f"{name}: {member} must be", value))
         if kind == "translator" and hasattr(part, "translate"):
             self.translate = self._translate
-        self._said = METHODS[kind].get("fingerprint", LINE) if hasattr(part, "fingerprint") else None
 
     def own_fingerprint(self) -> str | None:
         """Return what the part's fingerprint() returns; empty without one."""
-        text: str | None = self._call("fingerprint", self._said) if self._said else ""
+        text: str | None = self._call("fingerprint") if hasattr(self.own_part, "fingerprint") else ""
+        if text is None and self._kind != "quality metric":
+            raise DataError(f"{self._name}: fingerprint() must return {LINE.expected}, got None")
         return text
 
     def fingerprint(self) -> str | None:
@@ -52,7 +51,7 @@ class OwnComponent:
         """Its name and fingerprint: the fingerprints of translators hold this of a policy."""
         return f"{self._name} {self.fingerprint()}"
 
-    def _call(self, method: str, answer: Answer, *arguments: Any, **options: Any) -> Any:
+    def _call(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the part.  DataErrors, also of a failed call, name the method."""
         where = f"{self._name}: {method}()"
         try:
@@ -63,37 +62,32 @@ class OwnComponent:
             raise DataError(f"{where} cannot be called: {error}") from error
         except (DataError, OSError) as error:
             raise DataError(f"{where}: {error}") from error
-        return answer.checked(f"{where} must return", value, *arguments, *options.values())
+        return METHODS.get(method, ANY).checked(f"{where} must return", value, *arguments, *options.values())
 
-    def _translate(self, source: Iterator[str]) -> Iterator[Any]:
-        """Yield the words that a translator writes."""
-        where, written = f"{self._name}: translate() must return", 0
-        for value in words(where, self._call("translate", ANY, source)):
-            word = write(where, value, written)
-            token, erase = (word, 0) if isinstance(word, str) else word
-            written += bool(token) - erase
-            yield word
+    def _translate(self, source: Iterator[str]) -> Iterator[str | Write]:
+        return words(f"{self._name}: translate() must return", self._call("translate", source))
 
 
 class OwnMetric(OwnComponent):
     """A metric of your own; its signature ends in a digest of its code."""
 
     def __init__(self, kind: str, name: str, digest: str, part: Any, config: object) -> None:
-        needed = (*METRIC, "signature", *(method for method in METHODS[kind] if method not in OPTIONAL))
+        needed = (*(each for each in MEMBERS[kind] if each != "score_many"), "signature")
         if lacking := [each for each in needed if not hasattr(part, each)]:
             raise ConfigError(f"{name} made a {type(part).__name__}, which has no {', '.join(lacking)}")
         super().__init__(kind, name, digest, part, config)
         self._size: int | None = None  # of the statistics of a question, once there are some
+        self.stats = self._stats
         if not hasattr(part, "score_many"):
             self.score_many = self._score_each
 
     def signature(self) -> str:
         """Return the part's own signature and a digest of its code."""
-        return f"{self._call('signature', LINE)}|source:{self._digest[:16]}"
+        return f"{self._call('signature')}|source:{self._digest[:16]}"
 
-    def stats(self, trace: object) -> Floats:
+    def _stats(self, trace: object) -> Floats:
         """Return the statistics of a question, as many numbers for each."""
-        stats: Floats = self._call("stats", STATS, trace)
+        stats: Floats = self._call("stats", trace)
         if len(stats) != (self._size or len(stats)):
             wrong = f"as many numbers for each question, got {self._size}, {len(stats)}"
             raise DataError(f"{self._name}: stats() must return {wrong}")
@@ -111,7 +105,7 @@ class OwnMetric(OwnComponent):
 
 def component(kind: str, name: str, digest: str, part: Any, config: object) -> Any:
     """Return a part of your own of a kind of registry as the project calls it."""
-    if kind not in METHODS:
+    if kind not in MEMBERS:
         return part
     made = (OwnMetric if "metric" in kind else OwnComponent)(kind, name, digest, part, config)
     if not hasattr(part, "fingerprint") and name not in GIVEN:
