@@ -2,11 +2,11 @@
 
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, ITEMS, QUALITY, TRANSLATORS
 
-TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build", keyed="smt.simuleval_agent:build")
-TRANSLATORS.register("simuleval_service", "sqa_services.simuleval.service:build", keyed="smt.simuleval_service:build")
-GUESSERS.register("person", "sqa_services.play.people:build_guesser", keyed="sqa.play.people:build_guesser")
-BUZZERS.register("person", "sqa_services.play.people:build_buzzer", keyed="sqa.play.people:build_buzzer")
-QUALITY.register("external", "sqa_services.protocols.external:build", keyed="sqa.protocols.external:build")
+TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build")
+TRANSLATORS.register("simuleval_service", "sqa_services.simuleval.service:build")
+GUESSERS.register("person", "sqa_services.play.people:build_guesser")
+BUZZERS.register("person", "sqa_services.play.people:build_buzzer")
+QUALITY.register("external", "sqa_services.protocols.external:build")
 ITEMS.register("bench", "sqa_services.bench.items:items")
 
 COMMANDS.register("bench", "sqa_services.cli.protocols:app")  # help lists them in this order

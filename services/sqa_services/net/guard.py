@@ -87,7 +87,7 @@ class Guard:
 
         try:
             self._admit(scope["method"], scope["path"], Headers(scope=scope))
-            body = await self._body(Request(scope, receive))
+            body = await Request(scope, receive).body()
             await self.app(scope, _once(body, receive), sending)
         except Refused as refused:
             await self._refuse(refused, scope, receive, sending)
@@ -109,13 +109,6 @@ class Guard:
             given = given_token(headers)
             if not (self.tokens and self.tokens(given)) and not same(given, self.address.token):
                 raise Refused(401, "a token is needed: Authorization: Bearer TOKEN")
-
-    async def _body(self, request: Request) -> bytes:
-        try:
-            async with asyncio.timeout(self.address.body_seconds):
-                return await request.body()
-        except TimeoutError as error:
-            raise Refused(408, f"the body did not arrive in {self.address.body_seconds:g} s") from error
 
     async def _refuse(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
         answer = self.render_error(refused.status, refused.problem)

@@ -23,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 
 from sqa.core.errors import SqaError
 from sqa_services.net.address import Address
-from sqa_services.net.connections import LOG
+from sqa_services.net.serving import LOG
 from sqa_services.net.guard import Refused, RenderError, guards
 
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
@@ -100,7 +100,7 @@ def application(
         return render_error(error.status_code if isinstance(error, HTTPException) else 500, "")
 
     async def failed(_: Request, error: Exception) -> Response:
-        LOG.error("sqa: %s", error)
+        LOG.error("%s", error)
         return render_error(500, str(error) if failure is None else failure)
 
     app = Starlette(

@@ -37,7 +37,7 @@ from sqa.metrics.qa import curve_named
 from sqa.pipeline.config import load_run
 from sqa.pipeline.folder import read
 from sqa.pipeline.parts import Parts
-from sqa_services.net import connections
+from sqa_services.net import serving
 from sqa_services.net.address import Address
 from sqa_services.net.guard import PAGE_HEADERS, Refused, json_page
 from sqa_services.net.server import application, parsed
@@ -131,7 +131,7 @@ def serve(config: PlayConfig) -> None:
     with claimed(config.games):
         app = make_app(config)
         print(f"sqa: play at {config.address.url}{'/#TOKEN' if config.address.token else ''}", file=sys.stderr)
-        connections.run_app(app, config.address)
+        serving.run_app(app, config.address)
 
 
 def make_app(config: PlayConfig) -> Starlette:

@@ -26,7 +26,7 @@ from starlette.responses import Response
 from sqa.core.errors import ConfigError, NotNegative, checked
 from sqa.core.packages import need
 from sqa.files.records import parse_json
-from sqa_services.net import connections
+from sqa_services.net import serving
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_name
 from sqa_services.net.server import OneThread, application, json_reply, reply, tornado_page
@@ -52,7 +52,7 @@ def serve(translator: str, agent: str, arguments: Sequence[str], address: Addres
     """Serve until interrupted.  simuleval missing: ConfigError."""
     served = agent_of(translator, agent, arguments)
     print(f"sqa: {served} at {address.url}; simuleval --remote-eval --remote-port {address.port}", file=sys.stderr)
-    connections.run_app(make_app(served, ServiceConfig(address)), address)
+    serving.run_app(make_app(served, ServiceConfig(address)), address)
 
 
 def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) -> GenericAgent:

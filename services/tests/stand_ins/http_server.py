@@ -11,7 +11,7 @@ import uvicorn.server
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from sqa_services.net.connections import bind, server_of
+from sqa_services.net.serving import bind, server_of
 from sqa_services.net.server import Handler
 
 

@@ -32,9 +32,9 @@ from sqa.core.errors import ConfigError, Positive, SqaError, checked
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
 from sqa.pipeline.named import contestant_from
-from sqa_services.net import connections
+from sqa_services.net import serving
 from sqa_services.net.address import Address
-from sqa_services.net.connections import LOG
+from sqa_services.net.serving import LOG
 from sqa_services.net.guard import Refused, given_token
 from sqa_services.net.server import Handler, OneThread, application, json_reply, reply, tornado_page
 from sqa_services.protocols.iwslt.corpus import Corpus, load
@@ -112,7 +112,7 @@ def serve(
     if config.strict:
         print(f"sqa: {STRICT}", file=sys.stderr)
     print(f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at {config.address.url}", file=sys.stderr)
-    connections.run_app(app, config.address)
+    serving.run_app(app, config.address)
 
 
 def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
@@ -311,7 +311,7 @@ class Server:
             try:
                 rows[index] = (len(emissions), await self._scorer.run(scorer.row, index, emissions))
             except SqaError as error:
-                LOG.error("sqa: %s", error)
+                LOG.error("%s", error)
                 break
         waiting.discard(index)
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
-from sqa_services.net.connections import LOG
+from sqa_services.net.serving import LOG
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt import scores as scoring
 from sqa_services.protocols.iwslt.corpus import EOS, Corpus, SpeechCorpus, TextCorpus, words
@@ -235,7 +235,7 @@ class Session:
             try:
                 scoring.write_files(files, sentences, scores)
             except OSError as error:  # the client shall have its scores all the same, as in the original
-                LOG.error("sqa: %s: %s; not written", error.filename, error.strerror)
+                LOG.error("%s: %s; not written", error.filename, error.strerror)
         return scores
 
     def _translated(self, number: int, first: bool) -> Translated:
