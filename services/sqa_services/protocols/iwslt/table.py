@@ -21,7 +21,6 @@ SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MAX_SESSIONS = 1024
 IDLE_SECONDS = 3600.0  # after which a session may make room for another
 EMPTY_SECONDS = 60.0  # the same for one in which nothing was read or written
-SWEEP_SECONDS = 60.0  # between two looks for sessions that have expired
 
 
 class Sessions:
@@ -34,18 +33,16 @@ class Sessions:
         """
         self._build, self._journal, self._seconds = build, journal, hours * 3600
         self._known: dict[str, Session] = {}
-        self._swept = time.monotonic()
         if journal is not None and (names := journal.sessions()):
             ended = sum(state.finished for name in names for state in journal.load(name).values())
-            LOG.warning("sqa: %d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
+            LOG.warning("%d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
 
     def get(self, name: str, keep: bool = True) -> Session:
         """The session of a name; a new one if there is room, else 503.  `keep`: whether a new one stays."""
         now = time.monotonic()
-        if now - self._swept > SWEEP_SECONDS:
-            self._sweep(now)
         session = self._known.get(name)
         if session is None:
+            self._drop_idle(now)
             session = self._build(name=name, save=self._journal and self._journal.save)
             kept = self._journal.load(name) if self._journal is not None else {}
             session.resume(kept)
@@ -79,9 +76,8 @@ class Sessions:
         if self._journal is not None:
             self._journal.close()
 
-    def _sweep(self, now: float) -> None:
+    def _drop_idle(self, now: float) -> None:
         """Drop the sessions that were not used for long from memory."""
-        self._swept = now
         for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
             del self._known[name]
 
