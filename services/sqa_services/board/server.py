@@ -44,7 +44,7 @@ from sqa_services.board.task import Response as Answer
 from sqa_services.board.worker import beside
 from sqa_services.net import serving
 from sqa_services.net.address import Address
-from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, needed_to_write, same
+from sqa_services.net.guard import PAGE_HEADERS, changes_something, given_token, guards, same
 from sqa_services.net.server import page_files
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
@@ -340,7 +340,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
         middleware=guards(
             config.address,
             headers=PAGE_HEADERS,
-            needs_token=lambda method, path: needed_to_write(method, path) and path != SIGN_UP,
+            needs_token=lambda scope: changes_something(scope) and scope["path"] != SIGN_UP,
             tokens=lambda given: accounts.account_of(board.engine, given) is not None,
         ),
     )

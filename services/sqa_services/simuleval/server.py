@@ -28,7 +28,7 @@ from sqa.files.records import parse_json
 from sqa_services.net import serving
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_name
-from sqa_services.net.server import OneThread, application, json_reply, reply, tornado_page
+from sqa_services.net.server import OneThread, Route, application, json_reply, reply, tornado_page
 from sqa_services.simuleval.agent import SimulevalConfig, SimulevalTranslator, quiet_imports
 
 if TYPE_CHECKING:
@@ -64,13 +64,12 @@ def make_app(agent: GenericAgent, address: Address) -> Starlette:
     """Return the application.  The token is needed for all but GET /."""
     server = Server(agent)
     routes = [
-        ("GET", "/", server.info),
-        ("POST", "/reset", server.reset),
-        ("PUT", "/input", server.input),
-        ("GET", "/output", server.output),
+        Route("GET", "/", server.info, public=True),
+        Route("POST", "/reset", server.reset, programs=True),
+        Route("PUT", "/input", server.input, programs=True),
+        Route("GET", "/output", server.output, programs=True),
     ]
-    kept = lambda _, path: path != "/"  # noqa: E731
-    return application(address, routes, tornado_page, server.close, needs_token=kept, programs=kept)
+    return application(address, routes, tornado_page, server.close)
 
 
 class Lease:

@@ -34,9 +34,9 @@ from sqa.files.records import parse_json
 from sqa.pipeline.named import contestant_from
 from sqa_services.net import serving
 from sqa_services.net.address import Address
-from sqa_services.net.serving import LOG
 from sqa_services.net.guard import Refused, given_token
-from sqa_services.net.server import Handler, OneThread, application, json_reply, reply, tornado_page
+from sqa_services.net.server import OneThread, Route, application, json_reply, reply, tornado_page
+from sqa_services.net.serving import LOG
 from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
 from sqa_services.protocols.iwslt.questions import QuestionScorer
@@ -119,36 +119,28 @@ def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None 
     """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
     if scorer is not None and config.strict:
         raise ConfigError("--questions: the original had none; leave out --strict-2020")
-    server = Server(corpus, config, scorer)
-    classic: list[tuple[str, str, Handler]] = [
-        ("GET", "/", server.info),
-        ("POST", "/", server.reset),
-        ("GET", "/src", server.source),
-        ("PUT", "/hypo", server.hypothesis),
-        ("GET", "/result", server.result),
-        ("GET", "/progress", server.progress),
-        ("GET", "/start", server.reset),
-        ("GET", "/end", partial(server.result, guide=True)),
-        ("GET", "/get", server.guide_get),
-        ("GET", "/send", server.guide_send),
+    server, changes, session = Server(corpus, config, scorer), not config.strict, "/sessions/{session}"
+    routes = [
+        Route("GET", "/", server.info, public=True),
+        Route("GET", f"{session}/", server.info),
+        Route("GET", session, server.info),
+        Route("POST", session, server.reset, programs=changes),
+        Route("DELETE", session, server.drop, programs=changes),
     ]
-    session = "/sessions/{session}"
-    routes = [*classic, *((method, session + path, handler) for method, path, handler in classic)]
-    routes += [("GET", session, server.info), ("POST", session, server.reset), ("DELETE", session, server.drop)]
-    return application(
-        config.address,
-        routes,
-        tornado_page,
-        server.close,
-        needs_token=lambda method, path: (method, path) != ("GET", "/"),
-        tokens=lambda given: bool(participant_of(given, server.participants)),
-        programs=None if config.strict else _changes_something,
-    )
-
-
-def _changes_something(method: str, path: str) -> bool:
-    """Whether a request reads on, writes, or begins anew: by most of the originals' routes a GET does."""
-    return method != "GET" or path.rpartition("/")[2] in ("src", "get", "send", "start")
+    for prefix in ("", session):
+        routes += [
+            Route("POST", f"{prefix}/", server.reset, programs=changes),
+            Route("GET", f"{prefix}/src", server.source, programs=changes),
+            Route("PUT", f"{prefix}/hypo", server.hypothesis, programs=changes),
+            Route("GET", f"{prefix}/result", server.result),
+            Route("GET", f"{prefix}/progress", server.progress),
+            Route("GET", f"{prefix}/start", server.reset, programs=changes),
+            Route("GET", f"{prefix}/end", server.guide_end),
+            Route("GET", f"{prefix}/get", server.guide_get, programs=changes),
+            Route("GET", f"{prefix}/send", server.guide_send, programs=changes),
+        ]
+    tokens = lambda given: bool(participant_of(given, server.participants))  # noqa: E731
+    return application(config.address, routes, tornado_page, server.close, tokens=tokens)
 
 
 class Server:
@@ -224,6 +216,9 @@ class Server:
         if self._participant(request):
             scores.pop(SO_FAR, None)  # a score of each word as it is sent would help to choose the next
         return json_reply(scores)
+
+    async def guide_end(self, request: Request) -> Response:
+        return await self.result(request, guide=True)
 
     async def guide_get(self, request: Request) -> Response:
         arguments = _object(_argument(request, "info"))

@@ -12,15 +12,13 @@ from pathlib import Path
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.records import lines
 from sqa_services.net.address import SHORTEST
-from sqa_services.net.serving import LOG
 from sqa_services.net.guard import Refused
+from sqa_services.net.serving import LOG
 from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-MAX_SESSIONS = 1024
-IDLE_SECONDS = 3600.0  # after which a session may make room for another
-EMPTY_SECONDS = 60.0  # the same for one in which nothing was read or written
+MAX_SESSIONS = 1024  # in memory
 
 
 class Sessions:
@@ -49,7 +47,7 @@ class Sessions:
             if not keep and not kept:
                 return session
             if len(self._known) >= MAX_SESSIONS:
-                self._make_room(now)
+                self._make_room()
             self._known[name] = session
         session.used = now
         return session
@@ -81,12 +79,13 @@ class Sessions:
         for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
             del self._known[name]
 
-    def _make_room(self, now: float) -> None:
-        """Drop the session that was idle longest from memory: an empty one after a minute, others after an hour."""
-        name, oldest = min(self._known.items(), key=lambda item: (bool(item[1].sentences), item[1].used))
-        if now - oldest.used < (IDLE_SECONDS if oldest.sentences else EMPTY_SECONDS):
+    def _make_room(self) -> None:
+        """Drop a session from memory that is empty or in a journal, the one that was idle longest."""
+        kept = self._journal is not None
+        droppable = [session for session in self._known.values() if kept or not session.sentences]
+        if not droppable:
             raise Refused(503)
-        del self._known[name]
+        del self._known[min(droppable, key=lambda session: session.used).name]
 
 
 def read_participants(path: Path) -> dict[str, str]:

@@ -148,5 +148,3 @@ def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str], monkeyp
 def test_the_strict_dialect_permits_it() -> None:
     with serving(CORPUS, ServeConfig(strict=True)) as url:
         assert requests.get(f"{url}/start", headers=BROWSERS[1], timeout=30).status_code == 200
-
-
