@@ -44,7 +44,8 @@ def parse(text: str) -> Json:
     at = prefix.end() if prefix else 0
     if at == len(text):
         raise NoDocument("the file holds no JSON")
-    written, before, problem = text[:at].count("\n") * "\n", "", JsonSyntax("unexpected character or end of the file")
+    written, before = text[:at].count("\n") * "\n", ""
+    problem: SqaError = JsonSyntax("unexpected character or end of the file")
     try:
         while token := _TOKEN.match(text, at):
             between, string, mark, literal = token.groups()
