@@ -42,9 +42,9 @@ from sqa_services.board.standing.views import MAIN
 from sqa_services.board.task import Example, NotFound, Unscorable, answer_all
 from sqa_services.board.task import Response as Answer
 from sqa_services.board.worker import beside
-from sqa_services.net import connections
+from sqa_services.net import serving
 from sqa_services.net.address import Address
-from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, needed_to_write, same
+from sqa_services.net.guard import PAGE_HEADERS, changes_something, given_token, guards, same
 from sqa_services.net.server import page_files
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
@@ -325,7 +325,7 @@ def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:
     """Serve until interrupted, with a worker beside it if wanted."""
     print(f"sqa: the board is at {config.address.url}", file=sys.stderr)
     with beside(board) if worker else nullcontext():
-        connections.run_app(make_app(board, config), config.address)
+        serving.run_app(make_app(board, config), config.address)
 
 
 def make_app(board: Board, config: ServeConfig) -> FastAPI:
@@ -340,7 +340,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
         middleware=guards(
             config.address,
             headers=PAGE_HEADERS,
-            needs_token=lambda method, path: needed_to_write(method, path) and path != SIGN_UP,
+            needs_token=lambda scope: changes_something(scope) and scope["path"] != SIGN_UP,
             tokens=lambda given: accounts.account_of(board.engine, given) is not None,
         ),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Annotated
 
-from sqa.core.errors import Bound, Count, Positive, checked
+from sqa.core.errors import Bound, Count, checked
 
 SHORTEST = 16  # characters of a token
 
@@ -27,7 +27,6 @@ class Address:
     token: str | None = None  # "Authorization: Bearer TOKEN" is then needed; beyond loopback there has to be one
     names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
     max_body: Count = 1 << 20  # bytes of a request
-    body_seconds: Positive = 30.0  # for a request's body to arrive
 
     def problems(self) -> list[str]:
         """List the problems, one line each."""

@@ -41,17 +41,17 @@ class Refused(Exception):
 
 
 def json_page(status: int, problem: str) -> Response:
-    """{"detail": problem}."""
+    """Return {"detail": problem}."""
     return JSONResponse({"detail": problem}, status)
 
 
-def needed_to_write(method: str, path: str) -> bool:
-    """A token is for what changes something; everybody may read."""
-    return method not in SAFE
+def changes_something(scope: Scope) -> bool:
+    """Whether a request is one to change something: the rest is open to everybody."""
+    return scope["method"] not in SAFE
 
 
 def guards(address: Address, **more: Any) -> list[Middleware]:
-    """What stands before an application; `more`: fields of its `Guard`."""
+    """Return the middleware of an application; `more` are fields of its `Guard`."""
     return [
         Middleware(TrustedHostMiddleware, allowed_hosts=address.hosts, www_redirect=False),
         Middleware(RequestBodyLimitMiddleware, max_body_size=address.max_body),
@@ -65,11 +65,11 @@ class Guard:
 
     app: ASGIApp
     address: Address
-    needs_token: Callable[[str, str], bool] = needed_to_write  # by method and path
+    needs_token: Callable[[Scope], bool] = changes_something
     render_error: RenderError = json_page
     headers: Mapping[str, str] = field(default_factory=dict)  # of every answer that has none of that name itself
     tokens: Callable[[bytes], bool] | None = None  # others that will do
-    programs: Callable[[str, str], bool] | None = None  # by method and path: what no browser may ask for
+    programs: Callable[[Scope], bool] = lambda _: False  # requests that no browser may make
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,8 +86,8 @@ class Guard:
             await send(message)
 
         try:
-            self._admit(scope["method"], scope["path"], Headers(scope=scope))
-            body = await self._body(Request(scope, receive))
+            self._admit(scope)
+            body = await Request(scope, receive).body()
             await self.app(scope, _once(body, receive), sending)
         except Refused as refused:
             await self._refuse(refused, scope, receive, sending)
@@ -97,25 +97,19 @@ class Guard:
             if not started:
                 await self._refuse(Refused(503, "the server ends"), scope, receive, sending)
 
-    def _admit(self, method: str, path: str, headers: Headers) -> None:
+    def _admit(self, scope: Scope) -> None:
         """Refuse requests of other sites' pages in a browser that can reach this server, and those without a token."""
+        headers = Headers(scope=scope)
         elsewhere = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
         origin = headers.get("origin")
         if elsewhere or (origin is not None and origin.partition("://")[2] != headers.get("host", "")):
             raise Refused(403, "a request of another site's page")
-        if self.programs is not None and self.programs(method, path) and _of_a_browser(headers):
+        if _of_a_browser(headers) and self.programs(scope):
             raise Refused(403, "this is for programs; a browser may ask for what changes nothing")
-        if self.address.token and self.needs_token(method, path):
+        if self.address.token and self.needs_token(scope):
             given = given_token(headers)
             if not (self.tokens and self.tokens(given)) and not same(given, self.address.token):
                 raise Refused(401, "a token is needed: Authorization: Bearer TOKEN")
-
-    async def _body(self, request: Request) -> bytes:
-        try:
-            async with asyncio.timeout(self.address.body_seconds):
-                return await request.body()
-        except TimeoutError as error:
-            raise Refused(408, f"the body did not arrive in {self.address.body_seconds:g} s") from error
 
     async def _refuse(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
         answer = self.render_error(refused.status, refused.problem)

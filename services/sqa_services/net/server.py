@@ -14,17 +14,19 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from starlette import routing
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Match, Mount
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from sqa.core.errors import SqaError
 from sqa_services.net.address import Address
-from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused, RenderError, guards
+from sqa_services.net.serving import LOG
 
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
 Handler = Callable[[Request], Awaitable[Response]]
@@ -71,21 +73,34 @@ class OneThread:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
+class Route(routing.Route):
+    """A request that a server answers, and who may make it."""
+
+    def __init__(self, method: str, path: str, handler: Handler, public: bool = False, programs: bool = False) -> None:
+        """`public`: no token is needed.  `programs`: no browser may make it, which any page can cause to GET."""
+        super().__init__(path, handler, methods=[method])
+        self.methods = {method}  # not HEAD, which the originals refuse too
+        self.public, self.programs = public, programs
+
+
 def application(
     address: Address,
-    routes: Sequence[tuple[str, str, Handler]],
+    routes: Sequence[Route],
     render_error: RenderError,
     close: Callable[[], None] = lambda: None,
     failure: str | None = None,
     pages: str = "",
     **guard: Any,
 ) -> Starlette:
-    """An application of (method, path, handler) behind its guard; `close` is called at the end.
+    """Return an application of routes behind its guard; `close` is called at the end.
 
     `render_error` answers what is Refused, has no route or fails (SqaError); `failure` is the message of a failure,
     None: that of the error.  `pages`: the package whose files are served, see `page_files`;
     `guard`: further fields of Guard.
     """
+
+    def asked(scope: Scope) -> Route | None:
+        return next((route for route in routes if route.matches(scope)[0] is Match.FULL), None)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -100,23 +115,23 @@ def application(
         return render_error(error.status_code if isinstance(error, HTTPException) else 500, "")
 
     async def failed(_: Request, error: Exception) -> Response:
-        LOG.error("sqa: %s", error)
+        LOG.error("%s", error)
         return render_error(500, str(error) if failure is None else failure)
 
     app = Starlette(
-        routes=[*(_route(*route) for route in routes), *([page_files(pages)] if pages else [])],
+        routes=[*routes, *([page_files(pages)] if pages else [])],
         exception_handlers={Refused: refused, HTTPException: refused, SqaError: failed},
-        middleware=guards(address, render_error=render_error, **guard),
+        middleware=guards(
+            address,
+            render_error=render_error,
+            needs_token=lambda scope: (route := asked(scope)) is not None and not route.public,
+            programs=lambda scope: (route := asked(scope)) is not None and route.programs,
+            **guard,
+        ),
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return app
-
-
-def _route(method: str, path: str, handler: Handler) -> Route:
-    route = Route(path, handler, methods=[method])
-    route.methods = {method}  # not HEAD, which the originals refuse too
-    return route
 
 
 def page_files(package: str) -> Mount:

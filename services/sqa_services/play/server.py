@@ -37,10 +37,10 @@ from sqa.metrics.qa import curve_named
 from sqa.pipeline.config import load_run
 from sqa.pipeline.folder import read
 from sqa.pipeline.parts import Parts
-from sqa_services.net import connections
+from sqa_services.net import serving
 from sqa_services.net.address import Address
 from sqa_services.net.guard import PAGE_HEADERS, Refused, json_page
-from sqa_services.net.server import application, parsed
+from sqa_services.net.server import Route, application, parsed
 from sqa_services.play.journal import FILE, Game, Journal, Mode
 from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, opponents
 from sqa_services.play.table import Event, Seat, Table, Timing
@@ -131,23 +131,23 @@ def serve(config: PlayConfig) -> None:
     with claimed(config.games):
         app = make_app(config)
         print(f"sqa: play at {config.address.url}{'/#TOKEN' if config.address.token else ''}", file=sys.stderr)
-        connections.run_app(app, config.address)
+        serving.run_app(app, config.address)
 
 
 def make_app(config: PlayConfig) -> Starlette:
     """The application: the page, its requests, and the guard before them."""
     server = Server(config)
     routes = [
-        ("GET", "/api/setup", server.setup),
-        ("POST", "/api/players", server.agree),
-        ("DELETE", "/api/players", server.leave),
-        ("POST", "/api/games", server.begin),
-        ("POST", "/api/games/{game}/join", server.join),
-        ("GET", "/api/games/{game}/events", server.events),
-        ("POST", "/api/games/{game}/next", server.next),
-        ("POST", "/api/games/{game}/buzz", server.buzz),
-        ("POST", "/api/games/{game}/answer", server.answer),
-        ("GET", "/api/games/{game}/pages", server.pages),
+        Route("GET", "/api/setup", server.setup),
+        Route("POST", "/api/players", server.agree),
+        Route("DELETE", "/api/players", server.leave),
+        Route("POST", "/api/games", server.begin),
+        Route("POST", "/api/games/{game}/join", server.join),
+        Route("GET", "/api/games/{game}/events", server.events),
+        Route("POST", "/api/games/{game}/next", server.next),
+        Route("POST", "/api/games/{game}/buzz", server.buzz),
+        Route("POST", "/api/games/{game}/answer", server.answer),
+        Route("GET", "/api/games/{game}/pages", server.pages),
     ]
     return application(
         config.address,
@@ -156,7 +156,6 @@ def make_app(config: PlayConfig) -> Starlette:
         server.close,
         failure="the run cannot be read; the server's log says why",  # players need not know more
         pages="sqa_services.play",
-        needs_token=lambda _, path: path.startswith("/api/"),  # the page itself holds nothing; what it asks for does
         headers=PAGE_HEADERS,
     )
 

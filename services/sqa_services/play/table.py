@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from sqa.core.errors import Bound, SqaError, checked
 from sqa.core.trace import QuestionTrace
-from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
+from sqa_services.net.serving import LOG
 from sqa_services.play import people
 from sqa_services.play.journal import Game, Journal, Play
 from sqa_services.play.people import Outcome

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import math
 import os
-import selectors
 import shutil
 import subprocess
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from select import select
+from tempfile import TemporaryFile
+from threading import Event, Timer
 from typing import IO, TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -44,8 +45,7 @@ HANDSHAKE = "SCORE ||| Reference initialization string . ||| Testing initializat
 START_SECONDS = 600.0  # for the first reply, in which the program loads its data
 REPLY_SECONDS = 120.0  # for every other
 LINE_LIMIT = 1 << 20  # bytes of one reply
-TAIL = 2000  # bytes of stderr that are kept
-SHOWN = 300  # characters of a wrong reply that an error quotes
+SHOWN = 300  # characters of a wrong reply, and of stderr, that an error quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +75,23 @@ def check_text(text: str) -> str:
 class External:
     """A running program.  Use as a context manager, or close it."""
 
-    def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes]) -> None:
-        self.config, self.process = config, process
+    def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
+        """`complaints`: the file to which the program's stderr goes."""
+        self.config, self.process, self._complaints = config, process, complaints
         self.size, self.additive = 0, True  # statistics of a segment; False: EVAL is answered by group
-        self._out, self._err = b"", b""
-        assert process.stdin and process.stdout and process.stderr
-        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
-        for stream in (self._stdin, self._stdout, self._stderr):
-            os.set_blocking(stream.fileno(), False)
+        self._out = b""  # what the program said and nobody has read
+        assert process.stdin and process.stdout
+        self._stdin, self._stdout = process.stdin, process.stdout
 
     @classmethod
     def start(cls, config: ExternalConfig) -> External:
-        """Starts the program and shakes hands.  Not to be started: ConfigError; wrong answer: RemoteProtocolError."""
-        pipe = subprocess.PIPE
+        """Start the program and shake hands.  Raises ConfigError if it cannot be started."""
+        pipe, complaints = subprocess.PIPE, TemporaryFile()
         try:
-            program = cls(config, subprocess.Popen(config.command, stdin=pipe, stdout=pipe, stderr=pipe))
+            process = subprocess.Popen(config.command, bufsize=0, stdin=pipe, stdout=pipe, stderr=complaints)
         except OSError as error:
             raise ConfigError(f"external.command: {config.command[0]!r} cannot be started: {error.strerror}") from error
+        program = cls(config, process, complaints)
         try:
             program._shake_hands()
         except SqaError:
@@ -132,10 +132,9 @@ class External:
         return scores * 2 if len(groups) == 1 else scores
 
     def close(self) -> None:
-        """Ends the program; one that does not end at the end of its input is killed."""
-        for stream in (self._stdin, self._stdout, self._stderr):
-            with suppress(BrokenPipeError):  # what was not yet written to a dead program
-                stream.close()
+        """End the program.  One that does not end at the end of its input is killed."""
+        for stream in (self._stdin, self._stdout, self._complaints):
+            stream.close()
         try:
             self.process.wait(timeout=2)
         except subprocess.TimeoutExpired:
@@ -172,64 +171,41 @@ class External:
         return numbers[0]
 
     def _broken(self, problem: str) -> RemoteProtocolError:
-        """An error that quotes what else the program said."""
-        said, complained = (text.decode("utf-8", "replace") for text in (self._out, self._err.strip()))
-        on_stderr = f"; on stderr: {complained[-SHOWN:]!r}" if complained else ""
-        on_stdout = f"; it said {said[:SHOWN]!r}" if said else ""
+        """Return an error that quotes what else the program said."""
+        self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - SHOWN))
+        complained = self._complaints.read().decode("utf-8", "replace").strip()
+        on_stderr = f"; on stderr: {complained!r}" if complained else ""
+        on_stdout = f"; it said {self._out[:SHOWN].decode('utf-8', 'replace')!r}" if self._out else ""
         return RemoteProtocolError(f"external metric {self.config.command[0]}: {problem}{on_stderr}{on_stdout}")
 
     def _ask(self, requests: Sequence[str], replies: int, seconds: float | None = None) -> list[str]:
-        """Sends lines and reads exactly `replies` lines."""
-        deadline = time.monotonic() + (REPLY_SECONDS if seconds is None else seconds)
-        if requests:
-            self._talk(b"", 0, time.monotonic())
-            if self._out:
+        """Send lines and read exactly `replies` lines.  A program that does not reply in time is killed."""
+        late = Event()
+
+        def give_up() -> None:
+            late.set()
+            self.process.kill()
+
+        timer = Timer(REPLY_SECONDS if seconds is None else seconds, give_up)
+        timer.start()
+        try:
+            if requests and select([self._stdout], [], [], 0)[0]:
+                self._out += self._stdout.read(1 << 16)
+            if requests and self._out:
                 raise self._broken("spoke without being asked")
-        self._talk("".join(f"{line}\n" for line in requests).encode(), replies, deadline)
+            with suppress(BrokenPipeError):  # the end of its output will say more
+                self._stdin.write("".join(f"{line}\n" for line in requests).encode())
+            while self._out.count(b"\n") < replies:
+                said = self._stdout.read(1 << 16)
+                if not said:
+                    raise self._broken("no reply in time" if late.is_set() else f"ended{self._status()}")
+                self._out += said
+                if len(self._out) > LINE_LIMIT * replies:
+                    raise self._broken("a reply without end")
+        finally:
+            timer.cancel()
         *lines, self._out = self._out.split(b"\n", replies)
         return [line.decode("utf-8", "replace").strip() for line in lines]
-
-    def _talk(self, pending: bytes, replies: int, deadline: float) -> None:
-        """Writes `pending` while stdout and stderr are read, until `replies` lines are there."""
-        ended: set[IO[bytes]] = set()
-        while True:
-            done = not pending and self._out.count(b"\n") >= replies
-            if not done and self._stdout in ended:
-                raise self._broken(f"ended{self._status()}")
-            left = deadline - time.monotonic()
-            if not done and left <= 0:
-                raise self._broken("no reply in time")
-            with selectors.DefaultSelector() as selector:
-                for stream in {self._stdout, self._stderr} - ended:
-                    selector.register(stream, selectors.EVENT_READ)
-                if pending:
-                    selector.register(self._stdin, selectors.EVENT_WRITE)
-                ready = [key.fileobj for key, _ in selector.select(0 if done else left)] if selector.get_map() else []
-            if done and not ready:
-                return
-            if self._stdin in ready:
-                pending = self._write(pending)
-            ended.update(s for s in (self._stdout, self._stderr) if s in ready and not self._read(s))
-            if len(self._out) > LINE_LIMIT * max(replies, 1):
-                raise self._broken("a reply without end")
-            if done and self._out.count(b"\n") > replies:
-                return  # unasked output: the next request reports it
-
-    def _write(self, pending: bytes) -> bytes:
-        """What is still to be written."""
-        try:
-            return pending[os.write(self._stdin.fileno(), pending) :]
-        except BrokenPipeError:
-            return b""  # it has closed its input: the end of its output will say more
-
-    def _read(self, stream: IO[bytes]) -> bool:
-        """Takes what is there; False at the end."""
-        chunk = os.read(stream.fileno(), 1 << 16)
-        if stream is self._stdout:
-            self._out += chunk
-        else:
-            self._err = (self._err + chunk)[-TAIL:]
-        return bool(chunk)
 
     def _status(self) -> str:
         try:
@@ -255,8 +231,8 @@ class ExternalMetric:
 
     def __init__(self, config: ExternalConfig) -> None:
         self.config = config
-        self.name, self.higher_is_better = config.name, config.higher_is_better
-        self.label = config.name
+        self.name = self.label = config.name
+        self.higher_is_better = config.higher_is_better
         self._files = _files_digest(config.command)
 
     @cached_property

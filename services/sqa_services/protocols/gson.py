@@ -4,20 +4,26 @@ Accepted beyond JSON: a byte order mark, the prefix `)]}'`, comments (#, // and 
 around names and strings, `=` or `=>` for `:`, `;` for `,`, missing array elements (null), and any text after the
 document.  The last value of a repeated name counts.  Numbers and booleans are returned as text, because Gson converts
 them to text where a string is requested; null is None.
+
+The text is rewritten as JSON token by token, and the standard library reads that.
 """
 
+import json
 import re
 
 from sqa.core.errors import SqaError
 
 Json = str | None | list["Json"] | dict[str, "Json"]
 
-_BETWEEN = re.compile(r"(?:[ \n\r\t]|(?:#|//)[^\n\r]*|/\*.*?\*/)*", re.DOTALL)  # blanks and comments
-_LITERAL = re.compile(r"[^/\\;#={}\[\]:, \t\f\r\n]*")
-_QUOTED = {quote: re.compile(rf"((?:[^{quote}\\]|\\.)*)({quote}?)", re.DOTALL) for quote in "\"'"}
+_BETWEEN = r"[ \n\r\t]+|(?:#|//)[^\n\r]*|/\*.*?\*/"  # blanks and comments
+_STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+_LITERAL = r"(?![\"'])[^/\\;#={}\[\]:, \t\f\r\n]+"
+_TOKEN = re.compile(rf"({_BETWEEN})|({_STRING})|(=>|[\[\]{{}},:;=])|({_LITERAL})", re.DOTALL)
+_PREFIX = re.compile(rf"\ufeff?(?:{_BETWEEN})*(?:\)\]\}}'\n)?", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u(.{0,4})|.?)", re.DOTALL)
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"} | {c: c for c in "\n'\"\\/"}
-_KEYWORDS: dict[str, str | None] = {"true": "true", "false": "false", "null": None}
+_MARKS = {"=>": ":", "=": ":", ";": ","}
+_KEYWORDS = {"null": "null", "true": '"true"', "false": '"false"'}
 
 
 class JsonSyntax(SqaError):
@@ -32,111 +38,56 @@ class BadUnicodeEscape(SqaError):
     """A \\u escape without four hexadecimal digits: a NumberFormatException in Gson 2.10."""
 
 
-class _Reader:
-    """A recursive-descent parser: the text and a position in it."""
+def parse(text: str) -> Json:
+    """Return the first document of a text.  Raises JsonSyntax, NoDocument or BadUnicodeEscape where Gson gives none."""
+    prefix = _PREFIX.match(text)
+    at = prefix.end() if prefix else 0
+    if at == len(text):
+        raise NoDocument("the file holds no JSON")
+    written, before = text[:at].count("\n") * "\n", ""
+    problem: SqaError = JsonSyntax("unexpected character or end of the file")
+    try:
+        while token := _TOKEN.match(text, at):
+            between, string, mark, literal = token.groups()
+            at = token.end()
+            if between is not None:
+                written += between.count("\n") * "\n" or " "
+                continue
+            mark = mark and _MARKS.get(mark, mark)
+            if (before == "," and mark in (",", "]")) or (before == "[" and mark == ","):
+                written += "null"
+            if literal:
+                written += _KEYWORDS.get(literal.lower()) or json.dumps(literal)
+            else:
+                written += mark or json.dumps(_unescaped(string[1:-1], len(text) - at))
+            before = mark
+    except (JsonSyntax, BadUnicodeEscape) as error:
+        problem = error
+    try:
+        return json.JSONDecoder().raw_decode(written.lstrip())[0]
+    except json.JSONDecodeError as error:
+        if error.pos < len(written.lstrip()):
+            line = written.count("\n", 0, len(written) - len(written.lstrip()) + error.pos) + 1
+            raise JsonSyntax(f"{error.msg} at line {line}") from error
+        raise problem from error
+    except RecursionError as error:
+        raise JsonSyntax("nested too deeply") from error
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 1 if text.startswith("\ufeff") else 0
 
-    def error(self, message: str) -> JsonSyntax:
-        line = self.text.count("\n", 0, self.at) + 1
-        return JsonSyntax(f"{message} at line {line}")
+def _unescaped(content: str, left: int) -> str:
+    """Return the text of a string; `left` characters of the file follow its closing quote."""
 
-    def peek(self) -> str:
-        """The next character after blanks and comments, "" at the end of the text."""
-        between = _BETWEEN.match(self.text, self.at)
-        self.at = between.end() if between else self.at
-        if self.text.startswith("/*", self.at):
-            raise self.error("unterminated comment")
-        return self.text[self.at : self.at + 1]
-
-    def take(self, characters: str, expected: str) -> str:
-        """The next character, which must be one of these."""
-        c = self.peek()
-        if not c or c not in characters:
-            raise self.error(f"expected {expected}")
-        self.at += 1
-        return c
-
-    def value(self) -> Json:
-        """The next value."""
-        match self.peek():
-            case "[":
-                return self.array()
-            case "{":
-                return self.object()
-            case '"' | "'":
-                return self.quoted()
-        text = self.literal("value")
-        return _KEYWORDS.get(text.lower(), text)
-
-    def array(self) -> list[Json]:
-        """Elements between brackets; a missing element is null."""
-        self.at += 1
-        elements: list[Json] = []
-        if self.peek() == "]":
-            self.at += 1
-            return elements
-        while True:
-            elements.append(None if self.peek() in ("]", ",", ";") else self.value())
-            if self.take("],;", "',' or ']'") == "]":
-                return elements
-
-    def object(self) -> dict[str, Json]:
-        """Names and values between braces."""
-        self.at += 1
-        members: dict[str, Json] = {}
-        if self.peek() == "}":
-            self.at += 1
-            return members
-        while True:
-            name = self.quoted() if self.peek() in ("'", '"') else self.literal("name")
-            if self.take(":=", "':'") == "=" and self.text.startswith(">", self.at):
-                self.at += 1
-            members[name] = self.value()
-            if self.take("},;", "',' or '}'") == "}":
-                return members
-
-    def quoted(self) -> str:
-        """A string between quotes of either kind."""
-        match = _QUOTED[self.peek()].match(self.text, self.at + 1)
-        assert match is not None  # both groups may be empty
-        self.at = match.end(1)
-        text = _ESCAPE.sub(self._unescaped, match[1])
-        if not match[2]:
-            raise self.error("unterminated string")
-        self.at = match.end()
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-    def _unescaped(self, escape: re.Match[str]) -> str:
-        if (digits := escape[2]) is None:
+    def character(escape: re.Match[str]) -> str:
+        digits = escape[2]
+        if digits is None:
             if escape[1] not in _ESCAPES:
-                raise self.error("invalid escape sequence")
+                raise JsonSyntax("invalid escape sequence")
             return _ESCAPES[escape[1]]
         if re.fullmatch("[0-9a-fA-F]{4}", digits):
             return chr(int(digits, 16))
-        if len(digits) < 4 and self.at + 4 - len(digits) > len(self.text):
-            raise self.error("unterminated escape sequence")
+        if len(digits) < 4 and left + 1 < 4 - len(digits):
+            raise JsonSyntax("unterminated escape sequence")
         raise BadUnicodeEscape(f"\\u{digits}: four hexadecimal digits were expected")
 
-    def literal(self, expected: str) -> str:
-        """An unquoted name or value."""
-        match = _LITERAL.match(self.text, self.at)
-        if match is None or not match[0]:
-            raise self.error(f"expected {expected}")
-        self.at = match.end()
-        return match[0]
-
-
-def parse(text: str) -> Json:
-    """The first document of `text`.  JsonSyntax, NoDocument or BadUnicodeEscape where Gson gives none."""
-    reader = _Reader(text)
-    if not reader.peek():
-        raise NoDocument("the file holds no JSON")
-    if text.startswith(")]}'\n", reader.at):
-        reader.at += 5
-    try:
-        return reader.value()
-    except RecursionError as error:
-        raise reader.error("nested too deeply") from error
+    text = _ESCAPE.sub(character, content)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -48,11 +48,9 @@ def start(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> External:
 
 
 class Meteor:
-    """METEOR behind our own server; see `sqa_services.protocols.scorer.Backend`.  Scores are 0 to 1."""
+    """METEOR behind our own server, as `scorer.Sacrebleu`.  Scores are 0 to 1."""
 
-    name = "Meteor"
-    size: int | None = STATS
-
+    name, size = "Meteor", STATS
     text = staticmethod(double_text)
 
     def __init__(self, program: External) -> None:

@@ -13,7 +13,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
@@ -21,6 +21,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from sqa.core.errors import ConfigError, DataError
+from sqa_services.protocols import meteor
 from sqa_services.protocols.external import HANDSHAKE
 from sqa_services.protocols.java import BLANKS
 
@@ -32,29 +33,12 @@ UNKNOWN = "Error: specify SCORE or EVAL or SING"
 OLD_HANDSHAKE = HANDSHAKE.split("|||")[1:]
 
 
-class Backend(Protocol):
-    """What a server answers with."""
-
-    name: str
-    size: int | None  # statistics of a segment
-
-    def stats(self, references: Sequence[str], hypothesis: str) -> Sequence[float]: ...
-
-    def scores(self, groups: Sequence[Sequence[float]]) -> Sequence[float]:
-        """A score for every group, and one for all of them together."""
-
-    def text(self, value: float) -> str:
-        """A number on the wire."""
-
-    def close(self) -> None: ...
-
-
 class Sacrebleu:
-    """A metric of sacrebleu as a back end; statistics are what sacrebleu itself adds up over a corpus."""
+    """A metric of sacrebleu; its statistics are those that sacrebleu itself adds up over a corpus."""
 
     def __init__(self, name: str, scorer: Metric) -> None:
         self.name, self.scorer = name, scorer
-        self.size: int | None = len(self.stats(["-"], "-"))
+        self.size = len(self.stats(["-"], "-"))
 
     def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
         """(size,) of the segment; with several references what sacrebleu makes of them."""
@@ -62,10 +46,12 @@ class Sacrebleu:
         return [float(value) for value in stats]
 
     def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
+        """Return a score for every group, and one for all of them together."""
         total = [math.fsum(values) for values in zip(*groups, strict=True)]
         return [self._score(group) for group in (*groups, total)]
 
     def text(self, value: float) -> str:
+        """Return a number as it is sent."""
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
     def close(self) -> None:
@@ -85,11 +71,12 @@ SACREBLEU: Mapping[str, tuple[str, type[Metric]]] = {
 }
 
 
-def backend(metric: str, arguments: Sequence[str] = ()) -> Backend:
-    """The back end of a metric; METEOR is started, with arguments of its jar.  Unknown: ConfigError."""
-    if metric == "meteor":
-        from sqa_services.protocols import meteor
+Backend = Sacrebleu | meteor.Meteor
 
+
+def backend(metric: str, arguments: Sequence[str] = ()) -> Backend:
+    """Return the program behind a metric; METEOR is started, with arguments of its jar.  Raises ConfigError."""
+    if metric == "meteor":
         return meteor.Meteor(meteor.start(arguments or meteor.DEFAULT_ARGUMENTS))
     if metric not in SACREBLEU:
         raise ConfigError(f"scorer: no metric {metric!r}; there are {', '.join(SACREBLEU)}, meteor")

@@ -16,20 +16,19 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sqa.core.errors import ConfigError, NotNegative, checked
+from sqa.core.errors import ConfigError
 from sqa.core.packages import need
 from sqa.files.records import parse_json
-from sqa_services.net import connections
+from sqa_services.net import serving
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_name
-from sqa_services.net.server import OneThread, application, json_reply, reply, tornado_page
+from sqa_services.net.server import OneThread, Route, application, json_reply, reply, tornado_page
 from sqa_services.simuleval.agent import SimulevalConfig, SimulevalTranslator, quiet_imports
 
 if TYPE_CHECKING:
@@ -37,22 +36,14 @@ if TYPE_CHECKING:
     from simuleval.data.segments import Segment
 
 MAX_SEGMENTS = 10_000  # of one sentence
-
-
-@dataclass(frozen=True, slots=True)
-@checked
-class ServiceConfig:
-    """How the server answers."""
-
-    address: Address = field(default_factory=Address)  # its token is needed for all but GET /
-    lease_seconds: NotNegative = 10.0  # without a request, after which a sentence under way may be given up
+LEASE_SECONDS = 10.0  # without a request, after which a sentence under way may be given up
 
 
 def serve(translator: str, agent: str, arguments: Sequence[str], address: Address) -> None:
     """Serve until interrupted.  simuleval missing: ConfigError."""
     served = agent_of(translator, agent, arguments)
     print(f"sqa: {served} at {address.url}; simuleval --remote-eval --remote-port {address.port}", file=sys.stderr)
-    connections.run_app(make_app(served, ServiceConfig(address)), address)
+    serving.run_app(make_app(served, address), address)
 
 
 def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) -> GenericAgent:
@@ -69,78 +60,69 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
     return TranslatorAgent(Namespace(translator=translator))
 
 
-def make_app(agent: GenericAgent, config: ServiceConfig) -> Starlette:
-    """The application."""
-    server = Server(agent, config)
+def make_app(agent: GenericAgent, address: Address) -> Starlette:
+    """Return the application.  The token is needed for all but GET /."""
+    server = Server(agent)
     routes = [
-        ("GET", "/", server.info),
-        ("POST", "/reset", server.reset),
-        ("PUT", "/input", server.input),
-        ("GET", "/output", server.output),
+        Route("GET", "/", server.info, public=True),
+        Route("POST", "/reset", server.reset, programs=True),
+        Route("PUT", "/input", server.input, programs=True),
+        Route("GET", "/output", server.output, programs=True),
     ]
-    kept = lambda _, path: path != "/"  # noqa: E731
-    return application(config.address, routes, tornado_page, server.close, needs_token=kept, programs=kept)
+    return application(address, routes, tornado_page, server.close)
 
 
 class Lease:
-    """Whose sentence is under way; a second client is refused (409) until it is over, or was left alone for long.
+    """The client whose sentence is under way; others are refused (409) until it is over, or was left alone for long.
 
-    The protocol names neither clients nor sentences.  A client is known by the user in its address and by its machine;
-    of two without a user on one machine the second is known by what it does: it resets in the middle of a sentence, or
-    sends a segment that is not the next one.
+    The protocol names neither clients nor sentences.  A client is known by the user in its address and by its machine.
+    Of two without a user on one machine, the second is known by what it does: it resets in the middle of a sentence,
+    sends a segment that is not the next one, or asks for an output without an input.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
         self._client: tuple[bytes, str] = (b"", "")
-        self._segments, self._unanswered = 0, 0  # of this sentence: words that came, and those without their output
-        self._used, self._contested = -seconds, -seconds  # time.monotonic()
+        self._segments = 0  # words of the sentence that came
+        self._answered = True  # whether the last input has its output
+        self._used = 0.0  # time.monotonic() of the last request
 
     def reset(self, client: tuple[bytes, str]) -> None:
-        """A sentence begins; a client with a user may restart at any time."""
-        if self._under_way() and not (client == self._client and client[0]):
-            self._refuse()
-        self._client, self._segments, self._unanswered = client, 0, 0
+        """Begin a sentence; a client with a user may do so at any time."""
+        self._refuse_if(self._under_way() and not (client == self._client and client[0]))
+        self._client, self._segments, self._answered = client, 0, True
 
     def input(self, client: tuple[bytes, str], index: int | None) -> None:
-        """A segment; `index`: its number, of an empty one None."""
-        now = time.monotonic()
-        if self._under_way() and client != self._client:
-            self._refuse()
+        """Take a segment; `index` is its number, None of an empty one."""
+        self._refuse_if(self._under_way() and client != self._client)
         if index is not None:
-            if index != self._segments and self._seconds:
-                self._refuse()
+            self._refuse_if(index != self._segments)
             if self._segments >= MAX_SEGMENTS:
                 raise Refused(413)
             self._client, self._segments = client, self._segments + 1
-        self._used, self._unanswered = now, self._unanswered + 1
+        self._used, self._answered = time.monotonic(), False
 
     def output(self, client: tuple[bytes, str]) -> None:
-        """What follows an input."""
-        contested = time.monotonic() - self._contested < self._seconds
-        if self._under_way() and (client != self._client or (contested and not self._unanswered)):
-            self._refuse()
-        self._unanswered = max(0, self._unanswered - 1)
-        self._used = time.monotonic()
+        """Give the output of the last input."""
+        self._refuse_if(self._under_way() and (client != self._client or self._answered))
+        self._used, self._answered = time.monotonic(), True
 
     def over(self) -> None:
-        """The sentence has ended."""
+        """End the sentence."""
         self._segments = 0
 
     def _under_way(self) -> bool:
-        return self._segments > 0 and time.monotonic() - self._used < self._seconds
+        return self._segments > 0 and time.monotonic() - self._used < LEASE_SECONDS
 
-    def _refuse(self) -> None:
-        self._contested = time.monotonic()
-        raise Refused(409)
+    def _refuse_if(self, another: bool) -> None:
+        if another:
+            raise Refused(409)
 
 
 class Server:
     """The routes of one agent, which works in a separate thread."""
 
-    def __init__(self, agent: GenericAgent, config: ServiceConfig) -> None:
-        self._agent = agent
-        self._lease = Lease(config.lease_seconds)
+    def __init__(self, agent: GenericAgent) -> None:
+        self._agent, self._lease = agent, Lease()
         self._thread = OneThread("agent")
         self.close = self._thread.close
 

@@ -46,7 +46,7 @@ from sqa_services.simuleval.answered import FACTS, SHOWN, Answered, add_options,
 class OfAnswers(LatencyScorer):
     """A metric of the answers that a translation allows."""
 
-    metric = "ew"
+    metric: str
     args: Namespace
 
     @classmethod
@@ -64,7 +64,7 @@ class OfAnswers(LatencyScorer):
 class OfFacts(MWERSegmenterBasedLatencyScorer):
     """Facts of the reference that the translation of its segment has."""
 
-    metric = Facts()
+    metric: Facts
     args: Namespace
 
     def _do_score(self, samples: list[ResegmentedLatencyScoringSample]) -> LatencyScores:
@@ -86,9 +86,18 @@ class OfFacts(MWERSegmenterBasedLatencyScorer):
         parser.add_argument("--sqa-sources", default="", help="file of transcripts, a line for each segment")
 
 
-for _kind, _metrics in ((OfAnswers, SHOWN), (OfFacts, FACTS)):
-    for _shown, _metric in _metrics.items():
-        register_latency_scorer(_shown)(type(_shown, (_kind,), {"metric": _metric}))
+for _shown, _name in SHOWN.items():
+
+    @register_latency_scorer(_shown)
+    class _Answers(OfAnswers):
+        metric = _name
+
+
+for _shown, _facts in FACTS.items():
+
+    @register_latency_scorer(_shown)
+    class _Facts(OfFacts):
+        metric = _facts
 
 
 def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:

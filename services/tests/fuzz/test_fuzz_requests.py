@@ -17,8 +17,9 @@ from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
 from stand_ins.asked import Asked, ask
 
-from sqa_services.net.connections import LOG
+from sqa_services.net.address import Address
 from sqa_services.net.server import tornado_page
+from sqa_services.net.serving import LOG
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.http import make_app as iwslt_app
@@ -96,9 +97,9 @@ def served(name: str, folder: Any) -> list[Any]:
         )
         return [iwslt_app(CORPUS, config) for config in configs]
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-    from sqa_services.simuleval.server import ServiceConfig, agent_of, make_app
+    from sqa_services.simuleval.server import agent_of, make_app
 
-    return [make_app(agent_of("{name: 'doubles:build_translator', k: 3}"), ServiceConfig(lease_seconds=0.0))]
+    return [make_app(agent_of("{name: 'doubles:build_translator', k: 3}"), Address())]
 
 
 @pytest.mark.parametrize("name", GOOD)

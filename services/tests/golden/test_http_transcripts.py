@@ -15,6 +15,7 @@ from stand_ins.iwslt_loopback import WaitAgent, serving
 
 from sqa.core.paths import ROOT
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa_services.net.address import Address
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import TextCorpus, load
 from sqa_services.protocols.iwslt.http import ServeConfig
@@ -103,10 +104,10 @@ class BySimuleval(EvaluationService):
 def test_simulevals_service_replays() -> None:
     """SimulEval 536de82, `simuleval --standalone` with a wait-3 copying agent; here our server has the agent."""
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-    from sqa_services.simuleval.server import ServiceConfig, agent_of, make_app
+    from sqa_services.simuleval.server import agent_of, make_app
 
     agent = ROOT / "services" / "tests" / "simuleval_copier.py"
-    with serving_app(make_app(agent_of("", f"{agent}:W"), ServiceConfig())) as url:
+    with serving_app(make_app(agent_of("", f"{agent}:W"), Address())) as url:
         for step in TRANSCRIPTS["simuleval_head_agent_service"]["http"]:
             expect(send(url, step), step)
 

@@ -125,7 +125,7 @@ class Shell:
 
     def _serve(self, line: str, recipe: Serve) -> None:
         """A server, asked in the place where it would serve until it is interrupted."""
-        from sqa_services.net.connections import bind, server_of
+        from sqa_services.net.serving import bind, server_of
 
         words, asked = shlex.split(line), list[str]()
         file = words[words.index("--token-file") + 1] if "--token-file" in words else ""
@@ -151,7 +151,7 @@ class Shell:
                 thread.join()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sqa_services.net.connections.run_app", run_app)
+            patch.setattr("sqa_services.net.serving.run_app", run_app)
             self.line(line)
         assert asked == list(recipe.asks)
 

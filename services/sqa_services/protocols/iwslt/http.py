@@ -32,15 +32,15 @@ from sqa.core.errors import ConfigError, Positive, SqaError, checked
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
 from sqa.pipeline.named import contestant_from
-from sqa_services.net import connections
+from sqa_services.net import serving
 from sqa_services.net.address import Address
-from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused, given_token
-from sqa_services.net.server import Handler, OneThread, application, json_reply, reply, tornado_page
+from sqa_services.net.server import OneThread, Route, application, json_reply, reply, tornado_page
+from sqa_services.net.serving import LOG
 from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
 from sqa_services.protocols.iwslt.questions import QuestionScorer
-from sqa_services.protocols.iwslt.scores import SO_FAR, Files
+from sqa_services.protocols.iwslt.scores import SO_FAR
 from sqa_services.protocols.iwslt.session import Session
 from sqa_services.protocols.iwslt.table import SESSION_ID, Sessions, participant_of
 
@@ -112,43 +112,35 @@ def serve(
     if config.strict:
         print(f"sqa: {STRICT}", file=sys.stderr)
     print(f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at {config.address.url}", file=sys.stderr)
-    connections.run_app(app, config.address)
+    serving.run_app(app, config.address)
 
 
 def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
     """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
     if scorer is not None and config.strict:
         raise ConfigError("--questions: the original had none; leave out --strict-2020")
-    server = Server(corpus, config, scorer)
-    classic: list[tuple[str, str, Handler]] = [
-        ("GET", "/", server.info),
-        ("POST", "/", server.reset),
-        ("GET", "/src", server.source),
-        ("PUT", "/hypo", server.hypothesis),
-        ("GET", "/result", server.result),
-        ("GET", "/progress", server.progress),
-        ("GET", "/start", server.reset),
-        ("GET", "/end", partial(server.result, guide=True)),
-        ("GET", "/get", server.guide_get),
-        ("GET", "/send", server.guide_send),
+    server, changes, session = Server(corpus, config, scorer), not config.strict, "/sessions/{session}"
+    routes = [
+        Route("GET", "/", server.info, public=True),
+        Route("GET", f"{session}/", server.info),
+        Route("GET", session, server.info),
+        Route("POST", session, server.reset, programs=changes),
+        Route("DELETE", session, server.drop, programs=changes),
     ]
-    session = "/sessions/{session}"
-    routes = [*classic, *((method, session + path, handler) for method, path, handler in classic)]
-    routes += [("GET", session, server.info), ("POST", session, server.reset), ("DELETE", session, server.drop)]
-    return application(
-        config.address,
-        routes,
-        tornado_page,
-        server.close,
-        needs_token=lambda method, path: (method, path) != ("GET", "/"),
-        tokens=lambda given: bool(participant_of(given, server.participants)),
-        programs=None if config.strict else _changes_something,
-    )
-
-
-def _changes_something(method: str, path: str) -> bool:
-    """Whether a request reads on, writes, or begins anew: by most of the originals' routes a GET does."""
-    return method != "GET" or path.rpartition("/")[2] in ("src", "get", "send", "start")
+    for prefix in ("", session):
+        routes += [
+            Route("POST", f"{prefix}/", server.reset, programs=changes),
+            Route("GET", f"{prefix}/src", server.source, programs=changes),
+            Route("PUT", f"{prefix}/hypo", server.hypothesis, programs=changes),
+            Route("GET", f"{prefix}/result", server.result),
+            Route("GET", f"{prefix}/progress", server.progress),
+            Route("GET", f"{prefix}/start", server.reset, programs=changes),
+            Route("GET", f"{prefix}/end", server.guide_end),
+            Route("GET", f"{prefix}/get", server.guide_get, programs=changes),
+            Route("GET", f"{prefix}/send", server.guide_send, programs=changes),
+        ]
+    tokens = lambda given: bool(participant_of(given, server.participants))  # noqa: E731
+    return application(config.address, routes, tornado_page, server.close, tokens=tokens)
 
 
 class Server:
@@ -204,25 +196,29 @@ class Server:
             text = (await request.body()).decode("utf-8")
         except UnicodeDecodeError as error:
             raise Refused(500) from error
-        session, written = self._session(request), self._count(request, "written")
-        participant, tokens = bool(self._participant(request)), session.tokens_of(text)
-        if written is None or not session.has_written(number, written, tokens, participant):
-            self._write(session, number, tokens, key == "sent_id", participant)
+        session, written = self._session(request, number), self._count(request, "written")
+        tokens = session.tokens_of(text)
+        if written is None or not session.has_written(number, written, tokens):
+            self._write(session, number, tokens, key == "sent_id")
         return reply("")
 
     async def result(self, request: Request, guide: bool = False) -> Response:
-        session = self._session(request, keep=False)
         if "instance_id" in request.query_params and self._key(request) == "instance_id":
             number = _integer(_argument(request, "instance_id"))
+            session = self._session(request, number, keep=False)
             return json_reply(await self._frozen(session, "instance", number, bool(self._participant(request))))
+        session = self._session(request, keep=False)
         if self.config.dialect == "simuleval-1.0.2" and not guide:
             session.scored = True
             scores = await self._frozen(session, "nested_result")
         else:
-            scores = await self._frozen(session, "result", self._files(request, guide), guide)
+            scores = await self._frozen(session, "result", self._folder(request), guide)
         if self._participant(request):
             scores.pop(SO_FAR, None)  # a score of each word as it is sent would help to choose the next
         return json_reply(scores)
+
+    async def guide_end(self, request: Request) -> Response:
+        return await self.result(request, guide=True)
 
     async def guide_get(self, request: Request) -> Response:
         arguments = _object(_argument(request, "info"))
@@ -239,9 +235,10 @@ class Server:
         words = _object(_argument(request, "hypo"))
         if not all(isinstance(word, str) for word in words.values()):
             raise Refused(500)
-        session, participant = self._session(request), bool(self._participant(request))
-        for number, word in words.items():
-            self._write(session, _integer(number), session.tokens_of(word, guide=True), participant=participant)
+        for key, word in words.items():
+            number = _integer(key)
+            session = self._session(request, number)
+            self._write(session, number, session.tokens_of(word, guide=True))
         return reply("")
 
     async def drop(self, request: Request) -> Response:
@@ -251,15 +248,19 @@ class Server:
 
     # ------------------------------------------------------------------------------------------------ the rest
 
-    def _session(self, request: Request, keep: bool = True) -> Session:
-        """The session of the path, for a participant his own; a new one if there is room, else 503.
+    def _session(self, request: Request, sentence: int | None = None, keep: bool = True) -> Session:
+        """Return the session of the path, for a participant their own; a new one if there is room, else 503.
 
-        `keep`: whether a new one stays, which what only asks how things stand does not need.
+        `sentence`: the one that is asked for, which a participant may do in the order of its question only.
+        `keep`: whether a new session stays; a request that only asks how things stand does not need it.
         """
         name, participant = _session_name(request), self._participant(request)
         if participant and name not in ("", participant):
             raise Refused(403)
-        return self.sessions.get(participant or name, keep)
+        session = self.sessions.get(participant or name, keep)
+        if participant and sentence is not None:
+            session.check_order(sentence)
+        return session
 
     def _participant(self, request: Request) -> str:
         """The name of the participant who asks, "" for the organiser, or where there are none."""
@@ -278,16 +279,14 @@ class Server:
         self, request: Request, number: int, size: int | None, read: int | None = None, **named: bool
     ) -> Response:
         """The next segment of a sentence; all but `request` is for `Session.read`."""
-        session = self._session(request)
+        session = self._session(request, number)
         self._check_room()
-        return json_reply(session.read(number, size, read, **named, participant=bool(self._participant(request))))
+        return json_reply(session.read(number, size, read, **named))
 
-    def _write(
-        self, session: Session, number: int, tokens: list[str], wrap: bool = True, participant: bool = False
-    ) -> None:
+    def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
         """Record tokens, if there is room for them; of questions, have the guesser name answers."""
         self._check_room(sum(map(len, tokens)))
-        session.write(number, tokens, wrap, participant)
+        session.write(number, tokens, wrap)
         if self.scorer is not None and tokens:
             index = self.scorer.question_of(number)
             if index not in session.waiting:
@@ -311,7 +310,7 @@ class Server:
             try:
                 rows[index] = (len(emissions), await self._scorer.run(scorer.row, index, emissions))
             except SqaError as error:
-                LOG.error("sqa: %s", error)
+                LOG.error("%s", error)
                 break
         waiting.discard(index)
 
@@ -331,14 +330,11 @@ class Server:
             return key
         return alternative
 
-    def _files(self, request: Request, guide: bool) -> Files | None:
-        if self.config.output is None:
-            return None
+    def _folder(self, request: Request) -> Path | None:
+        """The folder of a session's text, delay and scores."""
         name = self._participant(request) or _session_name(request)
-        folder = self.config.output / "sessions" / name if name else self.config.output
-        if guide and self.config.strict and not name:
-            return Files(*(folder.with_name(f"{folder.name}.{name}") for name in ("text", "delay", "scores")))
-        return Files(folder / "text", folder / "delay", folder / "scores")
+        output = self.config.output
+        return output / "sessions" / name if output is not None and name else output
 
 
 def _session_name(request: Request) -> str:

@@ -13,7 +13,7 @@ from sqa.files.store import digest
 from sqa_services.net.database import Database
 from sqa_services.protocols.iwslt.corpus import EOS, Corpus, TextCorpus
 
-VERSION = 2
+VERSION = "2"
 # words are whole numbers and ms may be fractions: columns without a type keep which it was
 TABLES = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -28,11 +28,6 @@ CREATE TABLE IF NOT EXISTS sentences (
 CREATE TABLE IF NOT EXISTS tokens (
     session TEXT, number INTEGER, place INTEGER, token TEXT, delay, elapsed REAL,
     PRIMARY KEY (session, number, place)) WITHOUT ROWID""",
-)
-FROM_1 = (
-    "ALTER TABLE sentences ADD COLUMN reach",
-    "UPDATE sentences SET reach = max(step, before_step)",
-    "UPDATE about SET value = '2' WHERE key = 'version'",
 )
 
 
@@ -59,21 +54,18 @@ class Journal:
     """An open journal; one process has it at a time."""
 
     def __init__(self, path: Path, corpus: str) -> None:
-        """`corpus`: a digest of what is read out.  A journal of another one, or in use: ConfigError."""
+        """Open the journal of a corpus, given by its digest.  Raises ConfigError for another corpus' or one in use."""
         self.path = path
         self._db = Database(path, "locking_mode=EXCLUSIVE", "synchronous=NORMAL")
         with self._db.writing() as db:
             for statement in TABLES:
                 db.execute(statement)
-            db.execute("INSERT OR IGNORE INTO about VALUES ('corpus', ?), ('version', ?)", (corpus, str(VERSION)))
+            db.execute("INSERT OR IGNORE INTO about VALUES ('corpus', ?), ('version', ?)", (corpus, VERSION))
             about = dict(db.execute("SELECT key, value FROM about"))
-            if about == {"corpus": corpus, "version": "1"}:
-                for statement in FROM_1:
-                    db.execute(statement)
-                about["version"] = str(VERSION)
-        if about != {"corpus": corpus, "version": str(VERSION)}:
+        if about != {"corpus": corpus, "version": VERSION}:
             self.close()
-            raise ConfigError(f"--journal: {path} is of another corpus; name another file, or delete it to begin anew")
+            problem = f"{path} is of another corpus or release; name another file, or delete it to begin anew"
+            raise ConfigError(f"--journal: {problem}")
 
     def sessions(self) -> list[str]:
         """The names of all sessions, sorted."""

@@ -39,14 +39,6 @@ class Translated(NamedTuple):
     reference: str
 
 
-class Files(NamedTuple):
-    """Where an evaluation is written."""
-
-    text: Path
-    delay: Path
-    scores: Path
-
-
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """sacreBLEU of the corpus, 0 to 100; as many references as hypotheses."""
     return float(BLEU(force=True).corpus_score(list(hypotheses), [list(references)]).score)
@@ -92,13 +84,13 @@ def _emptied(scores: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _emptied(value) if isinstance(value, Mapping) else None for key, value in scores.items()}
 
 
-def write_files(files: Files, sentences: Sequence[Translated], scores: Mapping[str, Any]) -> None:
-    """Text and delays of each sentence, and the scores; a score that is not computed is "n/a"."""
-    write_text(files.text, "".join(f"{s.text}\n" for s in sentences))
+def write_files(folder: Path, sentences: Sequence[Translated], scores: Mapping[str, Any]) -> None:
+    """Write text and delays of each sentence, and the scores.  A score that is not computed is "n/a"."""
+    write_text(folder / "text", "".join(f"{s.text}\n" for s in sentences))
     rows = ({"src_len": s.source_length, "delays": list(s.delays)} for s in sentences)
-    write_text(files.delay, "".join(f"{json.dumps(row)}\n" for row in rows))
+    write_text(folder / "delay", "".join(f"{json.dumps(row)}\n" for row in rows))
     printed = {key: "n/a" if value is None else value for key, value in scores.items() if key != SO_FAR}
-    write_text(files.scores, "".join(f"{key}, {value}\n" for key, value in printed.items()))
+    write_text(folder / "scores", "".join(f"{key}, {value}\n" for key, value in printed.items()))
 
 
 # ------------------------------------------------------------------------------------------------ latencies

@@ -18,30 +18,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
-from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
+from sqa_services.net.serving import LOG
 from sqa_services.protocols.iwslt import scores as scoring
 from sqa_services.protocols.iwslt.corpus import EOS, Corpus, SpeechCorpus, TextCorpus, words
 from sqa_services.protocols.iwslt.journal import Sentence
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
-from sqa_services.protocols.iwslt.scores import Files, Latency, Translated
+from sqa_services.protocols.iwslt.scores import Latency, Translated
 
 MAX_TOKENS = 10_000  # of one sentence
 TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
 SENTENCE_BYTES = 1500  # and a sentence beside its tokens
 Save = Callable[[str, int, Sentence, int], None]  # session, sentence number, its new state, first token that is new
-
-
-class Seen(NamedTuple):
-    """A sentence, and which parts of it may be shown."""
-
-    state: Sentence
-    shown: float  # words of its source that may be shown
-    told: bool  # whether lengths and scores may be shown
 
 
 class Session:
@@ -80,28 +74,25 @@ class Session:
         self.size = SENTENCE_BYTES * len(sentences)
         self.size += sum(len(token) + TOKEN_BYTES for s in sentences.values() for token in s.tokens)
 
-    def seen(self, number: int, participant: bool = False, writing: bool = False, wrap: bool = True) -> Seen:
-        """Return a sentence with the parts of it that may be shown; every request for a sentence begins here.
+    def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
+        """Return the state of a sentence; every request for a sentence begins here.
 
-        The words that were handed out are shown, and no others.  Lengths and scores are shown once the sentence is
-        finished, to a participant once all sentences are.  `strict` shows everything.  Refused (409): a participant
-        asks for a sentence before the earlier ones of its question are finished.  `wrap`: the original's list index
-        took negative numbers there.
+        Refused (500): the corpus has no such sentence.  `strict` with `wrap` takes negative numbers, as the original's
+        list index did, and when `writing` any number.
         """
         exists = 0 <= number < len(self.corpus)
         if self.strict and wrap:
             exists = writing or -len(self.corpus) <= number < len(self.corpus)
         if not exists:
             raise Refused(500, f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
-        if participant and self.scorer is not None:
-            unfinished = [
-                n for n in self.scorer.before(number) if n not in self.sentences or not self.sentences[n].finished
-            ]
-            if unfinished:
-                raise Refused(409, f"sentence {number}: finish sentence {unfinished[0]} of its question first")
-        state = self.sentences.get(number, Sentence())
-        told = self.strict or (state.finished and (not participant or self.finished == len(self.corpus)))
-        return Seen(state, math.inf if self.strict else state.reach, told)
+        return self.sentences.get(number, Sentence())
+
+    def check_order(self, number: int) -> None:
+        """Refuse (409) a sentence of a question before the earlier ones of that question are finished."""
+        self.sentence(number)
+        for earlier in self.scorer.before(number) if self.scorer is not None else ():
+            if not self.sentence(earlier).finished:
+                raise Refused(409, f"sentence {number}: finish sentence {earlier} of its question first")
 
     def _put(self, number: int, state: Sentence) -> None:
         """Save the new state of a sentence, then keep it in memory; its tokens begin with those of the old state."""
@@ -121,7 +112,6 @@ class Session:
         read: int | None = None,
         guide: bool = False,
         instance: bool = False,
-        participant: bool = False,
     ) -> dict[str, Any]:
         """The next segment, as the JSON of the 2020 server, or of SimulEval 1.0.2 (`instance`: a recording by samples).
 
@@ -129,7 +119,7 @@ class Session:
         With `guide` and `strict`, reading the end is no step.  What was handed out once has been read, wherever the
         cursors go.
         """
-        sentence = self.seen(number, participant, wrap=not instance).state
+        sentence = self.sentence(number, wrap=not instance)
         step, samples = cursor = self._cursor(number, sentence, read)
         if instance and isinstance(self.corpus, SpeechCorpus):
             segment = self.corpus.take(number, samples, size)
@@ -167,9 +157,9 @@ class Session:
             return words(hypothesis)
         return [hypothesis] if guide else hypothesis.split()
 
-    def has_written(self, number: int, written: int, tokens: Sequence[str], participant: bool = False) -> bool:
+    def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
         """Whether a client's tokens, after `written` others, are here already; others in their place: Refused."""
-        tokens_here = self.seen(number, participant, writing=True).state.tokens
+        tokens_here = self.sentence(number, writing=True).tokens
         if written == len(tokens_here):
             return False
         if tokens_here[written : written + len(tokens)] != tuple(tokens):
@@ -182,9 +172,9 @@ class Session:
         """Sentences of the corpus that have ended."""
         return sum(s.finished and number < len(self.corpus) for number, s in self.sentences.items())
 
-    def write(self, number: int, tokens: Sequence[str], wrap: bool = True, participant: bool = False) -> None:
+    def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> None:
         """Record tokens at what was read so far.  After "</s>" they are ignored, but by the strict 2020 server."""
-        state = self.seen(number, participant, writing=True, wrap=wrap).state
+        state = self.sentence(number, writing=True, wrap=wrap)
         if len(state.tokens) + len(tokens) > MAX_TOKENS:
             raise Refused(413, f"sentence {number}: more than {MAX_TOKENS} tokens")
         if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
@@ -208,15 +198,14 @@ class Session:
 
     def frozen(self) -> Session:
         """A copy that later requests do not change."""
-        copy = Session(self.corpus, self.strict, self.scorer)
-        copy.scored, copy.rows = self.scored, dict(self.rows)
-        copy.sentences = dict(self.sentences)
-        return copy
+        frozen = copy(self)
+        frozen.sentences, frozen.rows = dict(self.sentences), dict(self.rows)
+        return frozen
 
     # ------------------------------------------------------------------------------------------- results of 2020
 
-    def result(self, files: Files | None = None, guide: bool = False) -> dict[str, Any]:
-        """Scores of the sentences from 0 to the last that has words, null while others remain; to the files too.
+    def result(self, folder: Path | None = None, guide: bool = False) -> dict[str, Any]:
+        """Scores of the sentences from 0 to the last that has words, null while others remain; to `folder` too.
 
         No words at all, and with `strict` an unknown sentence or one without words: Refused.
         """
@@ -231,11 +220,11 @@ class Session:
             scores |= self.scorer.result(self.sentences, self.rows)
         if not self.strict:
             scores = scoring.of_the_finished(scores, self.finished, len(self.corpus))
-        if files is not None:
+        if folder is not None:
             try:
-                scoring.write_files(files, sentences, scores)
+                scoring.write_files(folder, sentences, scores)
             except OSError as error:  # the client shall have its scores all the same, as in the original
-                LOG.error("sqa: %s: %s; not written", error.filename, error.strerror)
+                LOG.error("%s: %s; not written", error.filename, error.strerror)
         return scores
 
     def _translated(self, number: int, first: bool) -> Translated:
@@ -247,9 +236,7 @@ class Session:
         if self.corpus.kind == "text":
             length += not first
         else:
-            delays = tuple(
-                min(delay, length) for delay in delays
-            )  # the 2020 server's length of a recording is in whole ms
+            delays = tuple(min(delay, length) for delay in delays)  # that server's length is in whole ms
         return Translated(self._text(tokens), tuple(delays), length, self.corpus.targets[number])
 
     def _text(self, tokens: Sequence[str]) -> str:
@@ -284,17 +271,19 @@ class Session:
         return scores if self.strict else scoring.of_the_finished(scores, self.finished, len(self.corpus))
 
     def instance(self, number: int, participant: bool = False) -> dict[str, Any]:
-        """Everything about one sentence that may be shown, see `seen`; null for the rest.
+        """Everything about one sentence that may be shown; null for the rest.
 
-        References are shown by `strict` alone, which also scores an unfinished sentence once all were scored.
+        The words that were handed out are shown, and no others.  Lengths and scores are shown once the sentence is
+        finished, to a participant once all sentences are.  References are shown by `strict` alone, which shows all and
+        also scores an unfinished sentence once all were scored.
         """
-        sentence, shown, told = self.seen(number, participant, wrap=False)
+        sentence = self.sentence(number, wrap=False)
+        told = self.strict or (sentence.finished and (not participant or self.finished == len(self.corpus)))
         reference = self.corpus.targets[number].split()
         scored = sentence.finished or self.scored if self.strict else told
         if isinstance(self.corpus, TextCorpus):
-            source: str | None = " ".join(
-                word for place, word in enumerate(self.corpus.sources[number]) if place < shown
-            )
+            source_words = self.corpus.sources[number]
+            source: str | None = " ".join(source_words if self.strict else source_words[: int(sentence.reach)])
         else:
             path = self.corpus.recordings[number].path
             source = str(path) if self.strict else path.name if told else None

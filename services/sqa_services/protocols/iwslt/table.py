@@ -12,16 +12,13 @@ from pathlib import Path
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.records import lines
 from sqa_services.net.address import SHORTEST
-from sqa_services.net.connections import LOG
 from sqa_services.net.guard import Refused
+from sqa_services.net.serving import LOG
 from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-MAX_SESSIONS = 1024
-IDLE_SECONDS = 3600.0  # after which a session may make room for another
-EMPTY_SECONDS = 60.0  # the same for one in which nothing was read or written
-SWEEP_SECONDS = 60.0  # between two looks for sessions that have expired
+MAX_SESSIONS = 1024  # in memory
 
 
 class Sessions:
@@ -34,25 +31,23 @@ class Sessions:
         """
         self._build, self._journal, self._seconds = build, journal, hours * 3600
         self._known: dict[str, Session] = {}
-        self._swept = time.monotonic()
         if journal is not None and (names := journal.sessions()):
             ended = sum(state.finished for name in names for state in journal.load(name).values())
-            LOG.warning("sqa: %d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
+            LOG.warning("%d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
 
     def get(self, name: str, keep: bool = True) -> Session:
         """The session of a name; a new one if there is room, else 503.  `keep`: whether a new one stays."""
         now = time.monotonic()
-        if now - self._swept > SWEEP_SECONDS:
-            self._sweep(now)
         session = self._known.get(name)
         if session is None:
+            self._drop_idle(now)
             session = self._build(name=name, save=self._journal and self._journal.save)
             kept = self._journal.load(name) if self._journal is not None else {}
             session.resume(kept)
             if not keep and not kept:
                 return session
             if len(self._known) >= MAX_SESSIONS:
-                self._make_room(now)
+                self._make_room()
             self._known[name] = session
         session.used = now
         return session
@@ -79,18 +74,18 @@ class Sessions:
         if self._journal is not None:
             self._journal.close()
 
-    def _sweep(self, now: float) -> None:
+    def _drop_idle(self, now: float) -> None:
         """Drop the sessions that were not used for long from memory."""
-        self._swept = now
         for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
             del self._known[name]
 
-    def _make_room(self, now: float) -> None:
-        """Drop the session that was idle longest from memory: an empty one after a minute, others after an hour."""
-        name, oldest = min(self._known.items(), key=lambda item: (bool(item[1].sentences), item[1].used))
-        if now - oldest.used < (IDLE_SECONDS if oldest.sentences else EMPTY_SECONDS):
+    def _make_room(self) -> None:
+        """Drop a session from memory that is empty or in a journal, the one that was idle longest."""
+        kept = self._journal is not None
+        droppable = [session for session in self._known.values() if kept or not session.sentences]
+        if not droppable:
             raise Refused(503)
-        del self._known[name]
+        del self._known[min(droppable, key=lambda session: session.used).name]
 
 
 def read_participants(path: Path) -> dict[str, str]:

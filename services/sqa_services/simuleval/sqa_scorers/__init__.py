@@ -31,13 +31,14 @@ LOGGED = ("index", *_TEXTS, "delays", "elapsed", "prediction_length", "source_le
 
 
 class _OfALog(LatencyScorer):
-    """A metric of all instances as the text of a log; in metrics.tsv each sentence has a score, too."""
+    """Base of metrics of all instances as the text of a log; in metrics.tsv each sentence has a score, too."""
 
-    options = Namespace()
+    shown: str  # the name in SimulEval
+    args: Namespace
     keys: Sequence[str] = LOGGED
 
     def scores(self, log: str) -> tuple[Sequence[float], float]:
-        """Of each sentence, and of all."""
+        """Return the scores of each sentence, and of all."""
         raise NotImplementedError
 
     def __call__(self, instances: dict[int, Any]) -> float:
@@ -47,44 +48,51 @@ class _OfALog(LatencyScorer):
         except SqaError as error:  # SimulEval would show a traceback
             raise SystemExit(f"sqa: {error}") from error
         for number, score in zip(numbers, scores, strict=True):
-            instances[number].metrics[self.metric_name] = score
+            instances[number].metrics[self.shown] = score
         return value
 
     @classmethod
     def from_args(cls, args: Namespace) -> _OfALog:
         scorer = cls()
-        scorer.options = Namespace(**{name: getattr(args, name) for name in vars(cls.options)})
+        scorer.args = args
         return scorer
 
 
 class OfAnswers(_OfALog):
     """A metric of the answers that a translation allows; a sentence has its question's score."""
 
-    metric = "ew"
-    options = Namespace(sqa_questions="", sqa_guesser="bm25", sqa_buzzer="{name: mlp}")
+    metric: str
     add_args = staticmethod(add_options)
 
     def scores(self, log: str) -> tuple[Sequence[float], float]:
-        scores, value = _answered(log, *map(str, vars(self.options).values()))
+        scores, value = _answered(log, self.args.sqa_questions, self.args.sqa_guesser, self.args.sqa_buzzer)
         return scores[self.metric], value[self.metric]
 
 
 class OfFacts(_OfALog):
     """Facts of the references (docs/facts.md): no questions are needed; nan: no fact in the sentence."""
 
-    metric = Facts()
-    options = Namespace(sqa_pair="-en")
+    metric: Facts
     keys = FACT_KEYS
     add_args = staticmethod(add_pair)
 
     def scores(self, log: str) -> tuple[Sequence[float], float]:
-        stats = np.array([line.stats(self.metric.side) for line in judged(log, FactOptions(self.options.sqa_pair))])
+        stats = np.array([line.stats(self.metric.side) for line in judged(log, FactOptions(self.args.sqa_pair))])
         return self.metric.score_many(stats).tolist(), self.metric.score(stats.sum(axis=0))
 
 
-for _kind, _metrics in ((OfAnswers, SHOWN), (OfFacts, FACTS)):
-    for _shown, _metric in _metrics.items():
-        register_latency_scorer(_shown)(type(_shown, (_kind,), {"metric": _metric}))
+for _shown, _name in SHOWN.items():
+
+    @register_latency_scorer(_shown)
+    class _Answers(OfAnswers):
+        shown, metric = _shown, _name
+
+
+for _shown, _facts in FACTS.items():
+
+    @register_latency_scorer(_shown)
+    class _Facts(OfFacts):
+        shown, metric = _shown, _facts
 
 
 def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:

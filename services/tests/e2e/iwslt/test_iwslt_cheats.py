@@ -1,7 +1,6 @@
 """Latencies that a client does not have, and pages of strangers that would read or reset: neither is to be had."""
 
 import json
-import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
@@ -149,18 +148,3 @@ def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str], monkeyp
 def test_the_strict_dialect_permits_it() -> None:
     with serving(CORPUS, ServeConfig(strict=True)) as url:
         assert requests.get(f"{url}/start", headers=BROWSERS[1], timeout=30).status_code == 200
-
-
-def test_a_journal_of_the_first_version_goes_on(speech: SpeechCorpus, tmp_path: Path) -> None:
-    config = ServeConfig(journal=tmp_path / "journal")
-    with serving(speech, config) as url:
-        get(f"{url}/src?sent_id=0&segment_size=200")
-    with sqlite3.connect(tmp_path / "journal") as journal:
-        journal.execute("ALTER TABLE sentences DROP COLUMN reach")
-        journal.execute("UPDATE about SET value = '1' WHERE key = 'version'")
-    journal.close()
-    for _ in range(2):
-        with serving(speech, config) as url:
-            send(url, "sent_id", "eins")
-            delays = instance(url)["delays"]
-    assert delays == [200, 200]

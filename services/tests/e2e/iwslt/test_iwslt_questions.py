@@ -126,7 +126,7 @@ def test_a_guesser_that_fails_is_a_500_and_no_more(tmp_path: Path, caplog: pytes
         good.send_hypo(0, "Spain")
         assert get(f"{url}/sessions/bad/result").status_code == 500
         assert so_far(good)["Accuracy"] == 1.0
-    assert "sqa: the guesser is gone" in caplog.text
+    assert "the guesser is gone" in caplog.text
 
 
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

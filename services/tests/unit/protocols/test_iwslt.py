@@ -16,7 +16,7 @@ from sqa.data.datasets import load_questions
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.corpus import EOS, Recording, TextCorpus, load
 from sqa_services.protocols.iwslt.questions import corpus_of
-from sqa_services.protocols.iwslt.scores import Files, total
+from sqa_services.protocols.iwslt.scores import total
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
 
 CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
@@ -152,10 +152,9 @@ def test_what_follows_the_end_and_the_last_word_of_an_unfinished_sentence(
     session.read(0)
     session.read(0)
     session.write(0, tokens)
-    files = Files(*(tmp_path / name for name in ("text", "delay", "scores")))
-    session.result(files)
-    assert files.text.read_text() == f"{text}\n"
-    assert json.loads(files.delay.read_text()) == {"src_len": 2, "delays": delays}
+    session.result(tmp_path)
+    assert (tmp_path / "text").read_text() == f"{text}\n"
+    assert json.loads((tmp_path / "delay").read_text()) == {"src_len": 2, "delays": delays}
 
 
 def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_strict_result() -> None:

@@ -29,10 +29,6 @@ def agent(text=ECHO):
     return TranslatorAgent(Namespace(translator=text))
 
 
-def turns(pushed, *words):
-    return [(turn.words, turn.finished) for turn in map(pushed.push, words)]
-
-
 @pytest.fixture
 def push():
     """Makes a Pushed and ends its thread after the test."""
@@ -50,40 +46,6 @@ def push():
 # ----------------------------------------------------------------------------------------------------- inside out
 
 
-def test_words_come_back_with_the_word_that_they_waited_for(push):
-    def translate(source):
-        yield "early"
-        first = next(source)
-        yield f"{first}1"
-        yield f"{first}2"
-        for word in source:
-            if word != "quiet":
-                yield word.upper()
-        yield "bye"
-
-    pushed = push(translate)
-    expected = [(["early", "a1", "a2"], False), ([], False), (["B"], False), (["bye"], True)]
-    assert turns(pushed, "a", "quiet", "b", None) == expected
-    assert turns(pushed, "a", "quiet", "b", None) == expected
-
-
-def test_a_restart_drops_the_sentence_and_runs_its_clean_up(push):
-    cleaned = threading.Event()
-
-    def translate(source):
-        try:
-            yield from source
-        finally:
-            cleaned.set()
-
-    pushed = push(translate)
-    pushed.restart()
-    assert turns(pushed, "a", "b") == [(["a"], False), (["b"], False)]
-    pushed.restart()
-    assert turns(pushed, "c", None) == [(["c"], False), ([], True)]
-    assert cleaned.is_set()
-
-
 def test_an_error_is_raised_where_the_word_was_pushed(push):
     def translate(source):
         yield next(source)
@@ -94,7 +56,7 @@ def test_an_error_is_raised_where_the_word_was_pushed(push):
     pushed.push("a")
     with pytest.raises(ConfigError, match="it broke"):
         pushed.push("bad")
-    assert turns(pushed, "a", None)[0] == (["a"], False)
+    assert pushed.push("a").words == ["a"]
 
 
 def test_the_thread_ends_with_its_agent():

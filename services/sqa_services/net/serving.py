@@ -1,0 +1,64 @@
+"""Run an application under uvicorn, within uvicorn's own limits.
+
+A client that sends a head or a body slowly, or takes no answer, holds a connection here for as long as it likes.  A
+server that strangers can reach therefore stands behind a proxy: services/nginx.conf, explained in docs/trust.md.
+"""
+
+import logging
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import Any
+
+import uvicorn
+
+from sqa.core.errors import ConfigError
+from sqa_services.net.address import Address
+
+CONNECTIONS = 700  # at a time, answered or waiting; further requests get status 503.  Systems allow 1,024 open files
+IDLE_SECONDS = 75  # between two requests of a connection
+HEAD_BYTES = 1 << 14
+WAITING = 1_024  # connections that the system keeps until they are accepted
+LOG = logging.getLogger("sqa_services.net")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket.  Raises ConfigError if the address is in use or not this machine's."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=WAITING)
+    except OSError as error:
+        problem = f"--host, --port: {host}:{port} cannot be listened on ({error.strerror or error})"
+        raise ConfigError(problem) from error
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited; else small replies take 40 ms
+    return listening
+
+
+def server_of(app: Any) -> uvicorn.Server:
+    """Return the server of an ASGI application; run it with a socket of `bind`."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=IDLE_SECONDS,
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=HEAD_BYTES,
+        )
+    )
+
+
+def run_app(app: Any, address: Address) -> None:
+    """Serve until interrupted.  Uvicorn raises the signal that ended it again; the exit status is 0 all the same."""
+    logging.basicConfig(format="sqa: %(message)s", level=logging.WARNING)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with suppress(KeyboardInterrupt):
+        server_of(app).run(sockets=[bind(address.host, address.port)])

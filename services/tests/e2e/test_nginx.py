@@ -1,0 +1,132 @@
+"""services/nginx.conf keeps what docs/trust.md says of it, with a real nginx before an evaluation server."""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+from stand_ins.iwslt_loopback import serving, translate
+from stand_ins.processes import free_port, listens, wait_until
+
+from sqa.core.paths import ROOT
+from sqa_services.protocols.iwslt.client import EvaluationService
+from sqa_services.protocols.iwslt.corpus import TextCorpus
+
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+pytestmark = pytest.mark.skipif(NGINX is None, reason="needs nginx")
+CORPUS = TextCorpus((("uno", "dos", "tres"), ("cuatro",)), ("one two three", "four"))
+LIMITED = 20  # requests of one address at a time
+HALF_HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+HALF_BODY = b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf"
+BROKEN_CHUNK = b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
+
+
+def configuration(folder: Path, port: int, server: str) -> str:
+    """Return the published file for this machine: without TLS, on a free port, with a second for 15 s and 30 s."""
+    text = (ROOT / "services" / "nginx.conf").read_text(encoding="utf-8")
+    changes = {"listen 443 ssl": f"listen 127.0.0.1:{port}", "http://127.0.0.1:12321": server}
+    changes |= {"_timeout 15s": "_timeout 1s", "_timeout 30s": "_timeout 1s"}
+    for published, changed in changes.items():
+        assert published in text
+        text = text.replace(published, changed)
+    text = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("ssl_"))
+    paths = "".join(
+        f"{name}_temp_path {folder / name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    head = f"daemon off;\nmaster_process off;\npid {folder / 'pid'};\nerror_log stderr;\nevents {{}}\n"
+    return f"{head}http {{\naccess_log off;\n{paths}{text}\n}}\n"
+
+
+@contextmanager
+def proxy(folder: Path, server: str) -> Iterator[str]:
+    """Run nginx before a server; its URL."""
+    port = free_port()
+    (folder / "nginx.conf").write_text(configuration(folder, port, server), encoding="utf-8")
+    command = [str(NGINX), "-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: listens(port), process)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The URLs of an evaluation server and of the proxy before it."""
+    with serving(CORPUS) as server, proxy(tmp_path_factory.mktemp("nginx"), server) as url:
+        yield server, url
+
+
+@pytest.fixture
+def opened(urls: tuple[str, str]) -> Iterator[Callable[[bytes], socket.socket]]:
+    """Open a connection to the proxy and send bytes."""
+    with ExitStack() as stack:
+
+        def connect(sent: bytes) -> socket.socket:
+            port = int(urls[1].rpartition(":")[2])
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            connection.sendall(sent)
+            return connection
+
+        yield connect
+
+
+def test_a_client_has_the_scores_of_a_direct_one(urls: tuple[str, str]) -> None:
+    scores = []
+    for url, session in zip(urls, ("direct", "proxied"), strict=True):
+        service = EvaluationService(url, session=session, patience=5.0)
+        assert translate(service) == len(CORPUS)
+        scores.append(service.get_scores())
+    assert scores[0] == scores[1] and scores[0]["BLEU"] is not None
+
+
+@pytest.mark.parametrize("sent", [HALF_HEAD, HALF_BODY], ids=["head", "body"])
+def test_a_stalled_request_is_cut(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
+    start = time.monotonic()
+    connection = opened(sent)
+    while connection.recv(1000):
+        pass
+    assert time.monotonic() - start < 10
+
+
+def test_a_head_that_drips_is_cut(opened: Callable[[bytes], socket.socket]) -> None:
+    """The time is that of the whole head, so a byte now and then does not prolong it."""
+    connection = opened(HALF_HEAD + b"X: ")
+    with pytest.raises(OSError):
+        for _ in range(100):
+            time.sleep(0.1)
+            connection.sendall(b"a")
+
+
+@pytest.mark.parametrize("size", [(17 << 20), (2 << 20)], ids=["by the proxy", "by the server"])
+def test_a_large_body_is_refused(urls: tuple[str, str], size: int) -> None:
+    try:
+        assert requests.put(f"{urls[1]}/hypo?sent_id=0", data=b"x" * size, timeout=30).status_code == 413
+    except requests.ConnectionError:  # the proxy hung up while the body was still being sent
+        assert size > 16 << 20
+
+
+@pytest.mark.parametrize("sent", [BROKEN_CHUNK, b"\x16\x03\x01\x02\x00\x01\r\n", HALF_HEAD + b"X: " + b"a" * 20_000])
+def test_nonsense_is_answered_400(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
+    assert b" 400 " in opened(sent).recv(1000)
+
+
+def test_one_address_has_few_requests_at_a_time(urls: tuple[str, str], opened: Callable[..., socket.socket]) -> None:
+    held = [opened(HALF_BODY) for _ in range(LIMITED)]
+    time.sleep(0.2)
+    assert requests.get(urls[1], timeout=30).status_code == 503
+    for connection in held:
+        connection.close()
+    wait_until(lambda: requests.get(urls[1], timeout=30).status_code == 200)
+
+
+def test_foreign_host_names_are_refused_behind_it(urls: tuple[str, str]) -> None:
+    assert requests.get(urls[1], headers={"Host": "evil.example"}, timeout=30).status_code == 400
+    assert requests.post(urls[1], headers={"Origin": "http://evil.example"}, timeout=30).status_code == 403

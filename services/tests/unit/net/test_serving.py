@@ -1,0 +1,71 @@
+"""A server's connections: a bounded number, one answer to each nonsense, a clean end."""
+
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+import requests
+from stand_ins.http_server import anything, serving_app
+from stand_ins.processes import free_port, listens, wait_until
+
+from sqa.core.errors import ConfigError
+from sqa_services.net import serving
+from sqa_services.net.server import reply
+from sqa_services.net.serving import bind
+
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+async def here(request):
+    return reply("here")
+
+
+def asked(url: str, sent: bytes = b"") -> socket.socket:
+    host, port = url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=20)
+    connection.sendall(sent)
+    return connection
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00\x01", GET[:-2] + b"Host: b\r\n\r\n"])
+def test_nonsense_is_answered_400(sent: bytes) -> None:
+    with serving_app(anything(here)) as url, asked(url, sent) as connection:
+        assert connection.recv(1000).startswith(b"HTTP/1.1 400")
+        assert requests.get(url, timeout=30).text == "here"
+
+
+def test_requests_beyond_the_limit_are_answered_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "CONNECTIONS", 4)
+    with serving_app(anything(here)) as url:
+        silent = [asked(url) for _ in range(8)]
+        with asked(url, GET) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 503")
+        for one in silent:
+            one.close()
+        time.sleep(0.1)
+        assert requests.get(url, timeout=30).text == "here"
+
+
+def test_a_port_in_use_is_a_config_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="cannot be listened on"):
+        bind("127.0.0.1", other.getsockname()[1])
+
+
+def test_a_server_process_ends_well() -> None:
+    """SIGTERM with a request under way: no traceback, exit 0."""
+    port = free_port()
+    program = (
+        "from sqa_services.net.address import Address\nfrom sqa_services.net.serving import run_app\n"
+        "from sqa_services.net.server import application, tornado_page\n"
+        f"here = Address(port={port})\nrun_app(application(here, [], tornado_page), here)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: listens(port), process)
+    half = b"PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf"
+    with asked(f"http://127.0.0.1:{port}", half):
+        time.sleep(0.3)
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 0 and "Traceback" not in said
