@@ -143,7 +143,9 @@ while True:
 def test_statistics_that_do_not_add_have_no_interval(tmp_path: Path) -> None:
     metric = build(program(tmp_path, LENGTHS))
     try:
-        stats = np.array([metric.stats(trace("a", "a b", "q0")), metric.stats(trace("a b c d e f g h", "a b c d e f", "q1"))])
+        stats = np.array(
+            [metric.stats(trace("a", "a b", "q0")), metric.stats(trace("a b c d e f g h", "a b c d e f", "q1"))]
+        )
         found = bootstrap(stats, metric)
         assert found.value == total(stats, metric) == 7 / 8  # not 3 / 4, their mean, nor 1, that of their sums
         assert np.isnan([found.low, found.high]).all()
