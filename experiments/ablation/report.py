@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from experiments.grid import AblationConfig, Row, finished
-from experiments.items import training
-from experiments.items.over_k import PANELS, drawn_over, every_k
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
 from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
+from experiments.paper.figure3 import PANELS, drawn_over, every_k
+from experiments.studies import training
 from sqa.pipeline.overrides import load_study
 from sqa.report import plots
 from sqa.report.tables import aligned

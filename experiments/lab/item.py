@@ -1,6 +1,7 @@
 """What an item is: the runs behind a figure, a table or a study, and what pages and pictures show of them.
 
-A file in experiments/items holds an `ITEM`, or the `ITEMS` of one subject.  An item of your own is `mine.py:ITEM`.
+A module of experiments/ lists its items as `ITEMS`; a plugin registers a function that returns them.  An item of
+your own is `mine.py:ITEM`.
 """
 
 import hashlib
@@ -73,17 +74,16 @@ def elsewhere(how: str) -> Measure:
 
 
 def items() -> dict[str, Item]:
-    """Every item of experiments/items and of plugins, by name."""
-    import experiments.items as package
-
-    modules = [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
-    all_items = [item for module in modules for item in getattr(module, "ITEMS", ()) or [module.ITEM]]
+    """Return all items of experiments/ and of plugins, by name."""
+    packages = [import_module(f"experiments.{room}") for room in ("paper", "studies", "stepwise", "planted")]
+    names = [f"{package.__name__}.{module.name}" for package in packages for module in iter_modules(package.__path__)]
+    all_items = [item for name in names for item in getattr(import_module(name), "ITEMS", ())]
     all_items += [item for name in ITEMS.names() for item in ITEMS.resolve(name)()]
     return {item.name: item for item in sorted(all_items, key=lambda item: item.name)}
 
 
 def chosen(names: Sequence[str]) -> list[Item]:
-    """Items by name or by file (`mine.py:ITEM`); all where none is named.  An unknown one: ConfigError."""
+    """Return items by name or file (`mine.py:ITEM`), or all if none is named; raises ConfigError for unknown ones."""
     by_name = items()
     for name in names:
         if name not in by_name and not in_file(name):

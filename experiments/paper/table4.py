@@ -34,7 +34,9 @@ from typing import Literal
 import numpy as np
 
 from experiments.contestants import Value, twice
+from experiments.lab.item import Item, elsewhere
 from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
 from experiments.outputs import LeftOut, Outputs
 from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Retrieval, Steps, build_reader, is_yes_no
 from sqa.core.differences import compare_many
@@ -320,3 +322,38 @@ def claim(row: Row) -> Row:
     better, _, worse = between.partition(MINUS)
     words = f"answers to {better} are better than to {worse} (F1)"
     return replace(row, cell=(f"{name} {language}", better, reader, words, between))
+
+
+# ------------------------------------------------------------------------------------------------------------ items
+
+
+def rows_measured(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield the rows of all systems and readers, and the differences of each two systems."""
+    config = load(config_path, Table4Config)
+    return rows_of(measure(config, Store(runs))[0], config)
+
+
+TYPED = [
+    Column(metric, f"{name}: {head}", cell={"set": name, "reader": "typed"})
+    for name in ("dev-engspan", "train-engspan")
+    for metric, head in (("f1", "F1"), ("f1.spans", "F1 spans"), ("found", "found"))
+]
+ITEMS = (
+    Item(
+        "xor-tydi",
+        "Table 4: answering Finnish and Russian questions through English",
+        "table4.yaml",
+        COLUMNS,
+        rows_measured,
+        blocks={"typed": pivot(("system",), TYPED, language=MEAN)},
+        kept="ten minutes of a language model",
+    ),
+    Item(
+        "xor-tydi-paper",
+        "the paper's own Table 4",
+        "",
+        ("translation",),
+        elsewhere("typed from Table 4 of Han, Carpuat and Boyd-Graber (2022)"),
+        kept="typed from the paper",
+    ),
+)

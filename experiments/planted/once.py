@@ -15,6 +15,8 @@ from itertools import islice
 
 import numpy as np
 
+from experiments.lab.item import Item, elsewhere
+from experiments.lab.tables import columns, pivot
 from experiments.planted.learn import SERVED, Table, fit, of_group, table, training_table
 from experiments.planted.materials import WORDS, plant, references
 from sqa.core.registry import SCORERS
@@ -89,6 +91,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
             rows += rows_of(language, groups, training_table(language, scorer), test, clean)
     print(tsv(HEADER, rows), end="")
+
+
+ITEMS = (
+    Item(
+        "planted-once",
+        "how the detector finds errors of kinds that it never saw",
+        "",
+        ("language", "signals"),
+        elsewhere("`python -m experiments.planted.once es pl`"),
+        blocks={"table": pivot(("language", "signals"), columns("planted words", "precision", "recall"))},
+        kept="trains a detector for each kind",
+    ),
+)
 
 
 if __name__ == "__main__":

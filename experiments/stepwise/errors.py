@@ -32,6 +32,8 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.grid import AblationConfig
+from experiments.lab import grid_rows
+from experiments.lab.item import Item
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs
 from experiments.stepwise.figure import draw, numbers
@@ -210,3 +212,23 @@ def main(config_path: Path, runs: Path) -> None:
                 print(f"{subject.dataset}: no {kind} of the rule among the findings", file=sys.stderr)
     outputs.csv("errors_examples.csv", lines)
     outputs.end()
+
+
+ITEMS = (
+    Item(
+        "stepwise-costs",
+        "what hallucinations, omissions and under-translations cost (log MRR)",
+        "stepwise.yaml",
+        COSTS,
+        lambda config, runs: costs(subjects(config, runs)),
+        grid_rows.inputs_beside,
+    ),
+    Item(
+        "errors-over-k",
+        "how many step-wise errors of each kind over k",
+        "stepwise.yaml",
+        COUNTS,
+        lambda config, runs: counts(subjects(config, runs)),
+        grid_rows.inputs_beside,
+    ),
+)

@@ -1,4 +1,4 @@
-"""Had the language model read the questions before?  What the item `contamination` measures.
+"""Item `contamination`: had the language model read the questions before?
 
 The English side of XQB has been public for years and may be in a pretrained model's text, so a translation could be
 remembered instead of made.  Two measures, each beside younger questions (tournaments of 2023 to 2025, and of these the
@@ -10,12 +10,16 @@ has its 95% interval, and the largest share of one text stands last.
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Row
+from experiments.lab.tables import columns, pivot
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.network import KeyValue, Seen, mask_of
 from smt.lm.translator import fast_precision
@@ -23,13 +27,14 @@ from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
 from sqa.files.records import json_lines
 
+TEXTS = 147  # of each set
 NEXT = 12  # words that the model goes on with
 AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
 
 
-def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(set, nats per word of each text, share of its next words that the model writes), n texts of each set."""
-    base = load_base(base_folder(name), getattr(torch, fast_precision()))
+def measure(_: Path, __: Path) -> Iterator[Row]:
+    """Yield nats per word and the share of the next words that the model writes, for each set of texts."""
+    base = load_base(base_folder("gemma3-270m"), getattr(torch, fast_precision()))
     young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
         "XQB Spanish, reference": [q.reference_text for q in load_questions("xqb-es")],
@@ -38,8 +43,11 @@ def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         "tournaments after August 2024": [q.reference_text for q in young if q.id in late],
     }
     for of_set, texts in sets.items():
-        sample = spread(texts, n)
-        yield of_set, nats_per_word(base, sample), continued(base, sample)
+        sample = spread(texts, TEXTS)
+        nats, next_words = nats_per_word(base, sample), continued(base, sample)
+        yield Row((of_set,), "nats a word", *interval(nats), len(sample), "nats")
+        yield Row((of_set,), "continued", *interval(next_words), len(sample), "0-1")
+        yield Row((of_set,), "most of one text", float(next_words.max()), n=len(sample), unit="share")
 
 
 def played_in(tournaments: frozenset[str]) -> frozenset[str]:
@@ -115,3 +123,18 @@ def greedy(base: Base, text: str, pieces: int) -> str:
         states, new = base.network(best, torch.tensor([[given.shape[1] + step]]), no_mask, seen)
         seen.append(Seen(new, no_mask))
     return base.tokens.decode(written)
+
+
+SHOWN = columns("nats a word", digits=2) + columns("continued: of the next 12 words", "most of one text")
+ITEMS = (
+    Item(
+        "contamination",
+        "whether the language model had read the questions before",
+        "",
+        ("texts",),
+        measure,
+        inputs_of(datasets=("xqb-es", "xqb-pl", "human-buzzes")),
+        {"table": pivot(("texts",), SHOWN)},
+        kept="minutes of the language model",
+    ),
+)

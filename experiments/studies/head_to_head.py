@@ -36,7 +36,9 @@ import numpy as np
 from tqdm import tqdm
 
 from experiments.contestants import NamedContestant, check_labels, sift
+from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import across, columns, pivot
 from experiments.outputs import Outputs
 from sqa.core.errors import Count, DataError, checked
 from sqa.core.significance import Mean, Resampled, bootstrap_many
@@ -46,6 +48,7 @@ from sqa.data import download, human_buzzes
 from sqa.data.human_buzzes import Buzzes
 from sqa.files import records
 from sqa.files.store import Store
+from sqa.metrics.curve_fit import METHODS, FitConfig, fit
 from sqa.pipeline.config import RunConfig, of_parts
 from sqa.pipeline.engine import RunResult
 from sqa.pipeline.engine import run as run_stages
@@ -294,3 +297,43 @@ def _texts(training: Sequence[str]) -> Iterator[tuple[str, str]]:
             if not isinstance(record.get("text"), str):
                 raise DataError(f"{path}: record {i}: has no text")
             yield f"{source}:{i}", record["text"]
+
+
+# ------------------------------------------------------------------------------------------------------------ items
+
+PEOPLE = "human-buzzes"
+READ = (0, 0.25, 0.5, 0.75, 1)  # shares of a question
+
+
+def curves(_: Path, __: Path) -> Iterator[Row]:
+    """Yield expected wins at some shares of a question by each fitted curve, with the band over questions."""
+    for method in METHODS:
+        fitted = fit(PEOPLE, FitConfig(method, "clip"))
+        for t in READ:
+            percent, n = round(100 * t), fitted.document["questions"]
+            low, high = float(fitted.low[percent]), float(fitted.high[percent])
+            yield Row((method, f"{t:g}"), "ew", float(fitted.curve(t)), low, high, n, "0-1")
+
+
+BEATEN = columns("beaten: opponents beaten") + columns("points: points a game", digits=2)
+REACHED = columns("ew: EW", "stable-ew: stable EW", "beatable: a perfect buzzer would beat", interval=False)
+ITEMS = (
+    Item(
+        "curves",
+        "expected wins by curves fitted to recorded buzzes",
+        "",
+        ("method", "read"),
+        curves,
+        inputs_of(datasets=(PEOPLE,)),
+        {"table": pivot(("method",), across("ew", "read", ("0.5", "1"), "EW({})"))},
+    ),
+    Item(
+        "head-to-head",
+        "how many recorded opponents each contestant beats on the questions that people played",
+        "head_to_head.yaml",
+        COLUMNS,
+        lambda config, runs: played(config, runs)[0],
+        blocks={"table": pivot(COLUMNS, BEATEN + REACHED)},
+        kept="a quarter of an hour of a core",
+    ),
+)

@@ -20,7 +20,9 @@ from typing import NamedTuple
 
 from experiments.contestants import Needs, Value, twice
 from experiments.grid import DECODED
+from experiments.lab.item import Item, config_inputs, model_digests
 from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, across, columns, pivot
 from experiments.outputs import LeftOut, Outputs
 from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, checked
@@ -30,7 +32,7 @@ from sqa.core.types import Question
 from sqa.data import datasets, download, texts
 from sqa.files import records
 from sqa.files.store import Store
-from sqa.pipeline.config import RunConfig, of_parts
+from sqa.pipeline.config import RunConfig, load, of_parts
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
@@ -252,3 +254,58 @@ def quality_over_lag(rows: Sequence[Row]) -> plots.Figure:
         panels.append(plots.Panel(f"BLEU, {test}, {lags[0].n:,}", plots.lines(bleu, 2, 3, names, over=lags)))
     grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     return plots.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)
+
+
+# ------------------------------------------------------------------------------------------------------------ items
+
+
+def rows_measured(config_path: Path, runs: Path) -> list[Row]:
+    """Return the rows of every translator on every test set of a config."""
+    return measure(load(config_path, TableConfig), Store(runs))[0]
+
+
+def with_models(config_path: Path) -> dict[str, str]:
+    """Return the digests of a config and of the bundled models that it names."""
+    return {**config_inputs(config_path), **model_digests(load(config_path, TableConfig))}
+
+
+PAIRS, KS = ("es-en", "pl-en"), ("3", "6", "full")
+CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
+
+
+def of_stages(pair: str) -> list[Column]:
+    """BLEU at each k, on XQB and on development sentences."""
+    tests = (("XQB", f"xqb-{pair[:2]}"), ("flores-dev", "flores-dev"))
+    return [column for head, test in tests for column in across("bleu", "k", KS, head + " k = {}", test=test)]
+
+
+ITEMS = (
+    Item(
+        "translations",
+        "BLEU, chrF and lag of every translator on every test set (Figure 8)",
+        "translation_table.yaml",
+        COLUMNS,
+        rows_measured,
+        with_models,
+        {pair: pivot(("test", "k"), CARD, pair=pair, translator="wait-k") for pair in PAIRS},
+        {"docs/figure8.png": lambda ledger: quality_over_lag(ledger.rows)},
+        kept="the news tests take hours",
+    ),
+    Item(
+        "stages",
+        "what each stage of the training of the small Transformers brings",
+        "studies.yaml:stages",
+        COLUMNS,
+        rows_measured,
+        blocks={pair: pivot(("translator",), of_stages(pair), (f"{pair}, BLEU",), pair=pair) for pair in PAIRS},
+        kept="the models of the earlier stages are not shipped",
+    ),
+    Item(
+        "copy-bonus",
+        "which bonus for the spelling of names, on development sentences",
+        "studies.yaml:bonuses",
+        COLUMNS,
+        rows_measured,
+        kept="minutes of the small Transformers",
+    ),
+)

@@ -10,9 +10,10 @@ import pytest
 from small_ablation import BUZZER, write_small_ablation
 from small_ablation import changed as with_keys
 
-from experiments.items import answers, buzzers, claims, delay_or_text, facts, training, which_metric
 from experiments.lab import grid_rows
 from experiments.outputs import Outputs
+from experiments.paper import claims
+from experiments.studies import answers, buzzers, delay_or_text, facts, training, which_metric
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store

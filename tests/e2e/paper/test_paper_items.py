@@ -11,7 +11,6 @@ from small_ablation import changed, write_small_ablation
 
 from experiments.ablation import correlation, models
 from experiments.ablation.report import main as ablation
-from experiments.items import stepwise as items
 from experiments.paper import examples as paper
 from experiments.stepwise import errors as stepwise
 from experiments.stepwise import figure, systems
@@ -87,7 +86,7 @@ def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys
     printed, made = capsys.readouterr(), runs / "stepwise"
     shown = [(made / f"errors_{name}.csv").read_text("utf-8") for name in ("counts", "costs")]
     assert printed.out.startswith("".join(shown))
-    measured = [list(item.measure(folder / "stepwise.yaml", runs)) for item in items.ITEMS[1::-1]]
+    measured = [list(item.measure(folder / "stepwise.yaml", runs)) for item in stepwise.ITEMS[1::-1]]
     assert [len(rows) for rows in measured] == [len(text.splitlines()) - 1 for text in shown]
     assert re.findall("mini-es: no (.*) of the rule", printed.err) == ["hallucination"]
     assert len(list(made.glob("*.png"))) == 2

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from experiments.ablation import report
-from experiments.items import claims
-from experiments.items import guessers as guesser_items
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
 from experiments.lab.pages import ledger_of
-from experiments.paper import examples, table4, table4_answers
+from experiments.paper import claims, examples, table4, table4_answers
 from experiments.stepwise import errors as stepwise
 from experiments.stepwise.systems import RULES
+from experiments.studies import guessers as guesser_items
 from sqa.core.types import Question
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.items.training import compare_trainings
+from experiments.studies.training import compare_trainings
 from sqa.core.errors import DataError
 from sqa.metrics import build
 

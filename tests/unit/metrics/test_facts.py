@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.items.facts import GOLD, _marked, contrast, reading
+from experiments.studies.facts import GOLD, _marked, contrast, reading
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question

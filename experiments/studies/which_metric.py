@@ -17,12 +17,12 @@ from scipy.stats import mannwhitneyu
 
 from experiments.ablation import correlation
 from experiments.grid import AblationConfig, workshop
-from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.paper import figure9
+from experiments.paper.figure3 import BEST
 from sqa import metrics as metric_names
 from sqa.core.types import Bools, Floats
 from sqa.files.store import Store

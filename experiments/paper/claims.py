@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.ladders import CLAIMS, COLUMNS, POOLED, Ladder, differences, ladders, p_of
+from experiments.paper.figure3 import BEST, NAMES
 from sqa.core.errors import DataError
 from sqa.core.permutation import PERMUTATIONS, holm, shuffled
 from sqa.core.types import Floats

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
+from experiments.paper.figure3 import BEST, NAMES
 from sqa import metrics as metric_names
 from sqa.core.differences import compare
 from sqa.core.significance import bootstrap
@@ -86,10 +86,12 @@ def figure(ledger: Ledger) -> plots.Figure:
     return drawn_figure
 
 
-ITEM = grid_rows.of_grid(
-    "delay-or-text",
-    "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
-    columns=("dataset", "translator", "k", "part"),
-    measure=measure,
-    figures={"docs/delay_or_text.png": figure},
+ITEMS = (
+    grid_rows.of_grid(
+        "delay-or-text",
+        "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
+        columns=("dataset", "translator", "k", "part"),
+        measure=measure,
+        figures={"docs/delay_or_text.png": figure},
+    ),
 )

@@ -103,14 +103,17 @@ def drawn_over(
 
 
 figure3 = partial(drawn_over, rows=[(ES, BEST, "Spanish"), (PL, BEST, "Polish")], drawn=DRAWN, names=NAMES)
-ITEM = grid_rows.of_grid(
-    "over-k",
-    "expected wins, quality and lag over k (Figure 3)",
-    blocks={
-        "readme": readme,
-        "story": story,
-        **{f"lm-{name[-2:]}": partial(card, dataset=name, start="language model") for name in (ES, PL)},
-        **{f"pbmt-{name[-2:]}": partial(card, dataset=name, start="phrase-based") for name in (ES, PL)},
-    },
-    figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
+ITEMS = (
+    grid_rows.of_grid(
+        "over-k",
+        "expected wins, quality and lag over k (Figure 3)",
+        blocks={
+            "readme": readme,
+            "story": story,
+            **{f"lm-{name[-2:]}": partial(card, dataset=name, start="language model") for name in (ES, PL)},
+            **{f"pbmt-{name[-2:]}": partial(card, dataset=name, start="phrase-based") for name in (ES, PL)},
+        },
+        figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
+    ),
+    grid_rows.of_grid("names-copied", "a bonus on the spelling of names that were read", config="studies.yaml:names"),
 )

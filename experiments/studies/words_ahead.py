@@ -104,12 +104,14 @@ def block(ledger: Ledger) -> list[str]:
     return markdown.table(["pair", "test set", "rate", *(f"k = {k}" for k in SHOWN)], lines)
 
 
-ITEM = Item(
-    name="words-ahead",
-    shows="share of a human translation's words whose source is not read yet when wait-k has to write them",
-    config="studies.yaml:words_ahead",
-    columns=("pair", "set", "rate", "k"),
-    measure=measure,
-    inputs=inputs,
-    blocks={"table": block},
+ITEMS = (
+    Item(
+        name="words-ahead",
+        shows="share of a human translation's words whose source is not read yet when wait-k has to write them",
+        config="studies.yaml:words_ahead",
+        columns=("pair", "set", "rate", "k"),
+        measure=measure,
+        inputs=inputs,
+        blocks={"table": block},
+    ),
 )
