@@ -79,7 +79,7 @@ def tables(ledger: Ledger, rows: Sequence[Row]) -> Iterator[str]:
     """The table of each contestant on a data set, and what was counted as wrong or came out empty."""
     unknown = {row.cell.guesser: row.unknown_pages for row in rows}
     for contestant in unknown:
-        yield from (f"Answered by {contestant}:", "", *every_k(ledger, rows[0].cell.dataset, contestant), "")
+        yield from (f"Answered by {contestant}:", "", *every_k(rows[0].cell.dataset, contestant)(ledger), "")
     yield f"{rows[0].n} questions; 95% intervals over questions."
     for guesser, pages in unknown.items():
         if pages is not None:

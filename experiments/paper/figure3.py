@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
 from experiments.lab import grid_rows
+from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger
-from experiments.lab.tables import Cell, columns, table
+from experiments.lab.tables import Column, columns, pivot, table
 from sqa.report import plots
 
 BEST = "rerank"
@@ -16,63 +17,50 @@ ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
 TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
+MODEL = ("language model", "language model, no lexicon")
 DRAWN = ("language model", "phrase-based", "apertium wait-k", "wait-k")
 NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
 OVER_K, OVER_LAG = "k (source words read before the first target word)", "lag (DAL, source words)"
 
 
-def readme(ledger: Ledger) -> list[str]:
-    """The README's table: eight systems that tell the story."""
-    chosen: Sequence[tuple[str, tuple[str, str, str]]] = (
-        ("Spanish, language model, wait-1", (ES, "language model", "1")),
-        ("Spanish, language model, wait-3", (ES, "language model", "3")),
-        ("Spanish, language model, full input", (ES, "language model", "full")),
-        ("Spanish, phrase-based, wait-6", (ES, "phrase-based", "6")),
-        ("Spanish, human translation at an interpreter's pace", (ES, "reference", "diagonal")),
-        ("Polish, language model, wait-6", (PL, "language model", "6")),
-        ("Polish, phrase-based, wait-2", (PL, "phrase-based", "2")),
-        ("Polish, human translation at an interpreter's pace", (PL, "reference", "diagonal")),
-    )
-    rows = [([name], _cell(*where)) for name, where in chosen]
-    return table(ledger, [f"contestant `{BEST}`"], rows, [*ANSWERS[:2], *TEXT])
+STORY = (  # name, data set, translator, values of k
+    ("Spanish, language model", ES, "language model", ("1", "3", "full")),
+    ("Spanish, language model without lexicon", ES, "language model, no lexicon", ("full",)),
+    ("Spanish, phrase-based", ES, "phrase-based", ("6", "full")),
+    ("Spanish, human translation", ES, "reference", ("diagonal",)),
+    ("Polish, language model", PL, "language model", ("1", "6", "full")),
+    ("Polish, language model without lexicon", PL, "language model, no lexicon", ("full",)),
+    ("Polish, phrase-based", PL, "phrase-based", ("2", "full")),
+    ("Polish, human translation", PL, "reference", ("diagonal",)),
+)
+README = (  # name, data set, translator, k
+    ("Spanish, language model, wait-1", ES, "language model", "1"),
+    ("Spanish, language model, wait-3", ES, "language model", "3"),
+    ("Spanish, language model, full input", ES, "language model", "full"),
+    ("Spanish, phrase-based, wait-6", ES, "phrase-based", "6"),
+    ("Spanish, human translation at an interpreter's pace", ES, "reference", "diagonal"),
+    ("Polish, language model, wait-6", PL, "language model", "6"),
+    ("Polish, phrase-based, wait-2", PL, "phrase-based", "2"),
+    ("Polish, human translation at an interpreter's pace", PL, "reference", "diagonal"),
+)
 
 
-def story(ledger: Ledger) -> list[str]:
-    """The table of results: the language model where its curves begin, peak and end, and people."""
-    rows = []
-    for dataset, name, translator, ks in (
-        (ES, "Spanish, language model", "language model", ("1", "3", "full")),
-        (ES, "Spanish, language model without lexicon", "language model, no lexicon", ("full",)),
-        (ES, "Spanish, phrase-based", "phrase-based", ("6", "full")),
-        (ES, "Spanish, human translation", "reference", ("diagonal",)),
-        (PL, "Polish, language model", "language model", ("1", "6", "full")),
-        (PL, "Polish, language model without lexicon", "language model, no lexicon", ("full",)),
-        (PL, "Polish, phrase-based", "phrase-based", ("2", "full")),
-        (PL, "Polish, human translation", "reference", ("diagonal",)),
-    ):
-        rows += [([name, k], _cell(dataset, translator, k)) for k in ks]
-    return table(ledger, ["translator", "k"], rows, [*ANSWERS, *TEXT])
+def picked(
+    heads: Sequence[str], picks: Iterable[tuple[Sequence[str], str, str, str]], shown: Sequence[Column]
+) -> Block:
+    """Return a block with one row for each pick: names, data set, translator, k."""
+    cells = [
+        (names, {"dataset": dataset, "translator": translator, "k": k, "contestant": BEST})
+        for names, dataset, translator, k in picks
+    ]
+    return lambda ledger: table(ledger, heads, cells, shown)
 
 
-def every_k(ledger: Ledger, dataset: str, contestant: str = BEST) -> list[str]:
-    """Every translator at every k, one data set and contestant."""
-    return table(ledger, ["translator", "k"], _ladder(ledger, dataset, contestant), [*ANSWERS, *TEXT])
-
-
-def card(ledger: Ledger, dataset: str, start: str) -> list[str]:
-    """What a model's card shows: its rows and those of its variants, with the names that it keeps and invents."""
-    names = columns("names: names kept", "names@invented: invented", digits=2, interval=False)
-    rows = [row for row in _ladder(ledger, dataset, BEST) if row[0][0].startswith(start)]
-    return table(ledger, ["translator", "k"], rows, [*ANSWERS, *TEXT, *names])
-
-
-def _ladder(ledger: Ledger, dataset: str, contestant: str) -> Iterator[tuple[list[str], Cell]]:
-    for _, translator, k, _ in dict.fromkeys(r.cell for r in ledger.where(dataset=dataset, contestant=contestant)):
-        yield [translator, k], _cell(dataset, translator, k, contestant)
-
-
-def _cell(dataset: str, translator: str, k: str, contestant: str = BEST) -> Cell:
-    return {"dataset": dataset, "translator": translator, "k": k, "contestant": contestant}
+def every_k(dataset: str, contestant: str = BEST, translators: Sequence[str] = (), names: bool = False) -> Block:
+    """Return a block with every translator (or the named ones) at every k; names: and the names that it keeps."""
+    only = {"translator": translators} if translators else {}
+    kept = columns("names: names kept", "names@invented: invented", digits=2, interval=False) if names else []
+    return pivot(("translator", "k"), [*ANSWERS, *TEXT, *kept], dataset=dataset, contestant=contestant, **only)
 
 
 def drawn_over(
@@ -108,10 +96,16 @@ ITEMS = (
         "over-k",
         "expected wins, quality and lag over k (Figure 3)",
         blocks={
-            "readme": readme,
-            "story": story,
-            **{f"lm-{name[-2:]}": partial(card, dataset=name, start="language model") for name in (ES, PL)},
-            **{f"pbmt-{name[-2:]}": partial(card, dataset=name, start="phrase-based") for name in (ES, PL)},
+            "readme": picked(
+                [f"contestant `{BEST}`"], (([name], *cell) for name, *cell in README), [*ANSWERS[:2], *TEXT]
+            ),
+            "story": picked(
+                ["translator", "k"],
+                (([name, k], dataset, translator, k) for name, dataset, translator, ks in STORY for k in ks),
+                [*ANSWERS, *TEXT],
+            ),
+            **{f"lm-{name[-2:]}": every_k(name, translators=MODEL, names=True) for name in (ES, PL)},
+            **{f"pbmt-{name[-2:]}": every_k(name, translators=("phrase-based",), names=True) for name in (ES, PL)},
         },
         figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
     ),

@@ -14,19 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.lab.item import Item, dataset_digests, digest_of, folder_digest
-from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.lab.tables import number
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
 from experiments.studies.translation_table import SetConfig, load_set
-from sqa.core.paths import DATA
 from sqa.core.significance import Mean, bootstrap_many
-from sqa.data.datasets import question_sets
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.pipeline.config import load
-from sqa.report import markdown
 
 Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the human translation
-SHOWN = ("1", "3", "6")  # k
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +80,8 @@ def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -
                 yield row_of(cell, kind.name, i, "0-1", f"{kind.name}|rate:{rate:g}|hmm")
 
 
-def inputs(config_path: Path) -> dict[str, str]:
-    """Digests of the config, the aligner's priors and the test sets."""
-    config = load(config_path, WordsAheadConfig)
-    pairs = sorted({entry.pair for entry in config.sets})
-    names = [s.name if s.name in question_sets() else f"mt-{s.pair}-{s.name}" for s in config.sets]
-    models = {f"model align-{pair}": folder_digest(DATA / "models" / f"align-{pair}") for pair in pairs}
-    return {"config studies.yaml:words_ahead": digest_of(config), **models, **dataset_digests(names)}
-
-
-def block(ledger: Ledger) -> list[str]:
-    """A line for each test set and pace; a column for each k."""
-    lines = []
-    for pair in ledger.values("pair"):
-        for name in dict.fromkeys(row.cell[1] for row in ledger.where(pair=pair)):
-            for pace in ledger.values("rate"):
-                cells = [ledger.one("words-ahead", pair=pair, set=name, rate=pace, k=k) for k in SHOWN]
-                lines.append([pair, name, pace, *(number(cell, 2, interval=False) for cell in cells)])
-    return markdown.table(["pair", "test set", "rate", *(f"k = {k}" for k in SHOWN)], lines)
-
+EARLY = [Column("words-ahead", f"k = {k}", 2, interval=False, cell={"k": k}) for k in (1, 3, 6)]
+SETS = ("mt-es-en-flores-dev", "mt-es-en-newstest2013", "mt-pl-en-flores-dev", "mt-pl-en-newstest2020")
 
 ITEMS = (
     Item(
@@ -111,7 +90,7 @@ ITEMS = (
         config="studies.yaml:words_ahead",
         columns=("pair", "set", "rate", "k"),
         measure=measure,
-        inputs=inputs,
-        blocks={"table": block},
+        inputs=inputs_of(("align-es-en", "align-pl-en"), ("xqb-es", "xqb-pl", *SETS)),
+        blocks={"table": pivot(("pair", "set", "rate"), EARLY, ("pair", "test set", "rate"))},
     ),
 )
