@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.grid import AblationConfig, language_of, part_of_name, systems, usable, workshop
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.ledger import Row
+from experiments.measured import intervals, scored
 from experiments.outputs import LeftOut, Outputs, gap
 from sqa.core.differences import compare
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.significance import bootstrap
 from sqa.files.store import Store
 from sqa.pipeline.config import QualityConfig, load, of_parts, to_mapping
 from sqa.pipeline.engine import RunResult, run
@@ -93,14 +93,10 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
                 yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False))
 
 
-def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:
+def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> list[Row]:
     """The metrics that could be computed."""
-    stats = point.result.stats
-    for metric in point.result.metrics:
-        if metric.name in labels and metric.name in stats:
-            interval = bootstrap(stats[metric.name], metric, base.resamples, base.seed)
-            cell = (point.dataset, point.family, str(point.k))
-            yield row_of(cell, metric.name, interval, metric.unit, metric.signature())
+    given = [(metric, stats) for metric, stats in scored(point.result) if metric.name in labels]
+    return intervals((point.dataset, point.family, str(point.k)), given, base.resamples, base.seed)
 
 
 def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:

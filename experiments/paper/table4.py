@@ -37,11 +37,11 @@ from experiments.contestants import Value, twice
 from experiments.lab.item import Item, elsewhere
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, pivot
+from experiments.measured import intervals
 from experiments.outputs import LeftOut, Outputs
 from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Retrieval, Steps, build_reader, is_yes_no
 from sqa.core.differences import compare_many
 from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
-from sqa.core.significance import bootstrap, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
@@ -264,10 +264,8 @@ def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
     """
     by_cell = groups(results, config)
     for cell, parts in by_cell.items():
-        scored = [(metric, stats) for metric in METRICS if (stats := _stats(parts, metric)) is not None]
-        rules = [LanguageMean(metric) for metric, _ in scored]
-        intervals = bootstrap_many([stats for _, stats in scored], rules, config.resamples, config.seed)
-        yield from (row_of(cell, rule.name, i, "0-1") for rule, i in zip(rules, intervals, strict=True))
+        given = [(LanguageMean(name), stats) for name in METRICS if (stats := _stats(parts, name)) is not None]
+        yield from intervals(cell, given, config.resamples, config.seed, "0-1")
     yield from _bleu(results, config)
     kinds = {NOTHING: NOTHING} | {system.label: system.question for system in config.systems}
     for a, b in combinations(sorted(by_cell, key=lambda cell: RANK[kinds[cell[2]]]), 2):
@@ -313,7 +311,7 @@ def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
             emissions = [Emission(0, word, len(source.words), ended=True) for word in text.split()]
             traces.append(QuestionTrace(source, emissions))
         stats = np.array([rule.stats(trace) for trace in traces])
-        yield row_of((*cell, "-"), "bleu", bootstrap(stats, rule, config.resamples, config.seed), "0-100")
+        yield from intervals((*cell, "-"), [(rule, stats)], config.resamples, config.seed, "0-100")
 
 
 def claim(row: Row) -> Row:

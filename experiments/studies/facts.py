@@ -17,11 +17,12 @@ import numpy as np
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import columns, number, pivot
+from experiments.measured import intervals, scored
 from experiments.studies.fact_changes import CONTRAST
 from experiments.studies.translation_table import SetConfig, load_set
 from sqa.core.differences import compare
 from sqa.core.paths import ROOT
-from sqa.core.significance import Mean, bootstrap
+from sqa.core.significance import Mean
 from sqa.core.types import Floats, Question
 from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
@@ -64,9 +65,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
         for label, translator in systems.items():
             wanted = of_parts(translator=translator, metrics=METRICS)
             results[label] = run(wanted, Store(runs), questions=questions, progress=False)
-            for metric in results[label].metrics:
-                interval = bootstrap(results[label].stats[metric.name], metric)
-                yield row_of(("systems", name, label), metric.name, interval, metric.unit, metric.signature())
+            yield from intervals(("systems", name, label), scored(results[label]))
         for (better, first), (worse, second) in pairwise((k, v) for k, v in results.items() if not k.endswith("6")):
             for metric in build(METRICS[:2]):
                 difference = compare(first.stats[metric.name], second.stats[metric.name], metric)
@@ -81,9 +80,8 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 def of_others() -> Iterator[Row]:
     """A log that OmniSTEval publishes: English speech, German text, of which numbers alone are facts."""
     lines = judged_lines(str(path_of("mustc-instances")), FactOptions("en-de"))
-    interval = bootstrap(np.array([line.stats("arrived") for line in lines]), Facts())
     cell = ("log", "MuST-C en-de", "OmniSTEval's log")
-    yield row_of(cell, "facts", interval, "0-1")
+    yield from intervals(cell, [(Facts(), np.array([line.stats("arrived") for line in lines]))], unit="0-1")
     yield Row(cell, "counted", sum(len(line.judged.expected) for line in lines), unit="count")
 
 
@@ -102,9 +100,8 @@ def reading(gold: Path) -> Iterator[Row]:
         n_matched.append(sum(need <= set().union(*spans) for need in needed))
         n_marked.append(len(needed))
     for name, counts in (("precision", (right, n_read)), ("recall", (n_matched, n_marked))):
-        interval = bootstrap(np.array(counts, dtype=np.float64).T, Mean(name))
         cell = ("reading", gold.stem.removeprefix("facts-"), "rules")
-        yield row_of(cell, name, interval, "0-1")
+        yield from intervals(cell, [(Mean(name), np.array(counts, dtype=np.float64).T)], unit="0-1")
         yield Row(cell, f"{name} of", float(sum(counts[1])), unit="count")
 
 

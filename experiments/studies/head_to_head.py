@@ -28,7 +28,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -37,11 +37,12 @@ from tqdm import tqdm
 
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.item import Item, inputs_of
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.ledger import Row
 from experiments.lab.tables import across, columns, pivot
+from experiments.measured import intervals, scored
 from experiments.outputs import Outputs
 from sqa.core.errors import Count, DataError, checked
-from sqa.core.significance import Mean, Resampled, bootstrap_many
+from sqa.core.significance import Mean
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data import download, human_buzzes
@@ -56,6 +57,7 @@ from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
 
 POINTS = (10, -15, -5, -10, 15, 5)
+OUTCOMES = tuple(f"{value:+d}" for value in POINTS)
 MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")
 COLUMNS = ("contestant",)
 RUN = 6  # words
@@ -232,16 +234,13 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
     """The lines of one contestant: the measures, then the run's metrics on the same questions."""
     measured = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
     how = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
-    scored: list[tuple[Resampled, np.ndarray, str]] = []
-    for name in (*MEASURES, *(f"{p:+d}" for p in POINTS)):
-        table = np.array([values[name] for values in measured])
-        if table[:, 1].sum() > 0:  # never first: no right-when-first
-            scored.append((Mean(name), table, f"{name}|{how}"))
+    tables = {name: np.array([values[name] for values in measured]) for name in (*MEASURES, *OUTCOMES)}
+    against = [(Mean(name), table) for name, table in tables.items() if table[:, 1].sum() > 0]  # 0: never first
     is_played = np.array([question.id in opponents for question in result.questions])
-    scored += [(m, result.stats[m.name][is_played], m.signature()) for m in result.metrics if m.name in result.stats]
-    metrics, stats, signatures = zip(*scored, strict=True)
-    intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
-    return [row_of((label,), m.name, i, "", s) for m, i, s in zip(metrics, intervals, signatures, strict=True)]
+    of_run = [(metric, stats[is_played]) for metric, stats in scored(result)]
+    rows = intervals((label,), against, config.resamples, config.seed, unit="")
+    rows = [replace(row, signature=f"{row.metric}|{how}") for row in rows]
+    return rows + [replace(row, unit="") for row in intervals((label,), of_run, config.resamples, config.seed)]
 
 
 # ------------------------------------------------------------------------------------------- questions used before

@@ -21,13 +21,13 @@ from typing import NamedTuple
 from experiments.contestants import Needs, Value, twice
 from experiments.grid import DECODED
 from experiments.lab.item import Item, config_inputs, model_digests
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, across, columns, pivot
+from experiments.measured import intervals, scored
 from experiments.outputs import LeftOut, Outputs
 from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.registry import did_you_mean
-from sqa.core.significance import bootstrap_many
 from sqa.core.types import Question
 from sqa.data import datasets, download, texts
 from sqa.files import records
@@ -96,16 +96,12 @@ class TableConfig:
         return wrong + [f"{key}: {name} of {pair} is there twice" for key in names for name, pair in twice(names[key])]
 
 
-class Cell(NamedTuple):
-    """A row that can be made."""
+class Wanted(NamedTuple):
+    """A translator at one k on one test set."""
 
-    test: str
-    translator: TranslatorConfig
-    k: int | str | None
-    run: RunConfig  # on the questions of the test set, which are given to it
-
-
-Wanted = tuple[Cell, Sequence[Question]]
+    cell: tuple[str, str, str, str]  # pair, test set, translator, k
+    run: RunConfig  # on the questions, which are given to it
+    questions: Sequence[Question]
 
 
 def main(
@@ -140,12 +136,13 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
         raise DataError("\n".join(["nothing to measure", *(f"{out.label}: {out.reason}" for out in left_out)]))
     scheduler = current()
     keeping = store if scheduler is None else scheduler.store
-    stored = {id(questions): keeping.keep(questions) for _, questions in wanted}
+    kept = {id(one.questions): keeping.keep(one.questions) for one in wanted}
     jobs = []
-    for cell, questions in wanted:
+    for one in wanted:
         # prefix translations of a program are remembered within a process, so its k stay together
-        beside, kept = "" if cell.run.translator.name in DECODED else cell.translator.label, stored[id(questions)]
-        jobs.append(Job(cell.run, partial(_finish, cell, config, kept), given=kept, beside=beside))
+        beside, given = "" if one.run.translator.name in DECODED else one.cell[2], kept[id(one.questions)]
+        finish = partial(finished, one.cell, one.run, config.resamples, config.seed, given)
+        jobs.append(Job(one.run, finish, given=given, beside=beside))
     rows: dict[int, list[Row]] = {}
     with progress.bar("translations", len(jobs), unit="run") as bar:
         for index, rows_of in spread(jobs, store, config.workers):
@@ -155,7 +152,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
 
 
 def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
-    """The rows that can be made, in the order of the config, and what cannot."""
+    """Return the rows that can be made, in the order of the config, and what cannot."""
     wanted: list[Wanted] = []
     left_out: list[LeftOut] = []
     for test in config.sets:
@@ -168,14 +165,24 @@ def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
             if reason := translator.needs.missing() if translator.needs else "":
                 left_out.append(LeftOut(f"{test.name} {translator.label}", reason))
                 continue
-            ks = translator.k or (None,)
-            wanted += [(Cell(test.name, translator, k, translator.run(k, dataset)), questions) for k in ks]
+            for k in translator.k or (None,):
+                cell = (test.pair, test.name, translator.label, "-" if k is None else str(k))
+                wanted.append(Wanted(cell, translator.run(k, dataset), questions))
     return wanted, left_out
 
 
-def _finish(cell: Cell, config: TableConfig, stored: str, store: Store, parts: Parts) -> list[Row]:
-    """On a worker, when all blocks of a row are in the store."""
-    return measure_one(cell, config, store.kept(stored), store, parts, progress=False)
+def finished(
+    cell: tuple[str, ...], config: RunConfig, resamples: int, seed: int, kept: str, store: Store, parts: Parts
+) -> list[Row]:
+    """Return a row for each metric and each share of odd sentences, when all blocks are in the store.
+
+    A metric that is undefined here (DAL of a translator that retracts words) has no row.
+    """
+    result = run_stages(config, store, parts=parts, questions=store.kept(kept), progress=False)
+    pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
+    odd = zip(SHARES, shares([pair for of_trace in pairs for pair in of_trace]), strict=True)
+    rows = intervals(cell, scored(result), resamples, seed)
+    return rows + [Row(cell, name, share, n=len(result.questions), unit="share") for name, share in odd]
 
 
 def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:
@@ -213,25 +220,6 @@ def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> li
     if not questions:
         raise DataError(f"{name}: no sentences in it")
     return questions
-
-
-def measure_one(
-    cell: Cell, config: TableConfig, questions: Sequence[Question], store: Store, parts: Parts, progress: bool = True
-) -> list[Row]:
-    """Translate (what the store lacks) and score: a row for each metric and each share of odd sentences.
-
-    A metric that is undefined here (DAL of what retracts words) has none.
-    """
-    result = run_stages(cell.run, store, parts=parts, questions=questions, progress=progress)
-    metrics = [metric for metric in result.metrics if metric.name in result.stats]
-    tables = [result.stats[metric.name] for metric in metrics]
-    intervals = bootstrap_many(tables, metrics, config.resamples, config.seed)
-    key = (cell.translator.pair, cell.test, cell.translator.label, "-" if cell.k is None else str(cell.k))
-    rows = [row_of(key, m.name, i, m.unit, m.signature()) for m, i in zip(metrics, intervals, strict=True)]
-    pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
-    sentences = [pair for of_trace in pairs for pair in of_trace]
-    odd = zip(SHARES, shares(sentences), strict=True)
-    return rows + [Row(key, name, share, n=len(questions), unit="share") for name, share in odd]
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:

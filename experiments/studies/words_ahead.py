@@ -9,19 +9,21 @@ Questions with as many sentences in both languages count; intervals are over que
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from experiments.lab.item import Item, inputs_of
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, pivot
+from experiments.measured import intervals
 from experiments.studies.translation_table import SetConfig, load_set
-from sqa.core.significance import Mean, bootstrap_many
+from sqa.core.significance import Mean
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.pipeline.config import load
 
+WORDS, NAMES = Mean("words-ahead"), Mean("names-ahead")
 Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the human translation
 
 
@@ -70,14 +72,13 @@ def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -
     aligned = iter(load_aligner(entry.pair).align(flat))
     last = [[last_linked(next(aligned), len(target)) for _, target in text] for text in texts]
     ratio = round(sum(len(y) for _, y in flat) / sum(len(x) for x, _ in flat), 2)
-    kinds = [Mean("words-ahead"), Mean("names-ahead")]
     for pace, rate in (("1", 1.0), ("catch-up", ratio)):
         for k in ks:
             segments_of = (zip(text, links, strict=True) for text, links in zip(texts, last, strict=True))
             stats = np.array([np.sum([counts(p, at, k, rate) for p, at in of], 0) for of in segments_of], dtype=float)
             cell = (entry.pair, entry.name, pace, str(k))
-            for kind, i in zip(kinds, bootstrap_many([stats[:, :2], stats[:, 2:]], kinds), strict=True):
-                yield row_of(cell, kind.name, i, "0-1", f"{kind.name}|rate:{rate:g}|hmm")
+            for row in intervals(cell, [(WORDS, stats[:, :2]), (NAMES, stats[:, 2:])], unit="0-1"):
+                yield replace(row, signature=f"{row.metric}|rate:{rate:g}|hmm")
 
 
 EARLY = [Column("words-ahead", f"k = {k}", 2, interval=False, cell={"k": k}) for k in (1, 3, 6)]
