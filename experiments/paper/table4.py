@@ -246,7 +246,7 @@ def english(system: System, steps: Steps, parts: Parts) -> list[str]:
         from experiments.paper import xor_translator
 
         translator = {"name": "pbmt", "model": str(xor_translator.model(questions[0].language, steps.store.root))}
-    return steps.translated(of_parts(translator=translator).translator, parts)
+    return steps.translated(translator, parts)
 
 
 def _gone(name: str, language: str, system: str, reader: str, why: str) -> LeftOut:

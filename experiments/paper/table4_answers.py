@@ -5,7 +5,7 @@ readers share translation and passages.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,16 +20,14 @@ from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
-from sqa.core import trace
 from sqa.core.errors import Count, checked
-from sqa.core.registry import TRANSLATORS
-from sqa.core.trace import hypotheses
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import normalise, says
-from sqa.pipeline.config import ComponentConfig
-from sqa.pipeline.engine import BLOCK_SIZE, translate
-from sqa.pipeline.parts import Parts, check_questions
+from sqa.pipeline import engine
+from sqa.pipeline.config import of_parts
+from sqa.pipeline.engine import BLOCK_SIZE
+from sqa.pipeline.parts import Parts
 
 VERSION = 1  # of the steps; raise it when the same parts would give other rows
 
@@ -133,19 +131,11 @@ class Steps:
     library: Library
     store: Store
 
-    def translated(self, config: ComponentConfig, parts: Parts) -> list[str]:
-        """Each question in English, by a translator that reads all of it first.  Not available: a SqaError."""
-        translator = parts.component(TRANSLATORS, config)
+    def translated(self, translator: Mapping[str, Any], parts: Parts) -> list[str]:
+        """Return each question in English, by a translator that reads all of it first; raises SqaError if it cannot."""
         sources = [question.as_question() for question in self.questions]
-        check_questions(config, translator, sources)
-
-        def make(block: slice) -> Iterator[tuple[str]]:
-            emissions = trace.emissions_rows(translate(translator, sources[block], lambda _: None))
-            for question in sources[block]:
-                yield (" ".join(filter(None, hypotheses(question, emissions.get(question.id, ())))),)
-
-        rows = self._rows("texts", TRANSLATORS.identity(config.name), translator.fingerprint(), (), make, text="text")
-        return [text for (text,) in rows]
+        run = engine.run(of_parts(translator=translator), self.store, parts=parts, questions=sources, until="translate")
+        return [" ".join(filter(None, trace.hypotheses)) for trace in run.traces]
 
     def retrieved(self, texts: Sequence[str]) -> list[Retrieval]:
         """The passages for each English question, and whether a right answer stands in one of them."""

@@ -23,7 +23,7 @@ the same for every k.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -72,24 +72,26 @@ def subjects(config_path: Path, runs: Path) -> Selection:
 
 
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
-    """(n, 4): log MRR lost against the human translation over sentences with such an error and over those without."""
+    """Return (n, 4): log MRR lost against the human translation over sentences with such an error, then without."""
     rows = []
     for index, errors in enumerate(subject.errors):
         bad = {f.sentence for f in errors.findings if subject.kind(f) == kind}
-        deficits = np.array(subject.deficits(index))
-        flags = np.array([sentence in bad for sentence in range(len(deficits))])
-        rows.append([deficits[flags].sum(), flags.sum(), deficits[~flags].sum(), (~flags).sum()])
+        deficits = subject.deficits(index)
+        rows.append(apart(deficits, [sentence in bad for sentence in range(len(deficits))]))
     return np.array(rows, dtype=np.float64)
 
 
 def word_gap(subject: Subject) -> np.ndarray:
-    """(n, 4): change of log MRR at hallucinated content words, and at all other words."""
-    rows = []
-    for errors, line in zip(subject.errors, subject.lines, strict=True):
-        change = np.diff(line.log_mrr, prepend=RULES.floor)
-        flags = np.array(errors.hallucinated, dtype=bool)
-        rows.append([change[flags].sum(), flags.sum(), change[~flags].sum(), (~flags).sum()])
+    """Return (n, 4): change of log MRR at hallucinated content words, and at all other words."""
+    pairs = zip(subject.errors, subject.lines, strict=True)
+    rows = [apart(np.diff(line.log_mrr, prepend=RULES.floor), errors.hallucinated) for errors, line in pairs]
     return np.array(rows, dtype=np.float64)
+
+
+def apart(values: Sequence[float] | np.ndarray, marked: Sequence[bool]) -> list[float]:
+    """Return the sum and the number of the marked values, then of the others."""
+    parts = (np.asarray(values)[np.array(marked, dtype=bool) == side] for side in (True, False))
+    return [number for part in parts for number in (part.sum(), len(part))]
 
 
 class Cost(NamedTuple):
