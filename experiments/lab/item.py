@@ -20,6 +20,7 @@ from sqa.core.own import in_file, short
 from sqa.core.own.code import named
 from sqa.core.paths import CONFIGS, DATA, config_file
 from sqa.core.registry import ITEMS, did_you_mean
+from sqa.core.types import Floats
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import files_digest
 from sqa.files.yaml_reader import read_yaml
@@ -52,6 +53,7 @@ class Item:
     inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of what the numbers depend on
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
+    values: Callable[[Path, Path], Mapping[tuple[str, ...], Floats]] | None = None  # (config, runs) -> lab/values.py
     kept: str = ""  # why `update` measures it by name or with --force only (hours, an idle machine); "" = it does not
 
     def path(self) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import sqa
 from experiments.lab import ledger as ledgers
-from experiments.lab import pages
+from experiments.lab import pages, values
 from experiments.lab.item import Item, chosen, items
 from experiments.lab.ledger import MEASURED, Ledger
 from experiments.lab.pages import ledger_of, ledger_path
@@ -60,6 +60,8 @@ def measure(item: Item, runs: Path) -> None:
         if key in before and before[key].signature != row.signature:
             print(f"{item.name}: {' '.join(key)} has another signature than before", file=sys.stderr)
     ledgers.write(new, path)
+    if item.values is not None:
+        values.write(item.name, item.values(config, runs))
     print(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 

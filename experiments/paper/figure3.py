@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from experiments.lab import grid_rows
+from experiments.lab import grid_rows, values
 from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger
 from experiments.lab.tables import Column, columns, pivot, table
@@ -16,6 +16,7 @@ BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
 TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
+HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values of each question are kept
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 MODEL = ("language model", "language model, no lexicon")
 DRAWN = ("language model", "phrase-based", "apertium wait-k", "wait-k")
@@ -95,6 +96,7 @@ ITEMS = (
     grid_rows.of_grid(
         "over-k",
         "expected wins, quality and lag over k (Figure 3)",
+        values=values.of_grid(HEADLINE, BEST),
         blocks={
             "readme": picked(
                 [f"contestant `{BEST}`"], (([name], *cell) for name, *cell in README), [*ANSWERS[:2], *TEXT]
