@@ -122,7 +122,7 @@ def test_hallucinated_words_are_bold_and_numbered(panel, expected):
 
 
 @pytest.mark.parametrize(("log_mrr", "answerable"), [([-1.0, 0.0], True), ([0.0, -1.0], False), ([], False)])
-def test_an_example_needs_the_answer_at_the_end_of_the_human_translation(log_mrr, answerable):
+def test_examples_need_the_answer_in_the_human_text(log_mrr, answerable):
     assert paper.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
 
 
@@ -170,7 +170,7 @@ def test_the_papers_examples_and_texts(folder, runs, selection):
     assert paper.shown_questions(named, selection.subjects[0]) == [4]
 
 
-def test_words_that_stand_for_none_and_the_finding_itself_are_marked(subject):
+def test_unaligned_words_and_the_finding_are_marked(subject):
     finding = stepwise.worst(subject, "hallucination", False)[0]
     logs, _, text = figure.draw(subject, finding).axes
     written = [step for step, emission in enumerate(subject.trace(finding).emissions) if emission.token]
