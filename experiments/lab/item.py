@@ -37,7 +37,7 @@ Drawing = Callable[[Ledger], "Figure | Image.Image"]
 
 
 def config_inputs(config: Path) -> dict[str, str]:
-    """The digest of a config as it stands in its file; nothing where an item has none."""
+    """Return the digest of a config as it stands in its file; nothing where an item has none."""
     return {f"config {config.name}": digest_of(read_yaml(config))} if config.name else {}
 
 
@@ -57,17 +57,17 @@ class Item:
     kept: str = ""  # why `update` measures it by name or with --force only (hours, an idle machine); "" = it does not
 
     def path(self) -> Path:
-        """Its config; an empty path where it has none."""
+        """Return the path of the config; an empty path where there is none."""
         return config_file(CONFIGS / self.config) if self.config else Path()
 
     @property
     def command(self) -> str:
-        """What measures it."""
+        """Command that measures the item."""
         return f"sqa results update {self.name}"
 
 
 def elsewhere(how: str) -> Measure:
-    """`measure` of an item whose rows no function of the project returns: it says how they were made."""
+    """Return a `measure` for rows that no function of the project makes; it raises ConfigError with their origin."""
 
     def measure(config: Path, runs: Path) -> Iterable[Row]:
         raise ConfigError(f"no command measures this item: {how}; its ledger stays as it is")
@@ -102,12 +102,12 @@ def _own(target: str) -> Item:
 
 
 def digest_of(config: Any) -> str:
-    """First digits of the sha256 of a config: of the keys in its file, or loaded with all defaults."""
+    """Return the first digits of a config's sha256: of the keys in its file, or loaded with all defaults."""
     return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Callable[[Path], dict[str, str]]:
-    """The inputs of an item that says itself which bundled models and data sets it reads, beside its config."""
+    """Return an `inputs` that names bundled models and data sets explicitly, beside the config."""
     return lambda config: {
         **config_inputs(config),
         **{f"model {name}": folder_digest(DATA / "models" / name) for name in models},
@@ -116,7 +116,7 @@ def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Calla
 
 
 def model_digests(config: Any) -> dict[str, str]:
-    """ "model NAME" -> digest of every bundled model that a config names, or that a guesser or buzzer in it loads."""
+    """Return the digest of every bundled model that a config names, or that its guessers and buzzers load."""
     folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
     strings = _strings(to_mapping(config))
     strings |= {f"buzzer-{kind}-{model}" for kind in strings for model in strings}
@@ -124,12 +124,12 @@ def model_digests(config: Any) -> dict[str, str]:
 
 
 def folder_digest(folder: Path) -> str:
-    """First digits of the sha256 of a model's files; its card is not one of them."""
+    """Return the first digits of the sha256 of a model's files, its card excluded."""
     return files_digest(folder)[:DIGITS]
 
 
 def dataset_digests(names: Iterable[str]) -> dict[str, str]:
-    """ "data NAME" -> digest of each question set, as the manifest has it, or of its file."""
+    """Return the digest of each question set from the manifest, or of its file."""
     from sqa.data.download import entries
 
     manifest = {entry.name: entry.sha256 for entry in entries()}
@@ -138,7 +138,7 @@ def dataset_digests(names: Iterable[str]) -> dict[str, str]:
 
 
 def _strings(value: Any) -> set[str]:
-    """Every string in plain YAML values, keys too."""
+    """Return every string in plain YAML values, keys included."""
     if isinstance(value, str):
         return {value}
     parts = [*value, *value.values()] if isinstance(value, dict) else value

@@ -51,7 +51,7 @@ def write(item: str, tables: Tables) -> None:
 
 
 def read(item: str) -> dict[tuple[str, ...], Floats]:
-    """Return the tables of an item by their cell and metric.  None written yet: DataError."""
+    """Return the tables of an item by their cell and metric; raises DataError if none is written yet."""
     try:
         with np.load(path_of(item), allow_pickle=False) as arrays:
             return {tuple(name.split("\t")): arrays[name] for name in arrays.files}

@@ -66,7 +66,7 @@ Lines = Mapping[int | str, np.ndarray]  # k, or HUMAN -> (n, bins) log reciproca
 
 @dataclass(frozen=True, slots=True)
 class FigureConfig:
-    """What `sqa reproduce fig6`, fig7 and fig10 read; configs/figure6.yaml and figure7.yaml explain each key."""
+    """Keys of `sqa reproduce fig6`, fig7 and fig10; configs/figure6.yaml and figure7.yaml explain them."""
 
     name: str
     ablation: Path
@@ -83,7 +83,7 @@ class FigureConfig:
 
 
 class Runs(NamedTuple):
-    """The ablation's runs of some contestants."""
+    """Runs of the ablation's wait-k models, answered by some contestants."""
 
     config: AblationConfig
     rows: list[GridRow]  # wait-k of every k, and the human translation at full input
@@ -92,11 +92,11 @@ class Runs(NamedTuple):
 
     @property
     def datasets(self) -> list[str]:
-        """The available ones."""
+        """Available data sets."""
         return list(dict.fromkeys(row.cell.dataset for row in self.rows))
 
     def of(self, dataset: str, guesser: str | None = None) -> list[GridRow]:
-        """Rows of a data set and guesser (None: all), from the smallest k to full input, then the human translation."""
+        """Return the rows of a data set and guesser (None: all) by k; the human translation is last."""
         rows = [row for row in self.rows if row.cell.dataset == dataset and guesser in (None, row.cell.guesser)]
         return sorted(rows, key=lambda row: (row.cell.family == "reference", plots.order(row.cell.k)))
 
@@ -109,7 +109,7 @@ def runs_of(
     metrics: Sequence[str] = (),
     language: str | None = None,
 ) -> Runs:
-    """Run the wait-k models of the ablation's config with the contestants; what the store holds is not run again.
+    """Run the wait-k models of the ablation's config with the contestants; finished runs are read.
 
     The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
     those that the figure cannot do without; `language` that of the data sets wanted, all where it is None.
@@ -143,7 +143,7 @@ def runs_of(
 
 
 def figure6(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig6`: run what the store lacks; numbers, figures and differences; the last on stdout."""
+    """Write numbers, figures and differences of Figure 6; print the differences."""
     config, parts = load(config_path, FigureConfig), workshop(runs).parts
     grid = runs_of(config.contestants, config_path.parent / config.ablation, runs, parts)
     lines = lines_of(grid, config, runs, parts)
@@ -158,7 +158,7 @@ def figure6(config_path: Path, runs: Path) -> None:
 
 
 def figure7(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig7`: run what the store lacks; numbers, figures and differences; the last on stdout."""
+    """Write numbers, figures and differences of Figure 7 or 10; print the differences."""
     config, parts = load(config_path, FigureConfig), workshop(runs).parts
     ablation = config_path.parent / config.ablation
     grid = runs_of(config.contestants, ablation, runs, parts, list(PANELS), config.language)
@@ -175,7 +175,7 @@ def figure7(config_path: Path, runs: Path) -> None:
 def nameable(
     guessers: Sequence[Mapping[str, Value]], questions: Sequence[Question], word: str, parts: Parts
 ) -> np.ndarray:
-    """(n,) bool: the questions whose answer one of some guessers can name.
+    """Return (n,) bool: the questions whose answer at least one of the guessers can name.
 
     None of them says which answers it has, or has one of these: ConfigError, which calls such questions by `word`.
     """
@@ -192,7 +192,7 @@ def nameable(
 
 
 def at_bin_ends(trace: QuestionTrace, bins: int) -> np.ndarray:
-    """(bins,): log reciprocal rank at the newest step when (b + 1) / bins of the source was read, FLOOR before any."""
+    """Return (bins,): log reciprocal rank at the newest step of each bin, FLOOR before the first step."""
     logs = np.concatenate([[FLOOR], log_reciprocal_rank(trace.rank, floor=FLOOR)])  # (steps + 1,)
     ends = np.arange(1, bins + 1) / bins
     steps = np.searchsorted(trace.fraction, ends + 1e-9, side="right")  # fraction never decreases; 1e-9: its rounding
@@ -200,7 +200,7 @@ def at_bin_ends(trace: QuestionTrace, bins: int) -> np.ndarray:
 
 
 def lines_of(grid: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict[tuple[str, str], Lines]:
-    """(data set, guesser) -> its lines, of the traces of every run; that of the human translation is the last one."""
+    """Return the lines of each (data set, guesser); the line of the human translation is the last one."""
     guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
     lines: dict[tuple[str, str], Lines] = {}
     for dataset, guesser in ((dataset, guesser) for dataset in grid.datasets for guesser in grid.labels):
@@ -218,7 +218,7 @@ def lines_of(grid: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict
 
 
 def binned(grid: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
-    """The value of every line in every bin, with its band over questions."""
+    """Yield the value of every line in every bin, with its band over questions."""
     for k, values in lines.items():
         band = bootstrap_band(curve_stats(values), MeanCurve("log-mrr"), grid.config.resamples, grid.config.seed)
         cells = [(dataset, grid.labels[guesser], str(k), str(number + 1)) for number in range(values.shape[1])]
@@ -226,7 +226,7 @@ def binned(grid: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row
 
 
 def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:
-    """Figure 6's claims as differences, for every data set and guesser."""
+    """Yield Figure 6's claims as differences, for every data set and guesser."""
 
     def minus(a: np.ndarray, b: np.ndarray) -> Comparison:
         return compare(means(a), means(b), Mean("log-mrr"), grid.config.resamples, grid.config.seed)
@@ -250,7 +250,7 @@ def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row
 
 
 def over_source(rows: Sequence[Row], config: FigureConfig) -> plots.Figure:
-    """One data set's Figure 6: a panel for each guesser, a line for each k and the human translation.
+    """Draw one data set's Figure 6: a panel for each guesser, a line for each k and the human translation.
 
     The first k, full input and the human translation have their bands.
     """
@@ -271,7 +271,7 @@ def over_source(rows: Sequence[Row], config: FigureConfig) -> plots.Figure:
 
 
 def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
-    """The same rows on the questions whose answer one of the guessers can name, with intervals over these."""
+    """Return the rows for the questions whose answer one of the guessers can name, with intervals over these."""
     guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.labels.values()]
     masks = {
         dataset: nameable(guessers, parts.questions(grid.of(dataset)[0].cell.run.dataset), config.questions, parts)
@@ -290,7 +290,7 @@ def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Kendall's tau (a) of two guessers' values over K values of k: a curve of one point, for `bootstrap_band`.
+    """Kendall's tau (a) of two guessers over K values of k, as a curve of one point for `bootstrap_band`.
 
     stats (n, 4 K): sum and count of each k for the first guesser, then for the second.
     """
@@ -306,7 +306,7 @@ class Agreement:
 
 
 def of_guessers(grid: Runs) -> Iterator[Row]:
-    """Figure 7's claims on every data set, with labels for the guessers' names."""
+    """Yield Figure 7's claims on every data set, with labels for the guessers' names."""
     for ladder in ladders(grid.rows):
         if ladder.dataset != POOLED:
             for row in differences(ladder):
@@ -323,7 +323,7 @@ def of_guessers(grid: Runs) -> Iterator[Row]:
 
 
 def over_k(grid: Runs, dataset: str) -> list[Row]:
-    """What is drawn: of each guesser the metrics of wait-k at every k and of the human translation."""
+    """Return the drawn rows: each guesser's metrics for wait-k at every k and for the human translation."""
     named = [
         replace(row, cell=replace(row.cell, guesser=label))
         for guesser, label in grid.labels.items()
@@ -333,8 +333,7 @@ def over_k(grid: Runs, dataset: str) -> list[Row]:
 
 
 def by_guesser(rows: Sequence[Row], which: str) -> plots.Figure:
-    """One data set's Figure 7: a panel for each metric, a line with its band for each guesser, dotted its value for the
-    human translation."""
+    """Draw one data set's Figure 7: a panel for each metric, a line with a band for each guesser."""
     panels = []
     for metric, name in PANELS.items():
         of_metric = [row for row in rows if row.metric == metric]

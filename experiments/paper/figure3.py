@@ -58,7 +58,7 @@ def picked(
 
 
 def every_k(dataset: str, contestant: str = BEST, translators: Sequence[str] = (), names: bool = False) -> Block:
-    """Return a block with every translator (or the named ones) at every k; names: and the names that it keeps."""
+    """Return a block with every translator (or the named ones) at every k; names: add the share of names kept."""
     only = {"translator": translators} if translators else {}
     kept = columns("names: names kept", "names@invented: invented", digits=2, interval=False) if names else []
     return pivot(("translator", "k"), [*ANSWERS, *TEXT, *kept], dataset=dataset, contestant=contestant, **only)

@@ -38,7 +38,7 @@ SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # score
 
 @dataclass(frozen=True)
 class Table:
-    """Content words of corrupted texts."""
+    """Signals of the content words of corrupted texts."""
 
     signals: Floats  # (N, F)
     kinds: np.ndarray  # (N,) of the planted error, "" = none
@@ -50,7 +50,7 @@ class Table:
 
 
 def table(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Table:
-    """The signals of every content word."""
+    """Return the signals of every content word."""
     pairs = [(sentence.source, sentence.words) for sentence in corrupted]
     signals, kinds, texts = [], [], []
     aligned = load_aligner(f"{language}-{TARGET}").align(pairs)
@@ -64,12 +64,12 @@ def table(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> 
 
 
 def of_group(data: Table, group: str) -> Table:
-    """The same with the signals of a group only, which come first."""
+    """Return the table with only the signals of a group, which come first."""
     return replace(data, signals=data.signals[:, : len(GROUPS[group])], group=group)
 
 
 def fit(data: Table, without: Collection[str] = ()) -> Network:
-    """The network that tells planted words from others, no word of the kinds `without` seen."""
+    """Return the network that tells planted words from others, trained without the kinds `without`."""
     seen = data.rows(~np.isin(data.kinds, list(without)))
     ids = sorted(set(seen.texts))
     held = np.isin(seen.texts, ids[::CALIBRATION])
@@ -87,7 +87,7 @@ def fit(data: Table, without: Collection[str] = ()) -> Network:
 
 
 def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray) -> tuple[Floats, ...]:
-    """Weights of MEMBERS networks, each from another random start, and of the direct signals, by Adam on all words.
+    """Return weights of MEMBERS randomly started networks and of the direct signals, by Adam on all words.
 
     Direct signals start at their `prior`, are drawn back to it and never fall below 0.  The networks do not see them;
     what they see speaks for an error, against it or either way as `signs` has it, not a number: they do not see it.
@@ -135,7 +135,7 @@ def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: 
 
 
 def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
-    """Slope and shift of Platt's curve (1999) by Newton's method."""
+    """Return slope and shift of Platt's curve (1999) by Newton's method."""
     slope, shift = 1.0, 0.0
     x = np.stack([logits, np.ones_like(logits)], 1)
     for _ in range(30):
@@ -147,12 +147,12 @@ def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
 
 
 def training_table(language: str, scorer: WordScorer) -> Table:
-    """The first TEXTS texts of each corpus that is no XQB, corrupted by all kinds."""
+    """Return the first TEXTS texts of each training corpus, corrupted by all kinds."""
     return table(plant(training(language, TEXTS), RATES, tuple(KINDS), 0), language, scorer)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command of the module's docstring."""
+    """Run the command of the module's docstring."""
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.learn", description=__doc__.split("\n")[0])
     parser.add_argument("language", choices=("es", "pl"))
     parser.add_argument("folder", type=Path, help="detector.json is written there")

@@ -28,12 +28,12 @@ HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "fou
 
 
 def kind_of_text(data: Table) -> Mapping[str, str]:
-    """Text id -> the kind of its one error; a text whose error is no content word has none."""
+    """Return the kind of the one error of each text id; errors that are no content word are omitted."""
     return {text: kind for text, kind in zip(data.texts.tolist(), data.kinds.tolist(), strict=True) if kind}
 
 
 def unseen(test: Table, networks: Mapping[str, Network], shipped: Network) -> Floats:
-    """(N,) probabilities, by the network that never saw the kind of its text's error; `rest` where there is none."""
+    """Return (N,) probabilities by the network that never saw the text's kind of error; `shipped` without an error."""
     kinds = kind_of_text(test)
     kind_of_word = np.array([kinds.get(text, "") for text in test.texts.tolist()])
     probabilities = shipped.probabilities(test.signals)
@@ -45,7 +45,7 @@ def unseen(test: Table, networks: Mapping[str, Network], shipped: Network) -> Fl
 
 
 def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
-    """The threshold of the highest F1."""
+    """Return the threshold of the highest F1."""
     order = np.argsort(-probabilities, kind="stable")
     hits = np.cumsum(planted[order])
     f1 = 2 * hits / (np.arange(1, len(order) + 1) + planted.sum())
@@ -53,7 +53,7 @@ def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
 
 
 def row(language: str, group: str, kind: str, threshold: float, p: Floats, planted: np.ndarray) -> list[str]:
-    """How errors of one kind, or of all, are found at a threshold; "none": in undamaged translations."""
+    """Return the counts of one kind, or of all, at a threshold; "none": in undamaged translations."""
     flagged = p >= threshold
     counts = [int(which.sum()) for which in (planted, flagged, flagged & planted)]
     shares = [f"{counts[2] / n:.3f}" if n else "n/a" for n in (counts[1], counts[0])]
@@ -61,7 +61,7 @@ def row(language: str, group: str, kind: str, threshold: float, p: Floats, plant
 
 
 def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, clean: Table) -> list[list[str]]:
-    """All rows of a language and of groups of signals."""
+    """Return all rows of a language and of groups of signals."""
     rows = []
     for group in groups:
         learnt, data, plain = (of_group(each, group) for each in (train, test, clean))
@@ -78,7 +78,7 @@ def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, cle
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command of the module's docstring; TSV on stdout."""
+    """Run the command of the module's docstring; print TSV."""
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.once", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")

@@ -51,18 +51,18 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
 
 
 def played_in(tournaments: frozenset[str]) -> frozenset[str]:
-    """Ids of the questions with recorded buzzes that were played in some tournaments."""
+    """Return the ids of the questions with recorded buzzes that some tournaments played."""
     records = json_lines(path_of("human-buzz-questions"))
     return frozenset(record["id"] for record in records if tournaments.intersection(record["sets"]))
 
 
 def spread(texts: Sequence[str], n: int) -> list[str]:
-    """n texts from all over a list."""
+    """Return n evenly spaced texts of a list."""
     return [texts[i] for i in np.linspace(0, len(texts) - 1, min(n, len(texts))).astype(int)]
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Mean and its 95% bootstrap interval over texts."""
+    """Return the mean and its 95% bootstrap interval over texts."""
     drawn = np.random.default_rng(0).integers(len(values), size=(1000, len(values)))
     low, high = np.percentile(values[drawn].mean(1), [2.5, 97.5])
     return float(values.mean()), float(low), float(high)
@@ -70,7 +70,7 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
 
 @torch.inference_mode()
 def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
-    """Cross-entropy of each text, summed over its pieces and divided by its words (n,)."""
+    """Return the cross-entropy of each text per word, in nats (n,)."""
     nats = []
     for text in texts:
         pieces = opened(base, text)  # (1, N)
@@ -81,7 +81,7 @@ def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
 
 
 def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
-    """Share of the NEXT words after a text's first half that the model's own continuation has, in order (n,)."""
+    """Return the share of the NEXT words after a text's first half that the model continues with (n,)."""
     shares = []
     for words in map(str.split, texts):
         half = len(words) // 2
@@ -93,26 +93,26 @@ def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
 
 
 def opened(base: Base, text: str) -> Tensor:
-    """A text's pieces (1, N) behind what a text begins with."""
+    """Return a text's pieces (1, N) after the start symbol."""
     start = [] if base.tokens.bos is None else [base.tokens.bos]
     return torch.tensor([start + base.tokens.text(text)])
 
 
 def read(base: Base, pieces: Tensor) -> tuple[Tensor, list[KeyValue]]:
-    """States and memory of pieces (1, N); those on the right are hidden."""
+    """Return states and memory of pieces (1, N) under a causal mask."""
     n = pieces.shape[1]
     causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
     return base.network(pieces, torch.arange(n)[None], causal)
 
 
 def scores(base: Base, states: Tensor) -> Tensor:
-    """Logits (N, V) of states (N, D)."""
+    """Return logits (N, V) of states (N, D)."""
     return F.linear(states, base.network.output_rows()).float()
 
 
 @torch.inference_mode()
 def greedy(base: Base, text: str, pieces: int) -> str:
-    """The model's continuation of a text, so many pieces long."""
+    """Return the model's greedy continuation of a text with the given number of pieces."""
     given = opened(base, text)
     states, memory = read(base, given)
     no_mask = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)

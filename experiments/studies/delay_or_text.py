@@ -31,7 +31,7 @@ LABELS = {COST: "the same text, earlier", BUYS: "at the same pace, its own text"
 
 
 def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
-    """The same words at wait-k's pace: g(j) = min(k + j - 1, |S|) in every sentence."""
+    """Return a trace with the same words at wait-k's pace: g(j) = min(k + j - 1, |S|) in every sentence."""
     written: Counter[int] = Counter()
     emissions = []
     for emission in trace.emissions:
@@ -42,7 +42,7 @@ def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """For each translator with several k: both texts at each pace, and the two differences."""
+    """Yield, for each translator with several k, both texts at each pace and the two differences."""
     grid = [row for row in grid_rows.finished(config_path, runs) if row.cell.guesser == BEST]
     for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
         ladder = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
@@ -59,7 +59,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def figure(ledger: Ledger) -> plots.Figure:
-    """For each translator and k two bars, won by the pace and lost by the text, and their sum as a line."""
+    """Draw two bars for each translator and k (pace, text) and their sum as a line."""
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
     high = -(-len(pairs) // 2)
     drawn_figure, grid = plots.canvas((plots.PAGE, 1.7 * high + 0.5), high, 2, sharey=True)

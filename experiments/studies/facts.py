@@ -55,7 +55,7 @@ SYSTEMS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """The rows of all blocks."""
+    """Yield the rows of all parts."""
     for gold in sorted(GOLD.glob("facts-*.tsv")):
         yield from reading(gold)
     for test, systems in SYSTEMS.items():
@@ -78,7 +78,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def of_others() -> Iterator[Row]:
-    """A log that OmniSTEval publishes: English speech, German text, of which numbers alone are facts."""
+    """Yield facts of a log that OmniSTEval publishes (English speech, German text; only numbers are facts)."""
     lines = judged_lines(str(path_of("mustc-instances")), FactOptions("en-de"))
     cell = ("log", "MuST-C en-de", "OmniSTEval's log")
     yield from intervals(cell, [(Facts(), np.array([line.stats("arrived") for line in lines]))], unit="0-1")
@@ -86,7 +86,7 @@ def of_others() -> Iterator[Row]:
 
 
 def reading(gold: Path) -> Iterator[Row]:
-    """Precision and recall on sentences marked by hand: id, then facts as word numbers, in brackets what may lack."""
+    """Yield precision and recall on hand-marked sentences (id, facts as word numbers, optional ones in brackets)."""
     texts = _marked(gold)
     right, n_read, n_matched, n_marked = [], [], [], []
     for line in gold.read_text(encoding="utf-8").splitlines():
@@ -106,7 +106,7 @@ def reading(gold: Path) -> Iterator[Row]:
 
 
 def _marked(gold: Path) -> dict[str, str]:
-    """The sentences of a file of marks: `newstest2013`'s by their line from 0, questions' as ID#SENTENCE."""
+    """Return the sentences of a file of marks by their id."""
     name = gold.stem.removeprefix("facts-")
     if name not in ("xqb", "mini"):
         return {q.id.rpartition("-")[2]: q.reference_text for q in load_set(SetConfig(name, "es-en"), None)[1]}
@@ -115,7 +115,7 @@ def _marked(gold: Path) -> dict[str, str]:
 
 
 def contrast(label: str, questions: Sequence[Question], outputs: Sequence[Sequence[str]]) -> Iterator[Row]:
-    """Facts of changed translations minus those of the same ones unchanged."""
+    """Yield the facts of changed translations minus those of the unchanged ones."""
     for family, kinds in CONTRAST.items():
         for kind in kinds:
             before, after = [], []
@@ -140,7 +140,7 @@ def _stats(question: Question, words: Sequence[str]) -> list[Floats]:
 
 
 def contrast_block(ledger: Ledger) -> list[str]:
-    """Each change, and what it does to the facts of each translation that arrive."""
+    """Return a table of changes and their effect on the facts of each translation."""
     tests = dict.fromkeys(row.cell[1] for row in ledger.where(part="contrast"))
     lines = []
     for change in dict.fromkeys(row.cell[2] for row in ledger.where(part="contrast")):

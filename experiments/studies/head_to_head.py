@@ -70,7 +70,7 @@ Run = tuple[str, ...]
 @dataclass(frozen=True, slots=True)
 @checked
 class HeadToHeadConfig:
-    """What `sqa head-to-head CONFIG` reads; configs/head_to_head.yaml explains each key."""
+    """Keys of `sqa head-to-head CONFIG`; configs/head_to_head.yaml explains them."""
 
     name: str
     dataset: str
@@ -85,7 +85,7 @@ class HeadToHeadConfig:
     seed: int = 0
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check."""
+        """Return problems beyond the declared bounds."""
         wrong = check_labels(self.contestants, "contestants")
         if self.first_word not in (0, 1):
             wrong.append(f"first_word: must be 0 or 1, got {self.first_word}")
@@ -94,7 +94,7 @@ class HeadToHeadConfig:
         return wrong
 
     def run(self, contestant: NamedContestant) -> RunConfig:
-        """The run of a contestant: it reads the English text word by word."""
+        """Return the run of a contestant, which reads the English text word by word."""
         return of_parts(
             name=f"{self.name}-{contestant.label}",
             dataset={"name": self.dataset, "limit": self.limit},
@@ -116,7 +116,7 @@ class Opponents:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """What the system did on one question; words are counted from 1."""
+    """The system's play on one question; words are counted from 1."""
 
     buzz: float  # words read at the first buzz; inf = never
     right: bool  # the answer given there
@@ -125,7 +125,7 @@ class Play:
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
-    """Play, score, print the table; it and the list of questions left out go to the folder of the config's name."""
+    """Play and score; write the table and the list of excluded questions; print the table."""
     rows, repeats = played(config_path, runs, words)
     outputs = Outputs(runs / load_study(config_path, HeadToHeadConfig, words).name)
     outputs.rows("head_to_head.csv", COLUMNS, rows, show=True)
@@ -135,7 +135,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
 
 
 def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[list[Row], list[Repeat]]:
-    """The rows of every contestant, and the questions left out with the text that they repeat."""
+    """Return the rows of every contestant, and the excluded questions with the text that they repeat."""
     config = load_study(config_path, HeadToHeadConfig, words)
     parts, store = Parts(), Store(runs)
     questions = parts.questions(config.run(config.contestants[0]).dataset)
@@ -161,7 +161,7 @@ def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[li
 
 
 def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int) -> dict[str, Opponents]:
-    """question id -> who buzzed on it, for the questions that have buzzes.
+    """Return the people who buzzed on each question, by question id.
 
     `first_word` is the word_index of a question's first word, 0 or 1: a buzz on word_index w came after
     w + 1 - first_word words, at most all of them.  Buzzes on a text of another length than the question: DataError.
@@ -184,7 +184,7 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
 
 
 def play_of(trace: QuestionTrace) -> Play:
-    """What the system did on a question; without a step it never buzzed and was never right."""
+    """Return the system's play on a question; without a step it never buzzed and was never right."""
     read, correct = trace.source_words, trace.correct
     buzzed = np.flatnonzero([buzz.buzz for buzz in trace.buzzes or ()])
     right = np.flatnonzero(correct)
@@ -197,7 +197,7 @@ def play_of(trace: QuestionTrace) -> Play:
 
 
 def points(play: Play, opponents: Opponents) -> np.ndarray:
-    """(m,) Protobowl points against each opponent: the table above."""
+    """Return (m,) Protobowl points against each opponent, by the table above."""
     first = play.buzz < opponents.heard
     when_first = np.where(play.right, 10, np.where(opponents.right, -15, -5))
     when_second = np.where(opponents.right, -10, 15 if play.right_at_end else 5)
@@ -205,7 +205,7 @@ def points(play: Play, opponents: Opponents) -> np.ndarray:
 
 
 def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]:
-    """measure -> (sum, weight) of one question, for `Mean`.
+    """Return (sum, weight) of each measure on one question, for `Mean`.
 
     points            mean points against an opponent
     beaten, lost-to, neither   shares of opponents, 1 together
@@ -231,7 +231,7 @@ def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]
 
 
 def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], config: HeadToHeadConfig) -> list[Row]:
-    """The lines of one contestant: the measures, then the run's metrics on the same questions."""
+    """Return the rows of one contestant: the measures, then the run's metrics on the same questions."""
     measured = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
     how = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
     tables = {name: np.array([values[name] for values in measured]) for name in (*MEASURES, *OUTCOMES)}
@@ -257,12 +257,12 @@ class Repeat:
 
     @property
     def excluded(self) -> bool:
-        """True if the question counts as seen in training."""
+        """Whether the question counts as seen in training."""
         return self.share >= SHARE and self.runs >= RUNS
 
 
 def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str, Repeat]:
-    """question id -> its nearest training text; questions that share no run with any are absent.
+    """Return the nearest training text of each question id; questions without a common run are absent.
 
     `training` holds names of the manifest or files of JSON lines whose records have a `text`.
     """
@@ -283,7 +283,7 @@ def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str,
 
 
 def runs_of(text: str) -> set[Run]:
-    """The runs of RUN words, letter case and punctuation aside."""
+    """Return all runs of RUN words, ignoring letter case and punctuation."""
     words = _WORD.findall(text.casefold())
     return set(zip(*(words[start:] for start in range(RUN)), strict=False))
 

@@ -70,7 +70,7 @@ class TranslatorConfig:
             self.run(k)  # raises ConfigError("translator...: ...")
 
     def run(self, k: int | str | None, dataset: str = "mini-es") -> RunConfig:
-        """A run on questions that are given to it."""
+        """Return a run on questions that are given to it."""
         translator = self.translator if k is None else {**self.translator, "k": k}
         return of_parts(name="translations", dataset={"name": dataset}, translator=translator, metrics=METRICS)
 
@@ -78,7 +78,7 @@ class TranslatorConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class TableConfig:
-    """What `sqa translations CONFIG` reads; configs/translation_table.yaml explains each key."""
+    """Keys of `sqa translations CONFIG`; configs/translation_table.yaml explains them."""
 
     name: str
     sets: tuple[SetConfig, ...]
@@ -89,7 +89,7 @@ class TableConfig:
     workers: Count | None = None
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check."""
+        """Return problems beyond the declared bounds."""
         names = {"sets": [(s.name, s.pair) for s in self.sets]}
         names["translators"] = [(t.label, t.pair) for t in self.translators]
         wrong = [f"{key}: at least one is needed" for key, given in names.items() if not given]
@@ -107,7 +107,7 @@ class Wanted(NamedTuple):
 def main(
     config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequence[str] = (), workers: int | None = None
 ) -> None:
-    """`sqa translations CONFIG`: what the store lacks is translated; then table and figure; the table on stdout.
+    """Write table and figure of the translators; print the table.
 
     sets: the wanted test sets of the config; none = all.
     """
@@ -186,7 +186,7 @@ def finished(
 
 
 def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:
-    """What a run's config calls a test set, and its segments: those of a question set, or sentences as questions.
+    """Return a test set's name in a run's config, and its segments as questions.
 
     Not to be had: DataError; not known, or in another language: ConfigError.
     """
@@ -210,7 +210,7 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
 
 
 def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> list[Question]:
-    """Each pair as a question of one sentence."""
+    """Return each pair as a question of one sentence."""
     questions = []
     for i, (source, target) in enumerate(pairs):
         words, english = tuple(source.split()), target.strip()
@@ -223,7 +223,7 @@ def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> li
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
-    """Shares, 0 to 1, of (source, translation) pairs that came out empty, copied (of the long ones), looping."""
+    """Return the shares (0 to 1) of empty, copied and looping translations; short sources do not count as copied."""
     long = [(source, target) for source, target in sentences if len(source.split()) >= COPIED_FROM]
     empty = sum(not target for _, target in sentences) / len(sentences)
     copied = sum(source == target for source, target in long) / max(1, len(long))
@@ -232,7 +232,7 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
 
 
 def quality_over_lag(rows: Sequence[Row]) -> plots.Figure:
-    """Figure 8: BLEU over DAL, a panel for each test set, a line through the k of each translator that has a lag."""
+    """Draw Figure 8: BLEU over DAL, a panel for each test set, a line for each translator with a lag."""
     names = list(dict.fromkeys(row.cell[2] for row in rows))
     panels = []
     for test in dict.fromkeys(row.cell[1] for row in rows if row.metric == "dal"):
@@ -262,7 +262,7 @@ CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, i
 
 
 def of_stages(pair: str) -> list[Column]:
-    """BLEU at each k, on XQB and on development sentences."""
+    """Return columns for BLEU at each k, on XQB and on development sentences."""
     tests = (("XQB", f"xqb-{pair[:2]}"), ("flores-dev", "flores-dev"))
     return [column for head, test in tests for column in across("bleu", "k", KS, head + " k = {}", test=test)]
 

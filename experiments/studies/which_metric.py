@@ -37,7 +37,7 @@ LEAST = 5  # questions kept, and lost, below which no AUC is given
 
 
 def auc(score: Floats, kept: Bools) -> float:
-    """Probability that a kept question has the better score; ties half.  One side empty: nan.
+    """Return the probability that a kept question has the better score; ties count half; nan if a side is empty.
 
     Questions without a score (no name in the reference) are left out.
     """
@@ -53,7 +53,7 @@ System = tuple[tuple[str, str, str], Mapping[str, Floats]]  # data set, translat
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """A row for each system and metric; then the mean over the systems of a data set, questions resampled together."""
+    """Yield a row for each system and metric, then the mean over the systems of a data set."""
     config = load(config_path, figure9.Figure9Config)
     ablation = config_path.parent / config.ablation
     grid = [row for row in grid_rows.finished(ablation, runs) if row.cell.guesser == BEST]
@@ -101,13 +101,13 @@ def _dataset(dataset: str, systems: Sequence[System], answerable: Bools, metrics
 
 
 def _row(cell: tuple[str, str, str], metric: str, values: Floats, n: int) -> Row:
-    """`found`: the value, then those of the resamples."""
+    """Return the row of a value, which is followed by its resamples."""
     low, high = np.nanpercentile(values[1:], [2.5, 97.5])
     return Row(cell, metric, float(values[0]), float(low), float(high), n, "AUC")
 
 
 def block(ledger: Ledger) -> list[str]:
-    """The mean over all systems of a data set, by metric of what arrives, and the differences from BLEU."""
+    """Return the mean AUC of each metric over all systems of a data set, and its difference from BLEU."""
     lines = []
     for dataset in ledger.values("dataset"):
         where = {"dataset": dataset, "translator": MEAN}
@@ -120,7 +120,7 @@ def block(ledger: Ledger) -> list[str]:
 
 
 def agreement(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Kendall's tau of each answer metric with each other metric, over the systems."""
+    """Yield Kendall's tau of each answer metric with each other metric, over the systems."""
     for group, taus in correlation.ranked(config_path, runs)[1].items():
         for tau in taus:
             if tau.tau is not None and not metric_names.is_variant(tau.b):

@@ -29,14 +29,14 @@ Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the 
 
 @dataclass(frozen=True, slots=True)
 class WordsAheadConfig:
-    """configs/studies.yaml:words_ahead."""
+    """Keys of configs/studies.yaml:words_ahead."""
 
     sets: tuple[SetConfig, ...]
     k: tuple[int, ...]  # source words read before the first target word
 
 
 def segments(entry: SetConfig) -> list[list[Pair]]:
-    """The sentence pairs of each question, or one for each sentence."""
+    """Return the sentence pairs of each question, or one pair for each sentence."""
     whole = (q for q in load_set(entry, None)[1] if len(q.sentences) == len(q.reference))
     texts: Iterator[list[Pair]]
     texts = ([(x, y.split()) for x, y in zip(q.sentences, q.reference, strict=True)] for q in whole)
@@ -44,7 +44,7 @@ def segments(entry: SetConfig) -> list[list[Pair]]:
 
 
 def last_linked(alignment: Alignment, words: int) -> list[int]:
-    """Of each target word the last source word that it is linked to, from 1; 0 = it is linked to none."""
+    """Return the last linked source word (from 1) of each target word; 0 if it has no link."""
     last = [0] * words
     for i, j in alignment.links:
         last[j] = max(last[j], i + 1)
@@ -52,7 +52,7 @@ def last_linked(alignment: Alignment, words: int) -> list[int]:
 
 
 def counts(pair: Pair, last: Sequence[int], k: int, rate: float) -> tuple[int, int, int, int]:
-    """(words ahead, words, names ahead, names) of a sentence pair."""
+    """Return (words ahead, words, names ahead, names) of a sentence pair."""
     source, target = pair
     ahead = [at > min(k + int(j / rate), len(source)) for j, at in enumerate(last)]
     names = [at > 0 and j > 0 and target[j][0].isupper() for j, at in enumerate(last)]
@@ -60,14 +60,14 @@ def counts(pair: Pair, last: Sequence[int], k: int, rate: float) -> tuple[int, i
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """The rows of every test set, at both rates and every k."""
+    """Yield the rows of every test set, at both rates and every k."""
     config = load(config_path, WordsAheadConfig)
     for entry in config.sets:
         yield from rows(segments(entry), entry, config.k)
 
 
 def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -> Iterator[Row]:
-    """The rows of one test set."""
+    """Yield the rows of one test set."""
     flat = [pair for text in texts for pair in text]
     aligned = iter(load_aligner(entry.pair).align(flat))
     last = [[last_linked(next(aligned), len(target)) for _, target in text] for text in texts]
