@@ -37,7 +37,7 @@ SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # score
 
 
 @dataclass(frozen=True)
-class Table:
+class Signals:
     """Signals of the content words of corrupted texts."""
 
     signals: Floats  # (N, F)
@@ -45,11 +45,11 @@ class Table:
     texts: np.ndarray  # (N,) ids
     group: str = "words"  # of `sqa.diagnose.signals.GROUPS`: names the F signals
 
-    def rows(self, keep: np.ndarray) -> Table:
-        return Table(self.signals[keep], self.kinds[keep], self.texts[keep], self.group)
+    def rows(self, keep: np.ndarray) -> Signals:
+        return Signals(self.signals[keep], self.kinds[keep], self.texts[keep], self.group)
 
 
-def table(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Table:
+def signals_of(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Signals:
     """Return the signals of every content word."""
     pairs = [(sentence.source, sentence.words) for sentence in corrupted]
     signals, kinds, texts = [], [], []
@@ -60,15 +60,15 @@ def table(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> 
         signals += [features[j] for j in content]
         kinds += [sentence.kinds[j] for j in content]
         texts += [sentence.text] * len(content)
-    return Table(np.array(signals), np.array(kinds), np.array(texts), scorer.group)
+    return Signals(np.array(signals), np.array(kinds), np.array(texts), scorer.group)
 
 
-def of_group(data: Table, group: str) -> Table:
+def of_group(data: Signals, group: str) -> Signals:
     """Return the table with only the signals of a group, which come first."""
     return replace(data, signals=data.signals[:, : len(GROUPS[group])], group=group)
 
 
-def fit(data: Table, without: Collection[str] = ()) -> Network:
+def fit(data: Signals, without: Collection[str] = ()) -> Network:
     """Return the network that tells planted words from others, trained without the kinds `without`."""
     seen = data.rows(~np.isin(data.kinds, list(without)))
     ids = sorted(set(seen.texts))
@@ -146,9 +146,9 @@ def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
     return slope, shift
 
 
-def training_table(language: str, scorer: WordScorer) -> Table:
+def training_signals(language: str, scorer: WordScorer) -> Signals:
     """Return the first TEXTS texts of each training corpus, corrupted by all kinds."""
-    return table(plant(training(language, TEXTS), RATES, tuple(KINDS), 0), language, scorer)
+    return signals_of(plant(training(language, TEXTS), RATES, tuple(KINDS), 0), language, scorer)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     networks: dict[str, object] = {}
     for name, groups in SERVED.items():
-        data = training_table(options.language, SCORERS.resolve(name)(f"{options.language}-{TARGET}"))
+        data = training_signals(options.language, SCORERS.resolve(name)(f"{options.language}-{TARGET}"))
         networks |= {group: fit(of_group(data, group)).record() for group in groups}
         planted = int((data.kinds != "").sum())
         print(f"learnt on {len(data.kinds)} content words, {planted} of them planted", file=sys.stderr)

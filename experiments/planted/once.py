@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.lab.item import Item, elsewhere
 from experiments.lab.tables import columns, pivot
-from experiments.planted.learn import SERVED, Table, fit, of_group, table, training_table
+from experiments.planted.learn import SERVED, Signals, fit, of_group, signals_of, training_signals
 from experiments.planted.materials import WORDS, plant, references
 from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
@@ -27,12 +27,12 @@ from sqa.pipeline.saving import tsv
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
 
 
-def kind_of_text(data: Table) -> Mapping[str, str]:
+def kind_of_text(data: Signals) -> Mapping[str, str]:
     """Return the kind of the one error of each text id; errors that are no content word are omitted."""
     return {text: kind for text, kind in zip(data.texts.tolist(), data.kinds.tolist(), strict=True) if kind}
 
 
-def unseen(test: Table, networks: Mapping[str, Network], shipped: Network) -> Floats:
+def unseen(test: Signals, networks: Mapping[str, Network], shipped: Network) -> Floats:
     """Return (N,) probabilities by the network that never saw the text's kind of error; `shipped` without an error."""
     kinds = kind_of_text(test)
     kind_of_word = np.array([kinds.get(text, "") for text in test.texts.tolist()])
@@ -60,7 +60,7 @@ def row(language: str, group: str, kind: str, threshold: float, p: Floats, plant
     return [language, group, kind, f"{threshold:.3f}", *map(str, counts), *shares]
 
 
-def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, clean: Table) -> list[list[str]]:
+def rows_of(language: str, groups: Sequence[str], train: Signals, test: Signals, clean: Signals) -> list[list[str]]:
     """Return all rows of a language and of groups of signals."""
     rows = []
     for group in groups:
@@ -88,8 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         texts = list(islice(references(language), options.limit))
         for name, groups in SERVED.items():
             scorer = SCORERS.resolve(name)(f"{language}-en")
-            test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
-            rows += rows_of(language, groups, training_table(language, scorer), test, clean)
+            test, clean = (signals_of(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
+            rows += rows_of(language, groups, training_signals(language, scorer), test, clean)
     print(tsv(HEADER, rows), end="")
 
 

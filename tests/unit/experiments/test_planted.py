@@ -10,7 +10,7 @@ from recorded import recorded
 from refusals import refused
 
 from experiments.planted import found, materials
-from experiments.planted.learn import RATES, SERVED, Table, fit
+from experiments.planted.learn import RATES, SERVED, Signals, fit
 from experiments.planted.materials import KINDS, Text, plant, rng_for
 from experiments.planted.once import best_threshold, row, unseen
 from sqa.core.errors import DataError
@@ -105,13 +105,13 @@ def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.M
         refused(DataError, message, found.handmade, "es")
 
 
-def table(kind: str, texts: int = 30) -> Table:
+def table(kind: str, texts: int = 30) -> Signals:
     """A wrong word per text, whose first signal is 51, and three right ones with 50."""
     signals = np.zeros((4 * texts, len(GROUPS["words"])))
     signals[:, 0] = 50.0
     signals[::4, 0] = 51.0
     kinds = np.array([kind if i % 4 == 0 else "" for i in range(4 * texts)])
-    return Table(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4))
+    return Signals(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4))
 
 
 def test_training_is_effective_and_deterministic() -> None:
@@ -128,7 +128,9 @@ def test_training_is_effective_and_deterministic() -> None:
 
 def test_each_text_is_judged_by_an_unseen_kinds_network() -> None:
     one, other = table("name", 2), table("noun", 2)
-    test = Table(*(np.concatenate([getattr(t, part) for t in (one, other)]) for part in ("signals", "kinds", "texts")))
+    test = Signals(
+        *(np.concatenate([getattr(t, part) for t in (one, other)]) for part in ("signals", "kinds", "texts"))
+    )
     says: Any = [SimpleNamespace(probabilities=lambda s, p=p: np.full(len(s), p)) for p in (0.25, 0.75, 0.5)]
     judged = unseen(test, {"name": says[0], "noun": says[1]}, says[2])
     assert judged.tolist() == [0.25] * 8 + [0.75] * 8
