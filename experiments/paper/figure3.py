@@ -99,7 +99,9 @@ ITEMS = (
         values=values.of_grid(HEADLINE, BEST),
         blocks={
             "readme": picked(
-                [f"contestant `{BEST}`"], (([name], *cell) for name, *cell in README), [*ANSWERS[:2], *TEXT]
+                [f"contestant `{BEST}`"],
+                (([name], dataset, translator, k) for name, dataset, translator, k in README),
+                [*ANSWERS[:2], *TEXT],
             ),
             "story": picked(
                 ["translator", "k"],

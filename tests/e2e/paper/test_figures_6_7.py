@@ -12,8 +12,7 @@ from small_ablation import BUZZER, changed, write_small_ablation
 
 from experiments import grid
 from experiments.ablation.report import main as ablation
-from experiments.paper import contestants_over_k as paper
-from experiments.paper.contestants_over_k import Agreement
+from experiments.paper import figure6, figure7, wait_k_runs
 from sqa.core.differences import bootstrap_band
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
@@ -59,7 +58,7 @@ def other(folder, tmp_path):
 
 def test_figure7(folder, runs, capsys):
     stages = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"}
-    paper.figure7(folder / "figure7.yaml", runs)
+    figure7.main(folder / "figure7.yaml", runs)
     printed, made = capsys.readouterr(), runs / "figure7"
     new = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"} - stages
     assert len(new) == 3 * (len(KS) + 1)  # Keyword's guesses, buzzes and scores; nothing of BM25 was made again
@@ -70,23 +69,25 @@ def test_figure7(folder, runs, capsys):
 
 
 def test_figure6_of_all_and_of_the_guessable_questions(folder, other, runs, monkeypatch):
-    paper.figure6(folder / "figure6.yaml", runs)
+    figure6.main(folder / "figure6.yaml", runs)
     requested = load_questions("mini-es", 4)
-    monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.array([q in requested[:3] for q in questions]))
-    paper.figure6(other("figure6", slice(1), questions="guessable", name="known"), runs)
+    monkeypatch.setattr(
+        wait_k_runs, "knows", lambda guesser, questions: np.array([q in requested[:3] for q in questions])
+    )
+    figure6.main(other("figure6", slice(1), questions="guessable", name="known"), runs)
 
 
 def test_refuse_guessers_without_a_page_list(other, runs):
-    for name, main, word in (("figure6", paper.figure6, "guessable"), ("figure7", paper.figure7, "matched")):
+    for name, main, word in (("figure6", figure6.main, "guessable"), ("figure7", figure7.main, "matched")):
         refused(ConfigError, f"questions: {word}: .*all", main, other(name, slice(1, 2), questions=word), runs)
 
 
 def test_figure10_has_one_language_and_matched_questions(other, runs, monkeypatch):
     path = other("figure7", slice(1), name="figure10", questions="matched", language="es")
-    monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
-    paper.figure7(path, runs)
+    monkeypatch.setattr(wait_k_runs, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
+    figure7.main(path, runs)
     changed(path, language="pl")
-    refused(ConfigError, "translators: no wait-k for a data set in pl that is here", paper.figure7, path, runs)
+    refused(ConfigError, "translators: no wait-k for a data set in pl that is here", figure7.main, path, runs)
 
 
 def test_a_full_input_line_stands_still_within_a_sentence():
@@ -98,21 +99,21 @@ def test_a_full_input_line_stands_still_within_a_sentence():
     )
     second = (Guess("France", 2.0), Guess("Spain", 1.0))
     guesses = ((), second, second, second, second[1:])
-    values = paper.at_bin_ends(QuestionTrace(question, emissions, guesses), 25)
+    values = figure6.at_bin_ends(QuestionTrace(question, emissions, guesses), 25)
     assert values.tolist() == [-4.0] * 6 + [-math.log(2)] * 18 + [0.0]
     silent = QuestionTrace(question, (), ())
-    assert paper.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
+    assert figure6.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
 
 
 def test_a_question_matches_if_one_guesser_knows_it(runs):
     both = [{**KEYWORD, "pages": [page]} for page in ("Peru", "Iceland")]
     parts, questions = grid.workshop(runs).parts, load_questions("mini-es", 3)
-    assert paper.nameable(both, questions, "matched", parts).tolist() == [True, True, False]
+    assert wait_k_runs.nameable(both, questions, "matched", parts).tolist() == [True, True, False]
 
 
 def test_agreement_is_kendalls_tau():
     values = np.random.default_rng(0).permutation(12).reshape(2, 6).astype(float)
     stats = np.stack([values, np.ones_like(values)], axis=-1).reshape(1, -1)
     tau = kendalltau(*values).statistic
-    assert Agreement().score_many(stats)[0, 0] == pytest.approx(tau)
-    assert bootstrap_band(np.repeat(stats, 5, axis=0), Agreement(), 20).low[0] == pytest.approx(tau)
+    assert figure7.Agreement().score_many(stats)[0, 0] == pytest.approx(tau)
+    assert bootstrap_band(np.repeat(stats, 5, axis=0), figure7.Agreement(), 20).low[0] == pytest.approx(tau)
