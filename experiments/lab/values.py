@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.lab import grid_rows, pages
+from experiments.ladders import Ladder, of_tables
 from sqa.core.errors import DataError
 from sqa.core.types import Floats
 from sqa.files.atomic import write_bytes
@@ -57,3 +58,13 @@ def read(item: str) -> dict[tuple[str, ...], Floats]:
             return {tuple(name.split("\t")): arrays[name] for name in arrays.files}
     except (OSError, ValueError) as error:
         raise DataError(f"{item}: no statistics of questions ({error}); run `sqa results update {item}`") from error
+
+
+def ladders_of(item: str) -> list[Ladder]:
+    """Return the ladders over k of an item's tables, for `differences` and `p_of` of experiments/ladders.py."""
+    tables: dict[tuple[str, str, str, int | str], dict[str, Floats]] = {}
+    for (dataset, translator, k, contestant, metric), stats in read(item).items():
+        if translator != "reference":
+            at = int(k) if k.isdecimal() else k
+            tables.setdefault((dataset, translator, contestant, at), {})[metric] = stats
+    return of_tables(tables)
