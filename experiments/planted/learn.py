@@ -45,9 +45,6 @@ class Signals:
     texts: np.ndarray  # (N,) ids
     group: str = "words"  # of `sqa.diagnose.signals.GROUPS`: names the F signals
 
-    def rows(self, keep: np.ndarray) -> Signals:
-        return Signals(self.signals[keep], self.kinds[keep], self.texts[keep], self.group)
-
 
 def signals_of(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Signals:
     """Return the signals of every content word."""
@@ -70,27 +67,25 @@ def of_group(data: Signals, group: str) -> Signals:
 
 def fit(data: Signals, without: Collection[str] = ()) -> Network:
     """Return the network that tells planted words from others, trained without the kinds `without`."""
-    seen = data.rows(~np.isin(data.kinds, list(without)))
-    ids = sorted(set(seen.texts))
-    held = np.isin(seen.texts, ids[::CALIBRATION])
-    learnt = seen.rows(~held)
-    mean, deviation = learnt.signals.mean(0), np.maximum(learnt.signals.std(0), 1e-3)
+    seen = ~np.isin(data.kinds, list(without))
+    held = np.isin(data.texts, sorted(set(data.texts[seen]))[::CALIBRATION])
+    learnt, calibrated = data.signals[seen & ~held], seen & held
+    mean, deviation = learnt.mean(0), np.maximum(learnt.std(0), 1e-3)
     names = GROUPS[data.group]
     prior = np.array([DIRECT.get(name, 0.0) for name in names])
     signs = np.array([SIGNS.get(name, math.nan) for name in names])
-    standard = (learnt.signals - mean) / deviation
-    planted = learnt.kinds != ""
-    inner, inner_bias, outer, outer_bias, direct = _descend(learnt.signals, standard, prior, signs, planted)
-    network = Network(mean, deviation, inner, inner_bias, outer, outer_bias, direct, slope=1.0, shift=0.0)
-    slope, shift = _logistic(network.logits(seen.signals[held]), seen.kinds[held] != "")
+    planted = data.kinds != ""
+    weights = _descend(learnt, (learnt - mean) / deviation, prior, signs, planted[seen & ~held])
+    network = Network(mean, deviation, *weights, slope=1.0, shift=0.0)
+    slope, shift = _logistic(network.logits(data.signals[calibrated]), planted[calibrated])
     return replace(network, slope=slope, shift=shift)
 
 
 def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray) -> tuple[Floats, ...]:
     """Return weights of MEMBERS randomly started networks and of the direct signals, by Adam on all words.
 
-    Direct signals start at their `prior`, are drawn back to it and never fall below 0.  The networks do not see them;
-    what they see speaks for an error, against it or either way as `signs` has it, not a number: they do not see it.
+    Direct signals start at their `prior`, are drawn back to it and never fall below 0; the networks do not see them.
+    `signs` constrains the networks' weights of a signal: 1 for an error, -1 against it, 0 both; nan: it is not used.
     """
     import torch
     import torch.nn.functional as F

@@ -43,7 +43,7 @@ def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield, for each translator with several k, both texts at each pace and the two differences."""
-    grid = [row for row in grid_rows.finished(config_path, runs) if row.cell.guesser == BEST]
+    grid = grid_rows.finished(config_path, runs, lambda cell: cell.guesser == BEST)
     for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
         ladder = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
         if "full" in ladder and len(ladder) > 2:

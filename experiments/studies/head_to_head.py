@@ -169,15 +169,11 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
     if buzzes.word is None or buzzes.words is None:
         raise DataError(f"{buzzes.name}: head-to-head needs the columns word_index and n_words")
     lengths = {question.id: len(question.words) for question in questions}
-    order = np.argsort(buzzes.question, kind="stable")
-    ids, starts = np.unique(buzzes.question[order], return_index=True)
     by_question = {}
-    for id, chosen in zip(ids.tolist(), np.split(order, starts[1:]), strict=True):
-        if id not in lengths:
-            continue
-        if (buzzes.words[chosen] != lengths[id]).any():
-            wrong = buzzes.words[chosen][buzzes.words[chosen] != lengths[id]][0]
-            raise DataError(f"{buzzes.name}: buzzes on {id} count {wrong} words, the question has {lengths[id]}")
+    for id in (id for id in np.unique(buzzes.question).tolist() if id in lengths):
+        chosen = buzzes.question == id
+        if wrong := set(buzzes.words[chosen].tolist()) - {lengths[id]}:
+            raise DataError(f"{buzzes.name}: buzzes on {id} count {min(wrong)} words, the question has {lengths[id]}")
         heard = np.clip(buzzes.word[chosen] + 1 - first_word, 1, lengths[id])
         by_question[id] = Opponents(heard, buzzes.correct[chosen])
     return by_question

@@ -56,7 +56,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield a row for each system and metric, then the mean over the systems of a data set."""
     config = load(config_path, figure9.Figure9Config)
     ablation = config_path.parent / config.ablation
-    grid = [row for row in grid_rows.finished(ablation, runs) if row.cell.guesser == BEST]
+    grid = grid_rows.finished(ablation, runs, lambda cell: cell.guesser == BEST)
     metrics: dict[str, Any] = {metric.name: metric for metric in metric_names.build(SCORES)}
     scored: dict[tuple[str, str, int | str], dict[str, Floats]] = {}
     for point in figure9.measure(config, load(ablation, AblationConfig), Store(runs), workshop(runs).parts):
