@@ -75,8 +75,9 @@ def fit(data: Signals, without: Collection[str] = ()) -> Network:
     prior = np.array([DIRECT.get(name, 0.0) for name in names])
     signs = np.array([SIGNS.get(name, math.nan) for name in names])
     planted = data.kinds != ""
-    weights = _descend(learnt, (learnt - mean) / deviation, prior, signs, planted[seen & ~held])
-    network = Network(mean, deviation, *weights, slope=1.0, shift=0.0)
+    standard = (learnt - mean) / deviation
+    inner, inner_bias, outer, outer_bias, direct = _descend(learnt, standard, prior, signs, planted[seen & ~held])
+    network = Network(mean, deviation, inner, inner_bias, outer, outer_bias, direct, slope=1.0, shift=0.0)
     slope, shift = _logistic(network.logits(data.signals[calibrated]), planted[calibrated])
     return replace(network, slope=slope, shift=shift)
 

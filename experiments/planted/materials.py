@@ -119,7 +119,7 @@ def _replaced(line: list[str], position: int | None, new: str | None) -> Planted
     return Planted(position, position + 1, [word.replace(bare, new, 1) if bare else new])
 
 
-def _unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
+def unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
     """Return a word of the pool that neither text has."""
     forms = {form(word, TARGET) for word in have}
     for index in rng.permutation(len(pool))[:20]:
@@ -130,7 +130,7 @@ def _unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Gen
 
 def _name(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     positions = [j for j, w in enumerate(line) if j and strip_edges(w)[:1].isupper() and is_content(w, TARGET)]
-    return _replaced(line, _pick(positions, rng), _unrelated_word(others.names, [*source, *line], rng))
+    return _replaced(line, _pick(positions, rng), unrelated_word(others.names, [*source, *line], rng))
 
 
 def _number(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
@@ -150,12 +150,12 @@ def _nouns(line: Sequence[str]) -> list[int]:
 
 
 def _noun(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
-    return _replaced(line, _pick(_nouns(line), rng), _unrelated_word(others.nouns, [*source, *line], rng))
+    return _replaced(line, _pick(_nouns(line), rng), unrelated_word(others.nouns, [*source, *line], rng))
 
 
 def _inserted(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     pool = others.names if rng.random() < 0.3 else others.nouns
-    new, position = _unrelated_word(pool, [*source, *line], rng), int(rng.integers(len(line) + 1))
+    new, position = unrelated_word(pool, [*source, *line], rng), int(rng.integers(len(line) + 1))
     return None if new is None else Planted(position, position, [new])
 
 

@@ -143,7 +143,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
     for cell in sorted((row.cell for row in rows), key=lambda cell: cell.family != "reference"):
         folder, aligned = runs / cell.run.name, cell.family != "reference"
         try:
-            run, lines, errors = _opened(folder, aligned, (folder / SUMMARY).read_bytes())
+            run, lines, errors = opened(folder, aligned, (folder / SUMMARY).read_bytes())
         except ConfigError as reason:
             name = "" if cell.family == "wait-k" else f"{cell.family}, "
             selection.left_out.append(LeftOut(f"{cell.dataset}, {name}k={cell.k}", " ".join(str(reason).split())))
@@ -159,7 +159,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
 
 
 @lru_cache(maxsize=32)
-def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
+def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
     """Return a run, its lines and if `aligned` its errors; the run's summary is part of the cache key."""
     run = open_run(folder, workshop(folder.parent).parts)
     traces = list(run.traces)

@@ -87,7 +87,7 @@ def of_others() -> Iterator[Row]:
 
 def reading(gold: Path) -> Iterator[Row]:
     """Yield precision and recall on hand-marked sentences (id, facts as word numbers, optional ones in brackets)."""
-    texts = _marked(gold)
+    texts = marked_sentences(gold)
     right, n_read, n_matched, n_marked = [], [], [], []
     for line in gold.read_text(encoding="utf-8").splitlines():
         id, _, marks = line.partition("\t")
@@ -105,7 +105,7 @@ def reading(gold: Path) -> Iterator[Row]:
         yield Row(cell, f"{name} of", float(sum(counts[1])), unit="count")
 
 
-def _marked(gold: Path) -> dict[str, str]:
+def marked_sentences(gold: Path) -> dict[str, str]:
     """Return the sentences of a file of marks by their id."""
     name = gold.stem.removeprefix("facts-")
     if name not in ("xqb", "mini"):

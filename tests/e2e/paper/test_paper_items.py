@@ -117,10 +117,10 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, ca
         raise ConfigError("no aligner here")
 
     monkeypatch.setattr(systems, "load_aligner", none)
-    systems._opened.cache_clear()
+    systems.opened.cache_clear()
     assert not stepwise.subjects(folder / "stepwise.yaml", runs).subjects
     assert "mini-es, k=3: left out, no aligner here" in capsys.readouterr().err
-    systems._opened.cache_clear()
+    systems.opened.cache_clear()
 
 
 def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path, runs):

@@ -33,8 +33,8 @@ def test_what_is_planted_is_as_recorded() -> None:
 
 
 def test_an_unrelated_word_is_like_no_word_of_either_text() -> None:
-    drawn = {materials._unrelated_word(["Goethe", "Viennese"], ["Lima", "Vienna"], rng_for(seed)) for seed in range(9)}
-    assert drawn == {"Goethe"} and materials._unrelated_word(["Viennese"], ["Lima", "Vienna"], rng_for(0)) is None
+    drawn = {materials.unrelated_word(["Goethe", "Viennese"], ["Lima", "Vienna"], rng_for(seed)) for seed in range(9)}
+    assert drawn == {"Goethe"} and materials.unrelated_word(["Viennese"], ["Lima", "Vienna"], rng_for(0)) is None
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.studies.facts import GOLD, _marked, contrast, reading
+from experiments.studies.facts import GOLD, contrast, marked_sentences, reading
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
@@ -161,7 +161,7 @@ def test_precision_and_recall_on_sentences_marked_by_hand(marks, least):
 
 def test_marks_say_what_a_fact_may_hold(tmp_path):
     """A fact that is all of what is marked is right; one word in brackets may lack."""
-    texts = {name: facts_in(text.split()) for name, text in _marked(GOLD / "facts-mini.tsv").items()}
+    texts = {name: facts_in(text.split()) for name, text in marked_sentences(GOLD / "facts-mini.tsv").items()}
     [name, fact], *_ = [(name, facts[0]) for name, facts in texts.items() if len(facts) == 1]
     marks = " ".join(str(at) for at in range(fact.first, fact.last + 1))
     (tmp_path / "facts-mini.tsv").write_text(f"{name}\t{marks}\n", encoding="utf-8")
