@@ -9,8 +9,8 @@ from sqa.core.answers import unmarked
 from sqa.core.errors import DataError
 from sqa.core.languages import language_of
 from sqa.core.paths import DATA
-from sqa.data.priors import PREFIX, Priors, form, has_priors, load_priors, strip_edges
-from sqa.files.model_files import folder_digest, read_tensors, unpack_integers, unpack_strings
+from sqa.data.priors import Priors, form, has_priors, load_priors, strip_edges
+from sqa.files.model_files import read_tensors, unpack_integers, unpack_strings
 
 FOLDER = DATA / "models" / "bm25"
 KIND, VERSION = "bm25", 1
@@ -34,13 +34,6 @@ def _pages() -> dict[str, int]:
 @cache
 def _priors(language: str) -> Priors | None:
     return load_priors(f"{language}-en") if has_priors(f"{language}-en") else None
-
-
-@cache
-def vocabulary_digest(language: str) -> str:
-    """sha256 of the files of the English vocabulary and of the source language's."""
-    folders = [FOLDER, *([DATA / "models" / f"{PREFIX}{language}-en"] if has_priors(f"{language}-en") else [])]
-    return " ".join(folder_digest(folder) for folder in folders)
 
 
 @lru_cache(maxsize=1 << 17)
