@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, case, func, insert, or_, select, update
+from sqlalchemy import Engine, ScalarSelect, case, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sqa.core.errors import ConfigError, SqaError
@@ -118,13 +118,11 @@ def spend(engine: Engine, caller: Caller, per_day: int) -> None:
             )
 
 
-def person_of(account: int | None) -> ColumnElement[int]:
-    """The first account of an account's invitation: all accounts of one invitation are one person's."""
+def person_of(account: int | None) -> ScalarSelect[int]:
+    """Return the first account of an account's invitation: all accounts of one invitation are one person's."""
     first, own = ACCOUNTS.alias(), ACCOUNTS.alias()
     invitation = select(own.c.invitation).where(own.c.id == account).scalar_subquery()
-    return func.coalesce(
-        select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery(), account
-    )
+    return select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery()
 
 
 def _digest(secret: bytes) -> str:

@@ -16,8 +16,7 @@
     workers       id, seen
     about         key, value: the version of this layout; the secret that rounds scores
 
-Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.  Version
-2 of the tables did not know which accounts are one person's, version 3 did not count scores.
+Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.
 """
 
 import os
@@ -65,7 +64,7 @@ ACCOUNTS = _table(
     *_needed(Float, "created"),
     Column("day", Integer, nullable=False, default=0),  # since 1970, of the last submission
     Column("sent", Integer, nullable=False, default=0),  # submissions on that day, of a person's first account
-    Column("invitation", ForeignKey("invitations.id")),  # whose accounts are one person's; null: of version 2
+    Column("invitation", ForeignKey("invitations.id"), nullable=False),  # its accounts are one person's
 )
 INVITATIONS = _table(
     "invitations",
@@ -76,11 +75,10 @@ INVITATIONS = _table(
 DATASETS = _table(
     "datasets",
     *_needed(NAME, "task", "name"),
-    *_needed(Integer, "seed", "examples"),
+    *_needed(Integer, "seed", "examples", "looks"),
     *_needed(JSON, "prefixes"),
     Column("created", Float),
-    Column("phase", String(8), nullable=False, server_default="closed"),  # one of task.PHASES
-    Column("looks", Integer, nullable=False, server_default=str(LOOKS)),
+    Column("phase", String(8), nullable=False),  # one of task.PHASES
     sa.UniqueConstraint("task", "name"),
 )
 MODELS = _table(
@@ -131,10 +129,12 @@ WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), *_n
 
 
 def open_engine(url: str) -> Engine:
-    """The engine of a database URL; missing tables are made, those of versions 2 and 3 are brought up to date.
+    """Return the engine of a database URL; an empty database gets its tables.
 
-    An SQLite file is made for its owner alone.  A bad URL, or a database of a newer version or of the first:
-    ConfigError.
+    Only its owner may read an SQLite file.
+
+    Raises:
+        ConfigError: The URL is invalid, or the tables are of another version.
     """
     try:
         parsed = make_url(url)
@@ -151,36 +151,29 @@ def open_engine(url: str) -> Engine:
             os.close(os.open(parsed.database, os.O_CREAT | os.O_RDWR, 0o600))  # its journals have the same mode
         sa.event.listen(engine, "connect", _sqlite_settings)
     try:
-        _up_to_date(engine)
+        _create_tables(engine)
     except ConfigError:
         engine.dispose()
         raise
     return engine
 
 
-def _up_to_date(engine: Engine) -> None:
-    """The tables of this version; what an older version kept stays as it is."""
+def _create_tables(engine: Engine) -> None:
+    """Create the tables in an empty database.  A database of another version: ConfigError."""
     with engine.connect() as connection:
         if _version(connection) == VERSION:
             return
-    with engine.begin() as connection:  # one process at a time, and none sees half of it
+    with engine.begin() as connection:  # one process at a time creates them, and no other sees half of them
         sqlite = engine.dialect.name == "sqlite"
         connection.exec_driver_sql("BEGIN IMMEDIATE" if sqlite else "SELECT pg_advisory_xact_lock(1397834050)")
         version = _version(connection)
-        if version > VERSION or version == 1:
-            use = "use a newer SQA" if version > VERSION else "open it with SQA 0.2.0 once"
-            raise ConfigError(f"--db: has version {version} of the board's tables, this SQA knows {VERSION}; {use}")
-        if version == VERSION:
-            return
-        META.create_all(connection)
-        if version == 2:
-            new = "ALTER TABLE accounts ADD COLUMN invitation INTEGER REFERENCES invitations (id)"
-            connection.exec_driver_sql(new)
-        if version:
-            connection.exec_driver_sql(f"ALTER TABLE datasets ADD COLUMN looks INTEGER NOT NULL DEFAULT {LOOKS}")
-        connection.execute(sa.delete(ABOUT))
-        about = {"version": str(VERSION), "secret": secrets.token_hex(8)}
-        connection.execute(sa.insert(ABOUT), [{"key": key, "value": value} for key, value in about.items()])
+        if version not in (0, VERSION):
+            problem = f"has version {version} of the board's tables, this SQA reads version {VERSION}"
+            raise ConfigError(f"--db: {problem}; use the SQA that made it, or register everything in a new board")
+        if version == 0:
+            META.create_all(connection)
+            about = {"version": str(VERSION), "secret": secrets.token_hex(8)}
+            connection.execute(sa.insert(ABOUT), [{"key": key, "value": value} for key, value in about.items()])
 
 
 def secret(engine: Engine) -> str:
@@ -190,13 +183,10 @@ def secret(engine: Engine) -> str:
 
 
 def _version(connection: Connection) -> int:
-    """The version of the tables; 0 where there are none."""
-    tables = set(sa.inspect(connection).get_table_names())
-    if ABOUT.name in tables:
-        version = connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one_or_none()
-        if version is not None:
-            return int(version)
-    return 1 if EVALUATIONS.name in tables else 0
+    """Return the version of the tables; 0 if there are none."""
+    if not sa.inspect(connection).has_table(ABOUT.name):
+        return 0
+    return int(connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one())
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:

@@ -77,7 +77,7 @@ def test_equal_models_share_a_rank(board: Board) -> None:
 
 
 @pytest.mark.parametrize("version", [1, VERSION + 1])
-def test_a_board_of_the_first_or_of_a_newer_version_is_refused(board: Board, version: int) -> None:
+def test_a_board_of_another_version_is_refused(board: Board, version: int) -> None:
     with board.engine.begin() as connection:
         connection.execute(update(ABOUT).values(value=str(version)))
     with pytest.raises(ConfigError, match=f"has version {version} of the board's tables"):
