@@ -108,7 +108,7 @@ class Board:
         for prefix in task.delta_metrics:
             if name.startswith(f"{prefix}-"):
                 raise ConfigError(f"data set: a name must not start with {prefix}-, which marks perturbed copies")
-        loaded = task.data.load(source, seed, perturbations)
+        loaded = task.load(source, seed, perturbations)
         files = {data_path(code, name, prefix): as_lines(examples) for prefix, examples in loaded.items()}
         prefixes = [prefix for prefix in loaded if prefix]
         row = {"seed": seed, "phase": phase, "looks": looks, "prefixes": prefixes, "examples": len(loaded[""])}

@@ -14,8 +14,8 @@ from sqa_services.board.metrics import EVAL, Additive, additive, get_accuracy, g
 from sqa_services.board.task import Task
 
 RESAMPLES = 1000
-Labels = Sequence[Mapping[str, Any]]  # of `label_field_converter`
-Predicted = Sequence[Mapping[str, Any]]  # of `pred_field_converter`
+Labels = Sequence[Mapping[str, Any]]  # of `Task.label`
+Predicted = Sequence[Mapping[str, Any]]  # of `answer_all`
 
 
 def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:

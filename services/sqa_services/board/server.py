@@ -110,7 +110,7 @@ def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
     get, meta = EVAL[task.perf_metric], meta_of(task.perf_metric)
     rows = []
     for example, response, prediction in zip(examples, responses, predictions, strict=True):
-        label = task.data.label_field_converter(example)
+        label = task.label(example)
         try:
             value: float | None = get([prediction["pred"]], [label["answer"]])
         except NotComputable:
@@ -122,11 +122,12 @@ def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
 def viewer_page(board: Board, code: str, model: str, dataset: str, example: str) -> str:
     """One example of an open data set as the page of `sqa view`."""
     task = board.task(code)
-    if task.traces is None:
-        raise NotFound(f"{code}: its examples are not translated word by word")
     for row, response in zip(*_answered(board, code, model, dataset), strict=True):
         if row["id"] == example:
-            return render(traces_data(task.traces([row], [response]), model, ViewConfig()))
+            traces = task.traces([row], [response])
+            if traces is None:
+                raise NotFound(f"{code}: its examples are not translated word by word")
+            return render(traces_data(traces, model, ViewConfig()))
     raise NotFound(f"{dataset}: has no example {example!r}")
 
 

@@ -138,14 +138,14 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     responses, job = task.respond(model["kind"], file, given, board.config.work)
     predictions = answer_all(task, responses, examples)
     board.files.write(predictions_path(code, name, data["name"], prefix), as_lines(responses))
-    labels = list(map(task.data.label_field_converter, examples))
+    labels = list(map(task.label, examples))
     inspected = {"implausible": task.implausible(examples, responses), "digest": digest_of(task, responses)}
     if not prefix:
         result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job(task.job_metrics, job)}
         return result | inspected, _details(task, labels, predictions)
     originals = read(data_path(code, data["name"]))
     before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
-    targets = list(map(task.data.label_field_converter, originals))
+    targets = list(map(task.label, originals))
     return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | inspected, None
 
 

@@ -224,7 +224,7 @@ SILENT = b"dataset: {name: mini-es}\ntranslator: {name: 'doubles:build_translato
 )
 def test_what_can_be_no_model_is_refused(kind: str, data: bytes, problem: str) -> None:
     with pytest.raises(DataError if kind == "submission" else ConfigError, match=problem):
-        sqa_task.check_model(kind, data)
+        sqa_task.spanish().check_model(kind, data)
 
 
 CONFIG = SILENT + b"guesser: {name: 'doubles:build_guesser'}\nbuzzer: {name: 'doubles:build_buzzer'}\n"

@@ -95,14 +95,14 @@ HONEST: dict[str, Rows] = {
 
 @cache
 def examples() -> list:
-    return sqa_task.QuestionData("es").load("mini-es", 0, ())[""]
+    return sqa_task.spanish().load("mini-es", 0, ())[""]
 
 
 @pytest.mark.parametrize("name", [*CHEATS, *HONEST])
 def test_a_cheat_is_named_and_what_is_honest_is_not(name: str) -> None:
     rows, reason = CHEATS.get(name) or (HONEST[name], "")
-    responses, _ = sqa_task.respond("submission", as_lines(submission(rows)), examples(), Path())
-    reasons = sqa_task.implausible(examples(), responses)
+    responses, _ = sqa_task.spanish().respond("submission", as_lines(submission(rows)), examples(), Path())
+    reasons = sqa_task.spanish().implausible(examples(), responses)
     assert any(reason in said for said in reasons) if reason else not reasons, reasons
 
 

@@ -141,7 +141,7 @@ def test_a_submission_that_is_refused_is_not_read_to_its_end(heavy: str, checks:
     """13 MB took 18 seconds, and six at once 964 MiB."""
     data, most = HEAVY[heavy]
     with pytest.raises(DataError) as error:
-        sqa_task.check_model("submission", data)
+        sqa_task.spanish().check_model("submission", data)
     assert len(checks) <= most and len(error.value.reasons) <= 10_000 and max(map(len, error.value.reasons)) < 1000
     checks.clear()
     problems: list[str] = []
@@ -150,9 +150,9 @@ def test_a_submission_that_is_refused_is_not_read_to_its_end(heavy: str, checks:
 
 
 def test_rows_of_known_questions_are_read_once_for_all_data_sets(checks: list[object]) -> None:
-    examples = sqa_task.QuestionData("es").load("mini-es", 0, ())[""]
+    examples = sqa_task.spanish().load("mini-es", 0, ())[""]
     wrong = [{"question": e["id"], "step": 7, "token": "w", "g": 10**6} for e in examples for _ in range(500)]
-    by_dataset = sqa_task.unscorable("submission", as_lines(wrong), {f"d{n}": examples for n in range(5)})
+    by_dataset = sqa_task.spanish().unscorable("submission", as_lines(wrong), {f"d{n}": examples for n in range(5)})
     assert len(checks) == len(wrong) and list(by_dataset) == [f"d{n}" for n in range(5)]
     assert all(0 < len(problems) <= 10_000 for problems in by_dataset.values())
 
