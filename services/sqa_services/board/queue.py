@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, case, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, and_, case, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from sqa_services.board.accounts import Caller, person_of
 from sqa_services.board.lifecycle import note
-from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, SHOWN, WORKERS
+from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, SHOWN
 from sqa_services.board.task import RUN_HERE
 
 MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is the cause itself and is given up
@@ -186,34 +186,10 @@ def _mine(connection: Connection, claimed: Claim, values: Mapping[str, Any]) -> 
     return connection.execute(update(EVALUATIONS).where(*held).values(**values)).rowcount == 1
 
 
-def open_count(engine: Engine) -> int:
-    """Evaluations that are queued or running."""
-    return _number(engine, select(func.count()).where(E.state.in_(("queued", "running"))))
-
-
-def _number(engine: Engine, query: Select[Any]) -> int:
+def to_do(engine: Engine) -> dict[str, int]:
+    """Return how many evaluations are "running", and how many are "queued" or left by a dead worker."""
+    running = and_(E.state == "running", E.lease_until >= time.time())
+    query = select(func.count(), func.count().filter(running)).where(E.state.in_(("queued", "running")))
     with engine.connect() as connection:
-        return int(connection.execute(query).scalar_one())
-
-
-ALIVE_SECONDS = 15.0  # a worker that was not seen for longer does not run
-
-
-def seen(engine: Engine, worker: str) -> None:
-    """Record that a worker runs; delete those that were last seen a day ago."""
-    now = time.time()
-    with engine.begin() as connection:
-        kind = INSERT[connection.dialect.name](WORKERS).values(id=worker, seen=now)
-        connection.execute(kind.on_conflict_do_update(index_elements=["id"], set_={"seen": now}))
-        connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - 86_400))
-
-
-def gone(engine: Engine, worker: str) -> None:
-    """Delete a worker that ends."""
-    with engine.begin() as connection:
-        connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
-
-
-def workers(engine: Engine) -> int:
-    """Workers that run."""
-    return _number(engine, select(func.count(WORKERS.c.id)).where(WORKERS.c.seen > time.time() - ALIVE_SECONDS))
+        everything, begun = connection.execute(query).one()
+    return {"running": begun, "queued": everything - begun}

@@ -148,7 +148,7 @@ def _require_open(board: Board, code: str, name: str) -> None:
 
 
 def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
-    """Tasks, data sets, whether a worker runs; `guarded`: who writes needs a token."""
+    """Add the routes of tasks, data sets and the queue; `guarded`: a token is needed to write."""
 
     descriptions = [
         {
@@ -168,9 +168,8 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
 
     @app.get("/api/status")
     def status() -> dict[str, Any]:
-        """How many workers run, how many evaluations wait or are under way, whether who writes needs a token."""
-        counted = {"workers": queue.workers(board.engine), "to_do": queue.open_count(board.engine)}
-        return {**counted, "guarded": guarded}
+        """Return how many evaluations are running and queued, and whether a token is needed to write."""
+        return {**queue.to_do(board.engine), "guarded": guarded}
 
     @app.get("/api/tasks/{task}/datasets")
     def datasets(task: TaskCode) -> Rows:

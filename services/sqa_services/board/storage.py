@@ -13,7 +13,6 @@
     invitations   id, code (its sha256), created, until, uses (how many are left)
     events        id, model, time, text: the log of a submission
     views         id, task, name, version, created, datasets and metrics (name -> weight): what a headline is made of
-    workers       id, seen
     about         key, value: the version of this layout; the secret that rounds scores
 
 Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.
@@ -125,7 +124,6 @@ VIEWS = _table(
     *_needed(JSON, "datasets", "metrics"),
     sa.UniqueConstraint("task", "name", "version"),
 )
-WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), *_needed(Float, "seen"))
 
 
 def open_engine(url: str) -> Engine:

@@ -8,7 +8,6 @@ the worker ends with its traceback, the evaluation is tried again by the next on
 import hashlib
 import json
 import os
-import secrets
 import subprocess
 import sys
 import time
@@ -50,30 +49,17 @@ def work(
     if lease_seconds <= 0:
         raise ConfigError(f"--lease: must be > 0 seconds, got {lease_seconds}")
     finished = 0
-    with _alive(board):
-        while beside is None or os.getppid() == beside:
-            with board.engine.begin() as connection:
-                queue.fill(connection)  # a pair that two registrations at the same moment did not see
-            claimed = queue.claim(board.engine, lease_seconds)
-            if claimed is not None:
-                finished += _work_at(board, claimed, lease_seconds)
-            elif until_empty and not queue.open_count(board.engine):
-                break
-            else:
-                time.sleep(min(POLL_SECONDS, lease_seconds))
+    while beside is None or os.getppid() == beside:
+        with board.engine.begin() as connection:
+            queue.fill(connection)  # a pair that two registrations at the same moment did not see
+        claimed = queue.claim(board.engine, lease_seconds)
+        if claimed is not None:
+            finished += _work_at(board, claimed, lease_seconds)
+        elif until_empty and not any(queue.to_do(board.engine).values()):
+            break
+        else:
+            time.sleep(min(POLL_SECONDS, lease_seconds))
     return finished
-
-
-@contextmanager
-def _alive(board: Board) -> Iterator[None]:
-    """Until the block ends, or this process is told to end, the board says that a worker runs."""
-    name = secrets.token_hex(16)
-    queue.seen(board.engine, name)
-    try:
-        with _meanwhile(queue.ALIVE_SECONDS / 3, lambda: queue.seen(board.engine, name)):
-            yield
-    finally:
-        queue.gone(board.engine, name)
 
 
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:

@@ -18,7 +18,7 @@ from sqa.data.datasets import load_questions
 from sqa_services.board import queue, worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.files import as_lines
-from sqa_services.board.storage import ACCOUNTS, INVITATIONS
+from sqa_services.board.storage import ACCOUNTS, EVALUATIONS, INVITATIONS
 
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
@@ -213,24 +213,19 @@ def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, organiser:
 # ------------------------------------------------------------------------------------------------------- workers
 
 
-def test_the_board_knows_whether_a_worker_runs(
-    board: Board, organiser: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_counts_running_and_queued(board: Board, organiser: Person) -> None:
     def status() -> dict[str, Any]:
         return organiser.get("/api/status").json()
 
-    assert status() == {"workers": 0, "to_do": 0, "guarded": True}
-    board.register_dataset("toy", "data", board_task.EXAMPLES)
+    assert status() == {"running": 0, "queued": 0, "guarded": True}
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     board.register_model("toy", "m", "submission", model())
-    seen, original = [status()], worker.run_one
-
-    def watched(*arguments: Any) -> Any:
-        seen.append(status())
-        return original(*arguments)
-
-    monkeypatch.setattr(worker, "run_one", watched)
-    worker.work(board, until_empty=True)
-    assert [(now["workers"], now["to_do"]) for now in (*seen, status())] == [(0, 1), (1, 1), (0, 0)]
+    assert (status()["running"], status()["queued"]) == (0, 2)
+    for lease, running in ((60.0, 1), (-1.0, 0)):  # the worker of a lease that is over is dead
+        queue.claim(board.engine, lease)
+        assert status()["running"] == running
+        with board.engine.begin() as connection:
+            connection.execute(update(EVALUATIONS).values(lease_until=0.0))
 
 
 def test_a_worker_beside_the_server_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,10 +235,12 @@ def test_a_worker_beside_the_server_ends_with_it(tmp_path: Path, monkeypatch: py
     board.register_model("toy", "m", "submission", model())
     with worker.beside(board):
         for _ in range(1200):  # a minute, on a busy machine
-            if not queue.open_count(board.engine):
+            if not any(queue.to_do(board.engine).values()):
                 break
             Event().wait(0.05)
-        assert board.evaluations("toy")[0]["state"] == "done" and queue.workers(board.engine) == 1
-    assert queue.workers(board.engine) == 0
+        assert board.evaluations("toy")[0]["state"] == "done"
+    board.register_model("toy", "late", "submission", model())
+    Event().wait(3)  # longer than a worker sleeps
+    assert board.evaluations("toy")[1]["state"] == "queued"
     assert worker.work(board, beside=os.getpid()) == 0  # of another process: it ends at once
     board.engine.dispose()
