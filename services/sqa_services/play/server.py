@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field
+from msgspec import Meta, Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -91,26 +91,26 @@ ANSWER = 300  # characters
 STILL_HERE = 15.0  # seconds after which a silent stream sends a comment
 
 
-class Consent(BaseModel):
+class Consent(Struct):
     """The hash of the text that a player agrees to."""
 
     consent: str
 
 
-class NewGame(BaseModel):
-    """A game as a player wants it."""
+class NewGame(Struct, kw_only=True):
+    """The game that a player asks for."""
 
     run: str
     mode: Mode
     system: str | None = None  # that is played against
-    pace: Annotated[float, Field(ge=PACES[0], le=PACES[1])]
-    questions: Annotated[int, Field(ge=1, le=QUESTIONS)]
+    pace: Annotated[float, Meta(ge=PACES[0], le=PACES[1])]
+    questions: Annotated[int, Meta(ge=1, le=QUESTIONS)]
 
 
-class Answer(BaseModel):
-    """What a player typed."""
+class Answer(Struct):
+    """The text that a player typed."""
 
-    answer: Annotated[str, Field(max_length=ANSWER)]
+    answer: Annotated[str, Meta(max_length=ANSWER)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,9 +294,9 @@ def test_who_leaves_is_forgotten(url: str, book: play_games.Journal) -> None:
     ("wanted", "problem"),
     [
         ({"run": "other"}, "run: there is no such run"),
-        ({"mode": "duel"}, "mode: Input should be"),
-        ({"pace": 1e9}, "pace: Input should be less than or equal to 1200"),
-        ({"questions": 0}, "questions: Input should be greater than or equal to 1"),
+        ({"mode": "duel"}, "Invalid enum value 'duel' - at `$.mode`"),
+        ({"pace": 1e9}, "Expected `float` <= 1200.0 - at `$.pace`"),
+        ({"questions": 0}, "Expected `int` >= 1 - at `$.questions`"),
     ],
 )
 def test_wrong_requests_are_refused(url: str, wanted: dict[str, object], problem: str) -> None:
