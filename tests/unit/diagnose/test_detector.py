@@ -76,7 +76,7 @@ def network() -> Network:
     return Network(*map(np.array, weights), slope=2.0, shift=-1.0)
 
 
-def test_a_network_is_the_mean_of_its_members_through_a_logistic_curve() -> None:
+def test_a_network_averages_its_members() -> None:
     logit = (math.tanh(0.5) + math.tanh(1.5) + 1) / 2 + 0.25 * 3
     assert network().logits(np.array([[3.0]])) == pytest.approx(logit)
     assert network().probabilities(np.array([[3.0]])) == pytest.approx(1 / (1 + math.exp(1 - 2 * logit)))

@@ -52,14 +52,12 @@ def test_from_registration_to_leaderboard(board: Board, organiser: Person) -> No
         ("GET", "/docs", None, 404),
     ],
 )
-def test_what_is_wrong_is_the_clients_mistake(
-    organiser: Person, method: str, path: str, body: bytes | None, status: int
-) -> None:
+def test_invalid_requests_get_a_4xx(organiser: Person, method: str, path: str, body: bytes | None, status: int) -> None:
     reply = organiser.ask(method, path, data=body)
     assert reply.status_code in (status, 400 if status == 422 else status) and "detail" in reply.json()
 
 
-def test_the_page_and_who_needs_a_token(board: Board, organiser: Person) -> None:
+def test_writing_needs_a_token_and_reading_does_not(board: Board, organiser: Person) -> None:
     stranger = Person(organiser.url)
     page = stranger.get("/")
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
@@ -95,7 +93,7 @@ def test_an_invitation_makes_one_account(board: Board, organiser: Person) -> Non
     assert ann.json()["token"] not in kept and code not in kept
 
 
-def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, organiser: Person) -> None:
+def test_only_owner_and_organiser_change_a_submission(board: Board, organiser: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES)
     ann, bob = (signed_up(board, organiser.url, name) for name in ("ann", "bob"))
     path = f"{TOY}/models/m"
@@ -124,7 +122,7 @@ def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, orga
     assert bob.submit("m", model()).status_code == 201  # the name is free again
 
 
-def test_deleting_takes_answers_along_and_restoring_only_what_was_withdrawn(board: Board, organiser: Person) -> None:
+def test_deletion_removes_answers_restoring_keeps_failures(board: Board, organiser: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     for name, more in (("good", {}), ("bad", {"refusal": "no such thing"})):
         organiser.submit(name, model(name, **more))
@@ -145,9 +143,7 @@ def rows(page: str | None = None) -> list[dict[str, Any]]:
     return submission(lambda q, _: ((word, at + 1, page or q.page, at > 60) for at, word in enumerate(q.words)))
 
 
-def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(
-    board: Board, organiser: Person, tmp_path: Path
-) -> None:
+def test_upload_lists_all_reasons_against_a_submission(board: Board, organiser: Person, tmp_path: Path) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])
     first = load_questions("mini-es")[0]
     wrong = [row for row in rows() if row["question"] != first.id]
@@ -174,7 +170,7 @@ def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(
 # -------------------------------------------------------------------------------------------------------- phases
 
 
-def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, organiser: Person, tmp_path: Path) -> None:
+def test_the_phase_decides_what_leaves_the_board(board: Board, organiser: Person, tmp_path: Path) -> None:
     path, questions = tmp_path / "some.jsonl", load_questions("mini-es")[:6]
     path.write_bytes(
         as_lines(

@@ -97,7 +97,7 @@ def test_the_daily_quota_is_no_race(board: Board, organiser: Person) -> None:
     assert replies.count(201) == 5 == len(board.models("toy")) and set(replies) == {201, 429}
 
 
-def test_what_counts_among_the_submissions_of_a_day(board: Board, organiser: Person) -> None:
+def test_the_daily_quota_counts_every_submission(board: Board, organiser: Person) -> None:
     """Those of all accounts of one invitation, refused and deleted ones; a name in use is told before."""
     code = invitation(board, uses=3)
     people = [signed_up(board, organiser.url, name, code) for name in ("ann", "ann-2", "ann-3")]
@@ -137,7 +137,7 @@ HEAVY = {  # refused submissions of 2 MB, and how many of their rows may be look
 
 
 @pytest.mark.parametrize("heavy", HEAVY)
-def test_a_submission_that_is_refused_is_not_read_to_its_end(heavy: str, checks: list[object]) -> None:
+def test_a_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[object]) -> None:
     """13 MB took 18 seconds, and six at once 964 MiB."""
     data, most = HEAVY[heavy]
     with pytest.raises(DataError) as error:
@@ -149,7 +149,7 @@ def test_a_submission_that_is_refused_is_not_read_to_its_end(heavy: str, checks:
     assert len(checks) <= most and len(problems) <= 30_000
 
 
-def test_rows_of_known_questions_are_read_once_for_all_data_sets(checks: list[object]) -> None:
+def test_rows_are_read_once_for_all_data_sets(checks: list[object]) -> None:
     examples = sqa_task.spanish().load("mini-es", 0, ())[""]
     wrong = [{"question": e["id"], "step": 7, "token": "w", "g": 10**6} for e in examples for _ in range(500)]
     by_dataset = sqa_task.spanish().unscorable("submission", as_lines(wrong), {f"d{n}": examples for n in range(5)})

@@ -13,7 +13,7 @@ Q = question()  # uno dos | tres cuatro cinco: 26 characters, answer Spain
 SHOWN = QuestionTrace(Q, echo(Q))
 
 
-def test_a_right_answer_is_worth_the_curve_where_the_source_had_been_read() -> None:
+def test_a_right_answer_wins_the_curves_value() -> None:
     """After "uno dos tres", 12 of 25 characters; EW by the published cubic."""
     assert len(Q.text) == 25
     result = outcome(played(SHOWN, 2, "spain"))
@@ -24,7 +24,7 @@ def test_a_right_answer_is_worth_the_curve_where_the_source_had_been_read() -> N
 
 
 @pytest.mark.parametrize(("step", "answer"), [(2, "France"), (2, ""), (None, "")])
-def test_a_wrong_answer_none_in_time_and_no_buzz_are_worth_nothing(step: int | None, answer: str) -> None:
+def test_a_question_without_a_right_answer_wins_nothing(step: int | None, answer: str) -> None:
     trace = played(SHOWN, step, answer)
     result = outcome(trace)
     assert (result.step, result.right, result.ew) == (step, False, 0.0)
@@ -55,7 +55,7 @@ def test_points_go_to_the_first_right_one(buzzes: list[tuple[float, bool] | None
     assert points(buzzes) == won
 
 
-def test_titles_are_found_by_their_beginning_then_by_their_words() -> None:
+def test_titles_match_by_prefix_then_by_words() -> None:
     titles = Titles(["Albert Einstein", "Einstein_ring", "Łódź", "Pericles", "Peru", *(f"Alb{i}" for i in range(20))])
     assert titles.like("EINST") == ["Einstein_ring", "Albert Einstein"] and titles.like("per") == ["Peru", "Pericles"]
     assert titles.meant("lodz") == "Łódź" and titles.meant("Lod") == "Lod"
