@@ -155,7 +155,7 @@ class QuestionTask(Task):
 
 
 def _own_categories(source: str) -> dict[str, str]:
-    """question id -> category, where the questions' own file tells it (the bundled set does)."""
+    """Return question id -> category for the bundled sets; {} for others."""
     if not source.startswith("mini-"):
         return {}
     return {f"{q['id']}{source.removeprefix('mini')}": q["category"] for q in json_document(MINI)["questions"]}
@@ -173,7 +173,7 @@ def _example(question: Question, tags: Sequence[str]) -> dict[str, Any]:
 
 
 def question_of(example: Example) -> Question:
-    """The question of an example."""
+    """Return the question of an example."""
     sentences = tuple(tuple(sentence.split()) for sentence in example["source"])
     return Question(
         example["id"], "board", example["language"], sentences, tuple(example["reference"]), example["page"]
@@ -181,7 +181,7 @@ def question_of(example: Example) -> Question:
 
 
 def _response(trace: QuestionTrace) -> dict[str, Any]:
-    """A trace as a response: the top guess and the buzz at each step."""
+    """Return a trace as a response: the top guess and the buzz at each step."""
     answered = trace.guesses is not None and trace.buzzes is not None
     steps: list[dict[str, Any]] = [dataclasses.asdict(emission) for emission in trace.emissions]
     if answered:
@@ -194,14 +194,12 @@ def _response(trace: QuestionTrace) -> dict[str, Any]:
 
 
 def tags_of(question: Question, category: str | None, guessable: Collection[str]) -> list[str]:
-    """All tags of a question; `guessable` holds `answers.key` of the pages that can be named.
+    """Return the tags of a question; `guessable` holds `answers.key` of the pages that the guesser can name.
 
-    category:History      of the answer page: the question's own, else what most training tossups of the page are
-    length:50-74          source words, by steps of 25
-    sentences:3           source sentences; 6 and more are one tag
-    guessable:yes         the page is one that the bundled guesser can name, since its training data had it
-
-    A category that nothing tells is no tag.
+    category:History      the question's own, else of most training tossups of its page; no tag if unknown
+    length:50-74          source words, in steps of 25
+    sentences:3           source sentences, at most "6+"
+    guessable:yes         whether the training data of the bundled guesser had the page
     """
     start = min(len(question.words) // STEP * STEP, LAST)
     length = f"{start}+" if start == LAST else f"{start}-{start + STEP - 1}"
@@ -213,13 +211,13 @@ def tags_of(question: Question, category: str | None, guessable: Collection[str]
 
 @cache
 def guessable_pages() -> frozenset[str]:
-    """`answers.key` of every page that the bundled guesser can name."""
+    """Return `answers.key` of every page that the bundled guesser can name."""
     guesser = GUESSERS.build(GUESSER, GUESSERS.config_class(GUESSER)(model=GUESSER))
     return frozenset(map(key, guesser.pages))
 
 
 def page_categories() -> Mapping[str, str]:
-    """`answers.key` of a page -> the category of most of its training tossups; empty while these are not at hand."""
+    """Return `answers.key` of a page -> the category of most of its training tossups; {} without these data."""
     return {} if download.where("tossups") is None else _categories()
 
 

@@ -8,11 +8,11 @@
                   queued, started, finished
     scores        evaluation (one row at most), result
     details       evaluation (one row at most), each example's statistics of the metric that sorts
-    accounts      id, name, token (its sha256), created, invitation, day and sent (submissions on that day since 1970;
-                  the first account of an invitation has those of all of them)
+    accounts      id, name, token (its sha256), created, invitation, day and sent (submissions on that day since 1970,
+                  of all accounts of an invitation, kept with the first)
     invitations   id, code (its sha256), created, until, uses (how many are left)
     events        id, model, time, text: the log of a submission
-    views         id, task, name, version, created, datasets and metrics (name -> weight): what a headline is made of
+    views         id, task, name, version, created, datasets and metrics (name -> weight)
     about         key, value: the version of this layout; the secret that rounds scores
 
 Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.
@@ -39,17 +39,17 @@ NAME, SECRET = String(63), String(64)  # SECRET: a sha256
 
 
 def _table(name: str, *parts: SchemaItem) -> Table:
-    """A table whose rows have a number."""
+    """Define a table with an id."""
     return Table(name, META, Column("id", Integer, primary_key=True), *parts)
 
 
 def _needed(kind: Any, *names: str) -> list[Column[Any]]:
-    """Columns of one kind that are never null."""
+    """Define columns of one type that are never null."""
     return [Column(name, kind, nullable=False) for name in names]
 
 
 def _of_evaluation(name: str, value: str) -> Table:
-    """A table with at most one row for each evaluation."""
+    """Define a table with at most one row per evaluation."""
     return Table(
         name, META, Column("evaluation", ForeignKey("evaluations.id"), primary_key=True), *_needed(JSON, value)
     )
@@ -175,7 +175,7 @@ def _create_tables(engine: Engine) -> None:
 
 
 def secret(engine: Engine) -> str:
-    """The secret by which scores are rounded."""
+    """Return the secret that keys the rounding of scores."""
     with engine.connect() as connection:
         return str(connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "secret")).scalar_one())
 
@@ -188,6 +188,6 @@ def _version(connection: Connection) -> int:
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:
-    """Readers do not wait for a writer, and a writer waits for the one before it; a commit is on the disk."""
+    """Let readers not wait for writers, queue writers, and put each commit on the disk."""
     for pragma in ("journal_mode=WAL", "busy_timeout=30000", "foreign_keys=ON", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")

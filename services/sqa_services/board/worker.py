@@ -1,8 +1,8 @@
-"""Takes evaluations from the queue, one at a time, and writes what came out.  Any number may work on one board.
+"""Workers: evaluate the queue, one evaluation at a time.  Any number of workers may run on one board.
 
-What a config or a submission does wrong is the result of its evaluation.  Anything else is a mistake of the program:
-the worker ends with its traceback, the evaluation is tried again by the next one, and given up after
-`queue.MAX_ATTEMPTS` workers.  One beside a server is begun again if it dies, and ended with the server.
+An error in a config or a submission is the result of its evaluation.  A bug ends the worker with a traceback, and the
+next worker tries again, up to `queue.MAX_ATTEMPTS` times.  The worker beside a server is restarted if it dies, and ends
+with the server.
 """
 
 import hashlib
@@ -31,27 +31,29 @@ from sqa_services.board.task import Response, Task, answer_all
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # at most, while nothing can be begun
-AGAIN_SECONDS = 5.0  # from the death of a worker to the next one
-FILLERS = "\u115f\u1160"  # letters of Hangul that are not seen
-END_SECONDS = 10.0  # for a worker to end
+AGAIN_SECONDS = 5.0  # between the death of a worker and its restart
+FILLERS = "\u115f\u1160"  # invisible letters of Hangul
+END_SECONDS = 10.0  # that a terminated worker may take
 
 
-Outcome = tuple[dict[str, Any], list[list[float]] | None]  # a result, and each example's statistics
+Outcome = tuple[dict[str, Any], list[list[float]] | None]  # the result, and the statistics of each example
 
 
 def work(
     board: Board, until_empty: bool = False, lease_seconds: float = LEASE_SECONDS, beside: int | None = None
 ) -> int:
-    """Work until interrupted, or until nothing is queued or running; how many evaluations this worker finished.
+    """Evaluate until interrupted, and return the number of evaluations that this worker finished.
 
-    `beside`: the process that started this one; the worker ends after it.
+    Args:
+        until_empty: Whether to end once nothing is queued or running.
+        beside: The process that started this one; the worker ends after it.
     """
     if lease_seconds <= 0:
         raise ConfigError(f"--lease: must be > 0 seconds, got {lease_seconds}")
     finished = 0
     while beside is None or os.getppid() == beside:
         with board.engine.begin() as connection:
-            queue.fill(connection)  # a pair that two registrations at the same moment did not see
+            queue.fill(connection)  # a pair that two simultaneous registrations missed
         claimed = queue.claim(board.engine, lease_seconds)
         if claimed is not None:
             finished += _work_at(board, claimed, lease_seconds)
@@ -63,7 +65,7 @@ def work(
 
 
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
-    """True if this worker's result was taken."""
+    """Run a leased evaluation; True if its result was stored."""
     with board.engine.connect() as connection:
         model = connection.execute(select(MODELS).where(MODELS.c.id == claimed.model)).mappings().first()
         data = connection.execute(select(DATASETS).where(DATASETS.c.id == claimed.dataset)).mappings().one()
@@ -75,7 +77,7 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     with _meanwhile(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
         try:
             result, details = run_one(board, dict(model), dict(data), claimed.prefix)
-        except SchedulerGone:  # no fault of the model's: the evaluation is for whoever comes when the lease is over
+        except SchedulerGone:  # not the model's fault: the next worker takes the evaluation
             raise
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
@@ -92,7 +94,7 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
 
 @contextmanager
 def _meanwhile(seconds: float, action: Callable[[], object]) -> Iterator[None]:
-    """A thread repeats the action every so many seconds until it is False or the block ends."""
+    """Repeat an action in a thread every so many seconds until it returns False or the block ends."""
     stop = Event()
 
     def repeat() -> None:
@@ -105,7 +107,7 @@ def _meanwhile(seconds: float, action: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def _thread(target: Callable[[], None], stop: Event) -> Iterator[None]:
-    """Until the block ends a thread runs, which then is told to stop."""
+    """Run a thread during the block, and stop it at the end."""
     thread = Thread(target=target, daemon=True)
     thread.start()
     try:
@@ -116,7 +118,7 @@ def _thread(target: Callable[[], None], stop: Event) -> Iterator[None]:
 
 
 def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], prefix: str) -> Outcome:
-    """Let a model answer a data set or its perturbed copies; keep its answers; score them."""
+    """Let a model answer a data set or its perturbed copies; store and score the responses."""
     code, name = model["task"], model["name"]
     task, read = board.task(code), board.files.read_lines
     examples = read(data_path(code, data["name"], prefix))
@@ -136,12 +138,12 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
 
 
 def digest_of(task: Task, responses: Sequence[Response]) -> str:
-    """A digest that copies share: of letters and digits alone, in NFKD and without case."""
+    """Return a digest that copies share, over letters and digits only, in NFKD and without case."""
     return hashlib.sha256(json.dumps(_bare([task.comparable(response) for response in responses])).encode()).hexdigest()
 
 
 def _bare(value: Any) -> Any:
-    """A JSON value whose texts hold neither case, marks, punctuation, blanks nor characters that are not seen."""
+    """Remove case, marks, punctuation, blanks and invisible characters from the texts of a JSON value."""
     if isinstance(value, Mapping):
         return {key: _bare(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -153,7 +155,7 @@ def _bare(value: Any) -> Any:
 
 
 def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[float]] | None:
-    """The statistics of each example, of the metric that sorts; None where it is no sum over examples."""
+    """Return each example's statistics of the metric that sorts; None if that metric is not additive."""
     if (get := additive(task.perf_metric)) is None:
         return None
     stats = get.stats([prediction["pred"] for prediction in predictions], [label["answer"] for label in labels])
@@ -161,7 +163,7 @@ def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[fl
 
 
 def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
-    """The job metrics that have a value."""
+    """Return the job metrics that have a value."""
     values = {}
     for name in names:
         with suppress(NotComputable):
@@ -174,7 +176,7 @@ def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
 
 @contextmanager
 def beside(board: Board) -> Iterator[None]:
-    """Until the block ends a worker runs; it says on stderr what it does."""
+    """Run a worker process during the block; it logs to stderr."""
     stop = Event()
     with _thread(lambda: _watch(_command(board.config), stop), stop):
         yield

@@ -5,7 +5,6 @@ from doubles import echo, question
 
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Guess
-from sqa.metrics.qa import Accuracy
 from sqa_services.play.people import outcome, played, points
 from sqa_services.play.server import Titles
 
@@ -21,14 +20,6 @@ def test_a_right_answer_wins_the_curves_value() -> None:
     by_hand = 0.9930799808912602 + 0.07753813168299144 * t - 1.278222873334493 * t**2 + 0.5879804678680423 * t**3
     assert result.right and result.ew == pytest.approx(by_hand, abs=1e-12)
     assert (result.step, result.words, result.answer) == (2, 3, "spain") and result.fraction == t
-
-
-@pytest.mark.parametrize(("step", "answer"), [(2, "France"), (2, ""), (None, "")])
-def test_a_question_without_a_right_answer_wins_nothing(step: int | None, answer: str) -> None:
-    trace = played(SHOWN, step, answer)
-    result = outcome(trace)
-    assert (result.step, result.right, result.ew) == (step, False, 0.0)
-    assert Accuracy().stats(trace).tolist() == [0.0, 1.0]
 
 
 def test_a_system_is_judged_by_its_first_buzz() -> None:
