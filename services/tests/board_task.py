@@ -77,7 +77,7 @@ def make() -> Task:
         perf_metric="accuracy",
         delta_metrics=("robustness",),
         difference_metrics=("accuracy",),
-        default_weights=(("accuracy", 1.0), ("robustness", 1.0)),
+        default_weights={"accuracy": 1.0, "robustness": 1.0},
     )
 
 

@@ -254,7 +254,7 @@ class Board:
         for name in datasets:
             if name not in registered:
                 raise NotFound(f"no data set {name!r}")
-        headline = chosen_view or {"datasets": {}, "metrics": dict(task.default_weights)}
+        headline = chosen_view or {"datasets": {}, "metrics": task.default_weights}
         data_weights = dict.fromkeys(datasets, 1.0) if datasets else headline["datasets"]
         weights = headline["metrics"] if weights is None else weights
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
@@ -303,7 +303,7 @@ class Board:
     ) -> Row:
         """Add the next version of a view; `metrics` None: the weights of the task."""
         task = self.task(code)
-        chosen = {metric: weight for metric, weight in task.default_weights if weight} if metrics is None else metrics
+        chosen = task.default_weights if metrics is None else metrics
         with self.engine.begin() as connection:
             return views.add_view(connection, task, name, datasets, chosen)
 

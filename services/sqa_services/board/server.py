@@ -155,7 +155,7 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
             "input_keys": task.input_keys,
             "perf_metric": task.perf_metric,
             "metrics": about_metrics(task),
-            "default_weights": dict(task.default_weights),
+            "default_weights": task.default_weights,
         }
         for task in board.tasks.values()
     ]

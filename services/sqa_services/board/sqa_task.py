@@ -256,7 +256,7 @@ def _task(language: str) -> QuestionTask:
         perf_metric="ew",
         delta_metrics=perturbing.FAMILIES,
         difference_metrics=("ew", "oracle_ew", "qa_accuracy", "chrf", "dal"),
-        default_weights=(("ew", 4.0), ("dal", 1.0), ("fairness", 1.0), ("robustness", 1.0), ("simultaneous", 1.0)),
+        default_weights={"ew": 4.0, "dal": 1.0, "fairness": 1.0, "robustness": 1.0, "simultaneous": 1.0},
     )
 
 

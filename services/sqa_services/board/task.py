@@ -3,14 +3,14 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
-from sqa_services.board.metrics import EVAL, Job, meta_of
+from sqa_services.board.metrics import EVAL, JOB, Job, meta_of
 
 Example = Mapping[str, Any]  # one line of a data set's file
 Response = Mapping[str, Any]  # what a model answers to one example
@@ -56,9 +56,8 @@ class Task(ABC):
     eval_metrics: tuple[str, ...]
     perf_metric: str  # the metric that sorts
     delta_metrics: tuple[str, ...] = ()  # prefixes
-    job_metrics: tuple[str, ...] = ("examples_per_second", "memory_utilization")
     difference_metrics: tuple[str, ...] = ()  # compared between perturbed and original
-    default_weights: tuple[tuple[str, float], ...] = ()  # of the Dynascore; metrics not named weigh nothing
+    default_weights: Mapping[str, float] = field(default_factory=dict)  # of the Dynascore, all above 0
 
     @abstractmethod
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
@@ -120,7 +119,7 @@ class Task(ABC):
     @property
     def metrics(self) -> tuple[str, ...]:
         """All metrics of a leaderboard."""
-        return (*self.eval_metrics, *self.delta_metrics, *self.job_metrics)
+        return (*self.eval_metrics, *self.delta_metrics, *JOB)
 
     def inputs(self, example: Example) -> dict[str, Any]:
         """Return the part of an example that a model is given."""

@@ -31,7 +31,7 @@ from sqa_services.board.task import Response, Task, answer_all
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # at most, while nothing can be begun
-AGAIN_SECONDS = 5.0  # between the death of a worker and its restart
+AGAIN_SECONDS = 5.0  # between checks whether the worker beside a server is dead
 FILLERS = "\u115f\u1160"  # invisible letters of Hangul
 END_SECONDS = 10.0  # that a terminated worker may take
 
@@ -74,7 +74,7 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     where, start = prefixed(claimed.prefix, data["name"]), time.time()
     name = f"{model['name']}, {where}"
     print(f"sqa: {name}: started", file=sys.stderr)
-    with _meanwhile(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
+    with _repeated(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
         try:
             result, details = run_one(board, dict(model), dict(data), claimed.prefix)
         except SchedulerGone:  # not the model's fault: the next worker takes the evaluation
@@ -93,7 +93,7 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
 
 
 @contextmanager
-def _meanwhile(seconds: float, action: Callable[[], object]) -> Iterator[None]:
+def _repeated(seconds: float, action: Callable[[], object]) -> Iterator[None]:
     """Repeat an action in a thread every so many seconds until it returns False or the block ends."""
     stop = Event()
 
@@ -101,14 +101,7 @@ def _meanwhile(seconds: float, action: Callable[[], object]) -> Iterator[None]:
         while not stop.wait(seconds) and action() is not False:
             pass
 
-    with _thread(repeat, stop):
-        yield
-
-
-@contextmanager
-def _thread(target: Callable[[], None], stop: Event) -> Iterator[None]:
-    """Run a thread during the block, and stop it at the end."""
-    thread = Thread(target=target, daemon=True)
+    thread = Thread(target=repeat, daemon=True)
     thread.start()
     try:
         yield
@@ -129,7 +122,7 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     labels = list(map(task.label, examples))
     inspected = {"implausible": task.implausible(examples, responses), "digest": digest_of(task, responses)}
     if not prefix:
-        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job(task.job_metrics, job)}
+        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job_metrics(job)}
         return result | inspected, _details(task, labels, predictions)
     originals = read(data_path(code, data["name"]))
     before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
@@ -162,12 +155,12 @@ def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[fl
     return stats.tolist()
 
 
-def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
+def _job_metrics(job: Job) -> dict[str, float]:
     """Return the job metrics that have a value."""
     values = {}
-    for name in names:
+    for name, get in JOB.items():
         with suppress(NotComputable):
-            values[name] = JOB[name](job)
+            values[name] = get(job)
     return values
 
 
@@ -176,31 +169,30 @@ def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
 
 @contextmanager
 def beside(board: Board) -> Iterator[None]:
-    """Run a worker process during the block; it logs to stderr."""
-    stop = Event()
-    with _thread(lambda: _watch(_command(board.config), stop), stop):
-        yield
+    """Run a worker process during the block, and restart it if it dies; it logs to stderr."""
+    process = _started(board.config)
+
+    def tend() -> None:
+        nonlocal process
+        if process.poll() is not None:
+            process = _started(board.config)
+
+    try:
+        with _repeated(AGAIN_SECONDS, tend):
+            yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
-def _command(config: BoardConfig) -> list[str]:
+def _started(config: BoardConfig) -> subprocess.Popen[bytes]:
+    """Start a worker in a session of its own, since ^C is for the server, which then ends its worker."""
     options = {"--board": config.folder.absolute(), "--db": config.db, "--files": config.files}
     given = [*options.items(), *(("--task", task) for task in config.tasks)]
     words = [str(word) for option in given if option[1] is not None for word in option]
-    return [sys.executable, "-m", "sqa", "board", *words, "work", "--beside", str(os.getpid())]
-
-
-def _watch(command: list[str], stop: Event) -> None:
-    while not stop.is_set():
-        # a new session: ^C is for the server, which then ends its worker
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-        while process.poll() is None and not stop.wait(0.2):
-            pass
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(END_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        else:
-            stop.wait(AGAIN_SECONDS)
+    command = [sys.executable, "-m", "sqa", "board", *words, "work", "--beside", str(os.getpid())]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)

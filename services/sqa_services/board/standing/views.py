@@ -64,5 +64,5 @@ def ensure_main(connection: Connection, task: Task) -> None:
     rows = connection.execute(select(DATASETS.c.name, DATASETS.c.prefixes).where(DATASETS.c.task == task.code)).all()
     if rows and find_view(connection, task.code) is None:
         lacking = {delta for delta in task.delta_metrics for row in rows if delta not in row.prefixes}
-        metrics = {name: weight for name, weight in task.default_weights if weight and name not in lacking}
+        metrics = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
         add_view(connection, task, MAIN, {row.name: 1.0 for row in rows}, metrics or {task.perf_metric: 1.0})

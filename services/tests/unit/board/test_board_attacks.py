@@ -116,7 +116,7 @@ def seen(person: Person, model: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def quick(board: Board) -> Board:
     """A board whose task of questions has the score that sorts alone."""
-    only = {"eval_metrics": ("ew",), "difference_metrics": ("ew",), "default_weights": (("ew", 1.0),)}
+    only = {"eval_metrics": ("ew",), "difference_metrics": ("ew",), "default_weights": {"ew": 1.0}}
     board.tasks["sqa-es"] = replace(board.tasks["sqa-es"], **only)
     return board
 
