@@ -5,7 +5,8 @@
     evaluate.py   predictions and labels -> scores, by tag too; perturbed and original -> paired differences
     files.py      data, submissions and predictions, in a folder or on S3
     storage.py    tables; queue.py the queue of evaluations; board.py registration, leaderboard, export
-    accounts.py   invitations, accounts, tokens, permissions; lifecycle.py a model's log, withdrawal, deletion
+    permissions.py   callers, and what leaves the board
+    accounts.py   invitations, accounts, tokens; lifecycle.py a model's log, withdrawal, deletion
     standing/     implausible submissions, views, rounded scores, Dynascore and rank
     worker.py     evaluates the queue
     server.py     HTTP; page/ the browser's page

@@ -6,13 +6,13 @@ The board stores only the SHA-256 of tokens and invitations.  Both have 192 rand
 import hashlib
 import secrets
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Engine, ScalarSelect, case, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sqa.core.errors import ConfigError, SqaError
+from sqa_services.board.permissions import Caller, Denied
 from sqa_services.board.storage import ACCOUNTS, INVITATIONS
 from sqa_services.board.task import check_name
 
@@ -24,31 +24,8 @@ class Taken(ConfigError):
     """A name that is already in use."""
 
 
-class Denied(SqaError):
-    """An action on somebody else's model, or an invalid invitation."""
-
-
 class TooMany(SqaError):
     """A submission beyond the daily quota."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The author of a request: the organiser (no account), or the holder of an account."""
-
-    account: int | None = None
-    name: str | None = None
-
-    @property
-    def organiser(self) -> bool:
-        """Whether the caller may do everything."""
-        return self.account is None
-
-    def __str__(self) -> str:
-        return self.name or "the organiser"
-
-
-ORGANISER = Caller()
 
 
 def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:

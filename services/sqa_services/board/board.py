@@ -19,8 +19,9 @@ from sqlalchemy.exc import IntegrityError
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa_services.board import lifecycle, queue
-from sqa_services.board.accounts import ORGANISER, Caller, Taken
+from sqa_services.board.accounts import Taken
 from sqa_services.board.files import Files, as_lines, data_path, make_private, model_path, split_prefix
+from sqa_services.board.permissions import ORGANISER, PHASES, PUBLIC_ANSWERS, PUBLIC_INPUTS, RUN_HERE, Caller
 from sqa_services.board.standing import rank, rounded, views
 from sqa_services.board.standing.rank import parse_weights
 from sqa_services.board.storage import (
@@ -34,7 +35,7 @@ from sqa_services.board.storage import (
     open_engine,
     secret,
 )
-from sqa_services.board.task import KINDS, PHASES, RUN_HERE, Example, NotFound, Task, Unscorable, check_name, load_tasks
+from sqa_services.board.task import KINDS, Example, NotFound, Task, Unscorable, check_name, load_tasks
 
 Row = dict[str, Any]
 SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # of an evaluation
@@ -136,7 +137,7 @@ class Board:
 
     def _cannot(self, task: Task, name: str, kind: str, data: bytes, owner: Caller) -> Mapping[str, list[str]]:
         """Return data set -> reasons why the model will fail there.  Failure on all of them: Unscorable."""
-        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] != "hidden" or kind in RUN_HERE]
+        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] in PUBLIC_INPUTS or kind in RUN_HERE]
         examples = {dataset: self.files.read_lines(data_path(task.code, dataset)) for dataset in sets}
         used_up = {dataset: [queue.USED_UP] for dataset in queue.used_up(self.engine, task.code, owner)}
         cannot = {**used_up, **task.unscorable(kind, data, examples)}
@@ -263,7 +264,7 @@ class Board:
         standings = self.standings
         if outside:
             done = self.published(code, done)
-            if any(registered[name]["phase"] != "open" for name in data_weights):
+            if any(registered[name]["phase"] not in PUBLIC_ANSWERS for name in data_weights):
                 details, standings = (lambda _: {}), {}  # intervals and places follow from exact scores
         ranked = rank.rank(task, shown, done, data_weights, weights, details, standings)
         return {

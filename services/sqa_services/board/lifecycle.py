@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from sqa.core.errors import DataError
-from sqa_services.board.accounts import ORGANISER, Caller, Denied
 from sqa_services.board.files import Files, model_path, predictions_path
+from sqa_services.board.permissions import ORGANISER, Caller, require_owner
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, EVENTS, MODELS, SCORES
 from sqa_services.board.task import NotFound
 
@@ -88,8 +88,7 @@ def _own(engine: Engine, code: str, name: str, caller: Caller) -> Iterator[tuple
     """Open a transaction on a model that the caller may change.  Somebody else's: Denied."""
     with engine.begin() as connection:
         model = find_model(connection, code, name)
-        if not caller.organiser and model["owner"] != caller.account:
-            raise Denied(f"{name}: belongs to another account")
+        require_owner(caller, name, model["owner"])
         yield connection, model
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, and_, case, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sqa_services.board.accounts import Caller, person_of
+from sqa_services.board.accounts import person_of
 from sqa_services.board.lifecycle import note
+from sqa_services.board.permissions import PUBLIC_ANSWERS, PUBLIC_INPUTS, RUN_HERE, Caller
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, SHOWN
-from sqa_services.board.task import RUN_HERE
 
 MAX_ATTEMPTS = 20  # workers that an evaluation may crash before it fails
 INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -54,7 +54,7 @@ def fill(connection: Connection) -> int:
         select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes)
         .join(DATASETS, DATASETS.c.task == MODELS.c.task)
         .where(~_original(None, MODELS.c.id, DATASETS.c.id), MODELS.c.withdrawn.is_(None))
-        .where(or_(DATASETS.c.phase != "hidden", MODELS.c.kind.in_(RUN_HERE)))
+        .where(or_(DATASETS.c.phase.in_(PUBLIC_INPUTS), MODELS.c.kind.in_(RUN_HERE)))
         .order_by(DATASETS.c.id, MODELS.c.id)
     )
     new = {"state": "queued", "attempts": 0, "queued": time.time()}
@@ -153,7 +153,7 @@ def _shown(connection: Connection, claimed: Claim) -> bool:
     query = select(MODELS.c.owner, DATASETS.c.phase, DATASETS.c.looks).where(E.id == claimed.id)
     query = query.join(MODELS, MODELS.c.id == E.model).join(DATASETS, DATASETS.c.id == E.dataset)
     row = connection.execute(query).one()
-    if row.owner is None or row.phase == "open":
+    if row.owner is None or row.phase in PUBLIC_ANSWERS:
         return True
     first = INSERT[connection.dialect.name](SHOWN).values(
         person=person_of(row.owner), dataset=claimed.dataset, number=1

@@ -32,10 +32,11 @@ from sqa.core.errors import Count, NotComputable, SqaError, checked
 from sqa.report.viewer import policy_of, render
 from sqa.report.viewer_data import ViewConfig, traces_data
 from sqa_services.board import accounts, lifecycle, queue
-from sqa_services.board.accounts import Caller, Denied, Taken, TooMany
+from sqa_services.board.accounts import Taken, TooMany
 from sqa_services.board.board import Board
 from sqa_services.board.files import data_path, predictions_path
 from sqa_services.board.metrics import EVAL, meta_of
+from sqa_services.board.permissions import ORGANISER, Caller, Denied, require_answers, require_inputs
 from sqa_services.board.standing.rank import about_metrics
 from sqa_services.board.standing.views import MAIN
 from sqa_services.board.task import Example, NotFound, Unscorable, answer_all
@@ -132,18 +133,12 @@ def viewer_page(board: Board, code: str, model: str, dataset: str, example: str)
 
 def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[Example], list[Answer]]:
     """Return the examples of an open data set and a model's responses.  Not scored: NotFound; not open: Denied."""
-    _require_open(board, code, dataset)
+    require_answers(dataset, board.dataset(code, dataset)[0]["phase"])
     scored = ((row["model"], row["dataset"], row["prefix"]) for row in board.evaluations(code, "done"))
     if (model, dataset, "") not in scored:
         raise NotFound(f"{model!r}: is not scored on {dataset}")
     responses = board.files.read_lines(predictions_path(code, model, dataset))
     return board.files.read_lines(data_path(code, dataset)), responses
-
-
-def _require_open(board: Board, code: str, name: str) -> None:
-    phase = board.dataset(code, name)[0]["phase"]
-    if phase != "open":
-        raise Denied(f"{name}: is {phase}; its answers do not leave the board")
 
 
 def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
@@ -178,14 +173,13 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
     @app.get("/api/tasks/{task}/datasets/{name}/examples")
     def examples(task: TaskCode, name: CopyName) -> Rows:
         """The examples of a data set or of PREFIX-NAME without their answers, as models get them."""
-        if board.dataset(task, name)[0]["phase"] == "hidden":
-            raise Denied(f"{name}: is hidden; only models that run here get it")
+        require_inputs(name, board.dataset(task, name)[0]["phase"])
         return [board.task(task).inputs(example) for example in board.examples(task, name)]
 
     @app.get("/api/tasks/{task}/datasets/{name}/answers")
     def answers(task: TaskCode, name: CopyName) -> Rows:
         """The examples of an open data set with their answers."""
-        _require_open(board, task, name)
+        require_answers(name, board.dataset(task, name)[0]["phase"])
         return [dict(example) for example in board.examples(task, name)]
 
 
@@ -249,7 +243,7 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
         """Return the caller by the request's token; the organiser if the server has no token."""
         given = given_token(request.headers)
         if same(given, token or ""):
-            return accounts.ORGANISER
+            return ORGANISER
         account = accounts.account_of(board.engine, given)
         if account is None:
             raise HTTPException(401, "no account has this token", {"WWW-Authenticate": "Bearer"})

@@ -77,7 +77,7 @@ DATASETS = _table(
     *_needed(Integer, "seed", "examples", "looks"),
     *_needed(JSON, "prefixes"),
     Column("created", Float),
-    Column("phase", String(8), nullable=False),  # one of task.PHASES
+    Column("phase", String(8), nullable=False),  # one of permissions.PHASES
     sa.UniqueConstraint("task", "name"),
 )
 MODELS = _table(

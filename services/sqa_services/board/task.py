@@ -17,8 +17,6 @@ Response = Mapping[str, Any]  # what a model answers to one example
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # of data sets, models and tasks
 KINDS = ("config", "submission", "session")  # of models
-RUN_HERE = ("config", "session")  # kinds whose answers the board made itself; those of the others are as owners say
-PHASES = ("open", "closed", "hidden")  # of data sets: answers may be seen; inputs only; nothing leaves
 SHOWN = 5  # problems of a submission or of a response listed on one line
 
 

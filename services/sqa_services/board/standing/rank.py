@@ -19,7 +19,8 @@ from sqa.core.types import Floats
 from sqa.files.records import parse_json
 from sqa_services.board.files import prefixed
 from sqa_services.board.metrics import Additive, Meta, additive, meta_of
-from sqa_services.board.task import RUN_HERE, Task
+from sqa_services.board.permissions import RUN_HERE
+from sqa_services.board.task import Task
 
 VERSION = 3
 RESAMPLES = 1000

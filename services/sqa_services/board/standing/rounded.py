@@ -18,6 +18,7 @@ from typing import Any
 
 from sqa.files.records import parse_json
 from sqa_services.board.metrics import EVAL, Additive, pretty
+from sqa_services.board.permissions import PUBLIC_ANSWERS
 
 FEW = 20  # examples: a data set with fewer has no score
 SHARE = 6  # examples that a step is worth at least
@@ -45,7 +46,7 @@ def _step(least: float) -> float:
 def published(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str, secret: str) -> dict[str, Any]:
     """Return an evaluation as it may leave the board: unchanged for an open data set or without a result."""
     result, n = row["result"], dataset["examples"]
-    if dataset["phase"] == "open" or result is None:
+    if dataset["phase"] in PUBLIC_ANSWERS or result is None:
         return dict(row)
     metadata = parse_json(result["metadata_json"])
     if row["prefix"]:
