@@ -32,8 +32,10 @@ FALLBACK = "es"  # whose weights serve a language without its own
 
 @dataclass(frozen=True)
 class Network:
-    """Standardised signals (F,) -> H tanh units -> one number, the mean of M such networks; to that the signals that
-    count by themselves (`sqa.diagnose.signals.DIRECT`), each by a weight; then a logistic curve."""
+    """Mean of M networks, standardised signals (F,) -> H tanh units -> one number, plus weighted direct signals.
+
+    `sqa.diagnose.signals.DIRECT` lists the direct signals.  A logistic curve turns the sum into a probability.
+    """
 
     mean: Floats  # (F,)
     deviation: Floats  # (F,)
@@ -46,14 +48,14 @@ class Network:
     shift: float
 
     def logits(self, signals: Floats) -> Floats:
-        """(N, F) -> (N,), before the logistic curve is fitted to how often such words are wrong."""
+        """Return the input of the logistic curve, (N, F) -> (N,)."""
         x = np.clip((signals - self.mean) / self.deviation, -8, 8)
         hidden = np.tanh(np.einsum("nf,mfh->mnh", x, self.inner) + self.inner_bias[:, None])
         logits: Floats = (np.einsum("mnh,mh->mn", hidden, self.outer) + self.outer_bias[:, None]).mean(0)
         return logits + signals @ self.direct
 
     def probabilities(self, signals: Floats) -> Floats:
-        """(N, F) -> (N,), 0-1."""
+        """Return probabilities in 0..1, (N, F) -> (N,)."""
         logits = np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
@@ -64,7 +66,7 @@ class Network:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], signals: int) -> Network:
-        """The network of a `record`, for so many signals; ValueError, KeyError, TypeError for an invalid record."""
+        """Read the network of a `record` for F = `signals`.  Invalid: ValueError, KeyError or TypeError."""
         arrays = {name: np.array(value, dtype=np.float64) for name, value in record.items()}
         slope, shift = (float(arrays.pop(name)) for name in ("slope", "shift"))
         network = cls(**arrays, slope=slope, shift=shift)
@@ -86,7 +88,7 @@ class WordJudge(Protocol):
     """The interface of a detector, as sqa/diagnose/step_errors.py uses it."""
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
-        """For each (source words, target words) the probability (J,) of each target word to be wrong, 0-1."""
+        """Return for each (source words, target words) the probability (J,) of each target word to be wrong, 0-1."""
 
 
 class Detector:
@@ -105,7 +107,7 @@ class Detector:
 
 
 def read_networks(path: Path) -> dict[str, Network]:
-    """The networks of a file, by group of signals (`sqa.diagnose.signals.GROUPS`); DataError if it is damaged."""
+    """Return the networks of a file by group of signals (`sqa.diagnose.signals.GROUPS`).  Damaged: DataError."""
     try:
         record = parse_json(path.read_text(encoding="utf-8"))
         if record["version"] != VERSION:
