@@ -92,7 +92,7 @@ class Task(ABC):
         """Return a JSON value that is equal for copies; see `worker.digest_of`."""
         return response
 
-    def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> Mapping[str, Sequence[str]]:
+    def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> Mapping[str, list[str]]:
         """Return data set -> the reasons why a model will fail there."""
         return {}
 
