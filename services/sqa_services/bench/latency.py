@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
+import timeit
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -28,14 +28,9 @@ def write_log(folder: Path) -> Path:
     return folder / "instances.log"
 
 
-def _seconds(call: Callable[[], object], times: int = 3) -> float:
-    """The best of some runs."""
-    best = float("inf")
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - start)
-    return best
+def _seconds(call: Callable[[], object]) -> float:
+    """Return the shortest time of three calls, in seconds."""
+    return min(timeit.repeat(call, "gc.enable()", number=1, repeat=3))
 
 
 def _command(*arguments: str) -> Callable[[], object]:

@@ -30,12 +30,8 @@ class Unscorable(DataError):
     """A model that can never be scored, with every reason."""
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
-        self.what, self.reasons, self.remedy = what, tuple(reasons), remedy
+        self.reasons = tuple(reasons)
         super().__init__(f"{what}: {joined(self.reasons)}{'; ' if remedy else ''}{remedy}")
-
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...], str]]:
-        """For the way between two processes."""
-        return type(self), (self.what, self.reasons, self.remedy)
 
 
 class NotFound(DataError):
