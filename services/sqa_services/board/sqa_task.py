@@ -25,6 +25,7 @@ from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import download, texts
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import MINI, load_questions
+from sqa.data.own_questions import record_of
 from sqa.files.records import json_document, lines_of
 from sqa.pipeline.config import RunConfig, run_in
 from sqa_services.board import running
@@ -58,11 +59,11 @@ class QuestionTask(Task):
         for question in questions:
             category = own_categories.get(question.id) or categories.get(key(question.page))
             tags = tags_of(question, category, guessable)
-            loaded[""].append(_example(question, tags))
+            loaded[""].append(record_of(question) | {"tags": tags})
             for kind in kinds:
                 if copy := perturbing.perturb(question, kind, seed):
-                    more = {"input_id": question.id, "transform": kind.name}
-                    loaded.setdefault(kind.family, []).append(_example(copy, tags) | more)
+                    more = {"tags": tags, "input_id": question.id, "transform": kind.name}
+                    loaded.setdefault(kind.family, []).append(record_of(copy) | more)
         return loaded
 
     def label(self, example: Example) -> dict[str, Any]:
@@ -159,17 +160,6 @@ def _own_categories(source: str) -> dict[str, str]:
     if not source.startswith("mini-"):
         return {}
     return {f"{q['id']}{source.removeprefix('mini')}": q["category"] for q in json_document(MINI)["questions"]}
-
-
-def _example(question: Question, tags: Sequence[str]) -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "language": question.language,
-        "source": [" ".join(words) for words in question.sentences],
-        "reference": list(question.reference),
-        "page": question.page,
-        "tags": list(tags),
-    }
 
 
 def question_of(example: Example) -> Question:

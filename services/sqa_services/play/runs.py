@@ -12,6 +12,7 @@ from sqa.core import answers
 from sqa.core.errors import DataError
 from sqa.core.trace import GUESSES, QuestionTrace
 from sqa.core.types import Question
+from sqa.data.own_questions import record_of
 from sqa.files.atomic import write_text
 from sqa.files.store import Store, blocks_of
 from sqa.pipeline import engine, saving
@@ -96,12 +97,8 @@ def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> l
 
 def write_questions(path: Path, questions: Iterable[Question]) -> DatasetConfig:
     """Write questions to a file (format: `sqa.data.datasets`), and return it as a data set of a config."""
-    lines = []
-    for q in questions:
-        source = [" ".join(words) for words in q.sentences]
-        line = {"id": q.id, "language": q.language, "page": q.page, "source": source, "reference": q.reference}
-        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    write_text(path, "".join(lines))
+    lines = (json.dumps(record_of(question), ensure_ascii=False) for question in questions)
+    write_text(path, "".join(f"{line}\n" for line in lines))
     return DatasetConfig(str(path.resolve()))
 
 

@@ -15,6 +15,7 @@ from stand_ins.processes import PATHS
 
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
+from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.files import as_lines
@@ -172,13 +173,7 @@ def test_upload_lists_all_reasons_against_a_submission(board: Board, organiser: 
 
 def test_the_phase_decides_what_leaves_the_board(board: Board, organiser: Person, tmp_path: Path) -> None:
     path, questions = tmp_path / "some.jsonl", load_questions("mini-es")[:6]
-    path.write_bytes(
-        as_lines(
-            {"id": q.id, "language": "es", "source": [" ".join(s) for s in q.sentences]}
-            | {"reference": list(q.reference), "page": q.page}
-            for q in questions
-        )
-    )
+    path.write_bytes(as_lines(map(record_of, questions)))
     for phase in ("open", "closed", "hidden"):
         board.register_dataset("sqa-es", phase, str(path), ["casing"], phase=phase)
     registered = organiser.submit("m", as_lines(rows("Nowhere")), "sqa-es").json()
