@@ -18,7 +18,7 @@ SENTENCES, WORDS, K = 5_000, 25, 3
 
 
 def write_log(folder: Path) -> Path:
-    """A wait-k log as SimulEval writes it: `SENTENCES` of `WORDS` words each."""
+    """Write a wait-k log as SimulEval does: `SENTENCES` of `WORDS` words each."""
     text = dict.fromkeys(("prediction", "reference", "source"), " ".join(f"word{i}" for i in range(WORDS)))
     delays = [min(K + j, WORDS) for j in range(WORDS)]
     numbers = {"delays": delays, "elapsed": [0] * WORDS, "prediction_length": WORDS, "source_length": WORDS}
@@ -38,7 +38,7 @@ def _command(*arguments: str) -> Callable[[], object]:
 
 
 def pairs(_: Sequence[Question]) -> Iterator[Pair]:
-    """Theirs and ours, of a log that is made up."""
+    """Yield words per second of SimulEval and of ours, on a synthetic log."""
     from simuleval.evaluator.instance import LogInstance
     from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
 
