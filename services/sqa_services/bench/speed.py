@@ -20,7 +20,7 @@ from sqa.data.datasets import available, load_questions
 from sqa.pipeline.engine import N_GUESSES, stream
 
 Pair = tuple[str, str, float, float]  # what, unit, plain, fast
-MEASURED = (  # in order: function of questions that yields pairs, and the package that it needs (`make extras`, `make lm`)
+MEASURED = (  # in order: function that yields pairs, and the package that it needs (`make extras`, `make lm`)
     ("sqa_services.bench.speed:decoding", ""),
     ("sqa_services.bench.speed:phrases", "thot"),
     ("sqa_services.bench.simuleval:pairs", "simuleval"),
