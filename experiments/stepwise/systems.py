@@ -173,10 +173,10 @@ def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepEr
 
 
 def _errors(run: FinishedRun, traces: list[QuestionTrace], part: str, seeds: Sequence[int]) -> tuple[StepErrors, ...]:
-    """Return the errors of each question; links and probabilities are kept in the run's folder."""
+    """Return the errors of each question; the word links stay in the run's folder."""
     language = run.questions[0].language
     aligner = load_aligner(f"{language}-{TARGET}", cache=run.folder / f"links{part}.json", seeds=seeds)
-    return tuple(step_errors(traces, aligner, RULES, load_detector(language, cache=run.folder / f"words{part}.json")))
+    return tuple(step_errors(traces, aligner, RULES, load_detector(language)))
 
 
 def _line(trace: QuestionTrace) -> Line:
