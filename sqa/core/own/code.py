@@ -68,15 +68,15 @@ def load(target: str) -> Code:
         importlib.invalidate_caches()
         home, _ = split(target)
         if in_file(target):
-            name, file = _searched_first(Path(home)), Path(home)
+            name = _searched_first(Path(home))
+            named = _reached(name, Path(home))
         else:
             _INSTALLED.update({home.partition(".")[0]} - PACKAGES)
-            name, file = home, file_of(home)
-        named = _reached(name, file)
+            named = _reached(home, file_of(home))
         for other in [other for other, file in named.items() if file not in _EXECUTED and other != "__main__"]:
             sys.modules.pop(other, None)  # somebody else has imported it, perhaps before an edit
         with _importing() as imported:
-            root = _from_file(name, file) if file and in_file(target) else importlib.import_module(home)
+            root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
         LOADED[target] = Code(target, root, named)
         LOADED[target].add(imported)
     return LOADED[target]
