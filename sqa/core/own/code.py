@@ -157,18 +157,19 @@ def _importing() -> Iterator[dict[str, Path]]:
     start, before, imported = time.time(), set(sys.modules), dict[str, Path]()
     try:
         yield imported
+        imported |= {name: file for name in sys.modules.keys() - before if (file := file_of(name))}
+        for file in imported.values():
+            if file.stat().st_mtime > start or _sha256(file) != _executed(file):
+                raise DataError(f"{file.name} was edited while it was at work; run again")
+        _check_names()
     except BaseException as error:
         for name in sys.modules.keys() - before:
-            if file_of(name):
-                del sys.modules[name]  # it may be edited before the next try
+            if file := file_of(name):  # it may be edited before the next try
+                del sys.modules[name]
+                _EXECUTED.pop(file, None)
         if isinstance(error, SyntaxError):
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
         raise
-    imported |= {name: file for name in sys.modules.keys() - before if (file := file_of(name))}
-    for file in imported.values():
-        if file.stat().st_mtime > start or _sha256(file) != _executed(file):
-            raise DataError(f"{file.name} was edited while it was at work; run again")
-    _check_names()
 
 
 def _check_names() -> None:
