@@ -37,9 +37,7 @@ POLICY = {"translator": {"name": "command", "command": ["cat"], "policy": {"name
 TRANSLATOR, METRIC = {"translator": MINE}, {"metrics": [MINE]}
 QUALITY: dict[str, Any] = {"quality": [{MINE: {}}]}
 GUESS = "guess=lambda self, texts, n: [[] for _ in texts]"
-PARTS: dict[
-    str, tuple[dict[str, Any], str]
-] = {  # what is checked -> keys of a run, members
+PARTS: dict[str, tuple[dict[str, Any], str]] = {  # what is checked -> keys of a run, members
     "guess": (GUESSER, "guess=lambda self, texts, n: X"),
     "guess itself": (GUESSER, "guess=X"),
     "guess_prefixes": (GUESSER, f"{GUESS}, guess_prefixes=lambda self, texts, n: X"),

@@ -177,18 +177,29 @@ def test_metrics_and_policies_follow_their_code(tmp_path: Path) -> None:
 
 
 EDITS = """
+import os
 from pathlib import Path
+
+def edited():
+    file = Path(__file__).with_name("edited_helper.py")
+    file.write_text("PAGE = 'new'")
+    os.utime(file, (0, 0))
+    return "x"
 
 class Mine:
     def guess(self, texts, n):
-        Path(__file__).with_name("edited_helper.py").write_text("PAGE = 'new'")
+        DURING
         import edited_helper
         return [[(edited_helper.PAGE, 1.0)] for _ in texts]
+    def fingerprint(self):
+        return BEFORE
 """
 
 
-def test_edit_during_the_work_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, mine=EDITS, edited_helper="PAGE = 'old'\n")
+@pytest.mark.parametrize(("before", "during"), [("edited()", "pass"), ("'x'", "edited()")])
+def test_edit_during_the_work_is_refused(tmp_path: Path, before: str, during: str) -> None:
+    code = EDITS.replace("BEFORE", before).replace("DURING", during)
+    write(tmp_path, mine=code, edited_helper="PAGE = 'old'\n")
     refused(DataError, r"edited_helper.py was edited while it was at work", guessed, tmp_path)
 
 
