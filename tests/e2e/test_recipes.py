@@ -140,8 +140,8 @@ RECIPES = (
         r"mywords\t3\.0",
         {"smt/engines/mine.py": PART, "guessers/mine.py": PART, "buzzers/mine.py": PART, "run.yaml": RUN},
         (
-            ("sqa/core/registry.py", '"waitk": ("smt.models', '        "mytranslator": "smt.engines.mine:build",'),
-            ("sqa/core/registry.py", '"bm25": ("guessers.retr', '        "myguesser": "guessers.mine:build",'),
+            ("sqa/core/registry.py", '"waitk": "smt.models', '        "mytranslator": "smt.engines.mine:build",'),
+            ("sqa/core/registry.py", '"bm25": "guessers.retr', '        "myguesser": "guessers.mine:build",'),
             ("sqa/core/registry.py", '"threshold": "buzzers', '        "mybuzzer": "buzzers.mine:build",'),
         ),
     ),
