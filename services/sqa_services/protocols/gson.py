@@ -64,11 +64,10 @@ def parse(text: str) -> Json:
     except (JsonSyntax, BadUnicodeEscape) as error:
         problem = error
     try:
-        return json.JSONDecoder().raw_decode(written.lstrip())[0]
+        return json.JSONDecoder().raw_decode(written, len(written) - len(written.lstrip()))[0]
     except json.JSONDecodeError as error:
-        if error.pos < len(written.lstrip()):
-            line = written.count("\n", 0, len(written) - len(written.lstrip()) + error.pos) + 1
-            raise JsonSyntax(f"{error.msg} at line {line}") from error
+        if error.pos < len(written):
+            raise JsonSyntax(f"{error.msg} at line {error.lineno}") from error
         raise problem from error
     except RecursionError as error:
         raise JsonSyntax("nested too deeply") from error

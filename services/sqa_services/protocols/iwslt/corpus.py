@@ -12,12 +12,13 @@ import unicodedata
 import wave
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
-from sqa.files.records import lines, parse_json
+from sqa.files.records import converted, json_document, lines
 from sqa_services.net.guard import Refused
 
 EOS = "</s>"
@@ -182,23 +183,33 @@ def _lines(path: Path) -> tuple[str, ...]:
     return stripped
 
 
+class _Input(Struct):
+    path: str
+    length_ms: Annotated[int, Meta(ge=1)]
+
+
+class _Output(Struct):
+    text: str
+
+
+class _Utterance(Struct):
+    input: _Input
+    output: _Output
+
+
+class _Speech(Struct):
+    """A data description in ESPnet's style."""
+
+    utts: dict[str, _Utterance]
+
+
 def _speech_from_json(path: Path) -> SpeechCorpus:
-    """Recordings and texts of a data description in ESPnet's style."""
-    try:
-        rows = [
-            (Path(item["input"]["path"].strip()), int(item["input"]["length_ms"]), item["output"]["text"].strip())
-            for item in parse_json(path.read_bytes())["utts"].values()
-        ]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        expected = "expected utts[*].input.path, .input.length_ms and .output.text"
-        raise DataError(f"{path}: {expected} ({type(error).__name__}: {error})") from error
-    if not rows:
+    """Read the recordings and texts of a data description."""
+    utterances = converted(str(path), json_document(path), _Speech, strict=False).utts.values()
+    if not utterances:
         raise DataError(f"{path}: has no utterances")
-    for number, (_, length, _) in enumerate(rows):
-        if length < 1:
-            raise DataError(f"{path}: utterance {number}: length_ms must be 1 or more, got {length}")
-    recordings = tuple(_recording(wav, path, length) for wav, length, _ in rows)
-    return SpeechCorpus(recordings, tuple(text for _, _, text in rows))
+    recordings = [_recording(Path(u.input.path.strip()), path, u.input.length_ms) for u in utterances]
+    return SpeechCorpus(tuple(recordings), tuple(u.output.text.strip() for u in utterances))
 
 
 def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Recording:

@@ -114,7 +114,7 @@ def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> Non
         ("no.wav\n", "eins\n", "does not exist"),
         ("text.wav\n", "eins\n", "not a .wav file"),
         ("two.wav\n", "eins\n", "2 channels"),
-        (None, '{"utts": {"a": {"input": {}}}}', "expected utts"),
+        (None, '{"utts": {"a": {"input": {}}}}', "required field `path`"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(tmp_path: Path, source: str | None, target: str, message: str) -> None:

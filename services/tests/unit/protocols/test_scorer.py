@@ -89,21 +89,3 @@ def test_what_is_no_metric() -> None:
     for metric, arguments, problem in (("blue", (), "there are bleu"), ("bleu", ("-l", "en"), "no further arguments")):
         with pytest.raises(ConfigError, match=problem):
             backend(metric, arguments)
-
-
-def test_every_reply_is_flushed_before_the_next_request_is_read_and_only_while_somebody_reads() -> None:
-    order: list[str] = []
-
-    class Requests(io.BytesIO):
-        def readline(self, size: int | None = -1, /) -> bytes:
-            order.append("read")
-            return super().readline(size)
-
-    class Replies(io.BytesIO):
-        def flush(self) -> None:
-            order.append("flush")
-            if len(order) > 3:
-                raise BrokenPipeError
-
-    assert not serve(scorer("bleu"), Requests(b"SCORE ||| a ||| a\n" * 3), Replies())
-    assert order == ["read", "flush", "read", "flush"]
