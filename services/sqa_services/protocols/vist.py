@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
-from sqa.core.errors import DataError, SqaError
+from sqa.core.errors import DataError
 from sqa_services.protocols import meteor
 from sqa_services.protocols.external import External
-from sqa_services.protocols.gson import BadUnicodeEscape, Json, JsonSyntax, NoDocument, parse
+from sqa_services.protocols.gson import Json, JsonSyntax, Uncaught, parse
 from sqa_services.protocols.java import BLANKS, double_text, hashtable_order
 
 T = TypeVar("T")
@@ -29,10 +29,6 @@ USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
 LONGEST_KEY = 1000  # characters of a photo sequence in a message
 _BAR_STANDS = "\ue07c"  # a private character that stands for a bar on the way to METEOR
-
-
-class Uncaught(SqaError):
-    """The original dies of a Java exception here."""
 
 
 class _Ended(Exception):
@@ -271,10 +267,8 @@ def _document(path: Path) -> Json:
         return parse(path.read_bytes().decode("utf-8", "replace"))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
-    except NoDocument as error:
-        raise Uncaught(f"{path}: {error} (the original ends with a NullPointerException)") from error
-    except BadUnicodeEscape as error:
-        raise Uncaught(f"{path}: {error} (the original ends with a NumberFormatException)") from error
+    except Uncaught as error:
+        raise Uncaught(f"{path}: {error}") from error
 
 
 def _key(photos: Sequence[str | None]) -> str:

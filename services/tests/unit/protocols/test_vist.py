@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqa_services.protocols import vist
-from sqa_services.protocols.gson import BadUnicodeEscape, JsonSyntax, NoDocument, parse
+from sqa_services.protocols.gson import JsonSyntax, Uncaught, parse
 from sqa_services.protocols.java import double_text, hashtable_order, string_hash
 
 PHOTOS = {"s1": ["a", "b"], "s2": ["a", "b"], "s3": ["c", "d"]}
@@ -146,8 +146,8 @@ def test_lenient_json(text: str, expected: object) -> None:
 
 def test_not_even_lenient_json() -> None:
     wrong = ["{", '{"a" 1}', '{"a": }', '{"a": 1,}', "[1 2]", "]", '"a', '"\\q"', "/* open", "[" * 100_000]
-    errors = dict.fromkeys([*wrong, '"\\u12"'], JsonSyntax) | {" \n# only this": NoDocument}
-    errors |= dict.fromkeys(['"\\u12g4"', '["\\u12"]'], BadUnicodeEscape)  # four characters follow, whatever they are
+    errors = dict.fromkeys([*wrong, '"\\u12"'], JsonSyntax) | {" \n# only this": Uncaught}
+    errors |= dict.fromkeys(['"\\u12g4"', '["\\u12"]'], Uncaught)  # four characters follow, whatever they are
     for text, error in errors.items():
         with pytest.raises(error):
             parse(text)
