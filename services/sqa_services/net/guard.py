@@ -30,7 +30,7 @@ RenderError = Callable[[int, str], Response]  # how a refusal is said: of its st
 
 
 class Refused(Exception):
-    """A request that gets no further."""
+    """A refused request."""
 
     def __init__(self, status: int, problem: str = "") -> None:
         super().__init__(status, problem)
@@ -154,7 +154,7 @@ def same(given: bytes, token: str) -> bool:
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """The whole body as one message, then the server's messages (that the client left)."""
+    """Return the whole body as one message, then the server's messages (the client left)."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

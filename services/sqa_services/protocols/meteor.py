@@ -20,7 +20,7 @@ HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 del
 
 
 def jar() -> Path:
-    """meteor-1.5.jar with its data folder beside it."""
+    """Return the path of meteor-1.5.jar, which has its data folder beside it."""
     configured = os.environ.get("SQA_METEOR_JAR")
     if configured:
         path = Path(configured)

@@ -107,7 +107,7 @@ def _shown(value: float) -> str:
 
 
 def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
-    """Answers every line of `requests` until they end (True), or until the replies' reader is gone (False)."""
+    """Answer every line of `requests` until they end (True), or until the replies' reader is gone (False)."""
     while line := requests.readline(LINE_LIMIT + 1):
         if len(line) > LINE_LIMIT:
             while not line.endswith(b"\n") and (line := requests.readline(LINE_LIMIT)):

@@ -59,7 +59,7 @@ class SimulevalConfig:
 
 
 class SimulevalTranslator:
-    """Drives one agent object through sentence after sentence."""
+    """Drive one agent object through sentence after sentence."""
 
     def __init__(self, config: SimulevalConfig) -> None:
         self.name = config.agent
@@ -78,12 +78,12 @@ class SimulevalTranslator:
         self._fingerprint = _fingerprint(agent_class, self.agent, arguments, code)
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence; a word of `source` is pulled for every `pushpop` until the end was announced."""
+        """Yield the words of one sentence; every `pushpop` pulls a word of `source` until the end is announced."""
         self.agent.reset()
         return driven(source, self._pushpop, lambda problem: DataError(f"{self.name}: {problem}"))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions: sentence by sentence, every source knows its length."""
+        """Return the emissions of whole questions: sentence by sentence, every source knows its length."""
         return emissions_of(self.translate, questions)
 
     def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
@@ -102,7 +102,7 @@ class SimulevalTranslator:
 
 
 def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exception]) -> Iterator[str]:
-    """Words of one sentence, as SimulEval drives an agent."""
+    """Yield the words of one sentence, as SimulEval drives an agent."""
     ended, index, idle = False, 0, 0
     while idle <= PATIENCE:
         word = None if ended else next(source, None)
@@ -121,7 +121,7 @@ def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exc
 
 
 def emissions_of(translate: Translate, questions: Sequence[Question]) -> list[list[Emission]]:
-    """Emissions of whole questions: sentence by sentence, every source knows its length."""
+    """Return the emissions of whole questions: sentence by sentence, every source knows its length."""
     return [[emission for i in range(len(q.sentences)) for emission in _emissions(translate, q, i)] for q in questions]
 
 
@@ -133,7 +133,7 @@ def _emissions(translate: Translate, question: Question, index: int) -> Iterator
 
 
 def build(config: SimulevalConfig) -> SimulevalTranslator:
-    """The translator of a config.  SimulEval missing, or an agent that cannot be built: ConfigError."""
+    """Return the translator of a config.  Raises ConfigError without SimulEval or the agent."""
     need("simuleval", "translator 'simuleval'")
     return SimulevalTranslator(config)
 
@@ -142,7 +142,7 @@ def build(config: SimulevalConfig) -> SimulevalTranslator:
 
 
 def _agent_class(agent: str) -> tuple[type[GenericAgent], Code]:
-    """The class that "file.py:Name" or "module:Name" names, and the code that it is in."""
+    """Return the class that "file.py:Name" or "module:Name" names, and the code that it is in."""
     from simuleval.agents import GenericAgent
 
     module_name, _, name = agent.rpartition(":")
@@ -189,7 +189,7 @@ def _build_agent(agent_class: type[GenericAgent], arguments: list[str]) -> Gener
 
 @contextmanager
 def quiet_imports() -> Iterator[None]:
-    """SimulEval imports its speech packages even for text; what these warn of does not concern text."""
+    """Silence the warnings of speech packages, which SimulEval imports even for text."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "'audioop' is deprecated", DeprecationWarning)
         warnings.filterwarnings("ignore", "Couldn't find ffmpeg or avconv", RuntimeWarning)
