@@ -9,23 +9,20 @@ A sentence is over when the agent has sent "</s>".  The method names of `Evaluat
 2020 call.
 """
 
-import importlib
 import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from threading import local
-from types import ModuleType
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Translator, Write
 from sqa.files.records import parse_json
 from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
+from sqa_services.protocols.agents import agent_class
 from sqa_services.protocols.iwslt.corpus import EOS, words
 
 GET = 0
@@ -229,14 +226,7 @@ def evaluate(
 
 def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
     """Return a function that builds the agent "file.py:Name" or "module:Name" with its own command-line options."""
-    module_name, _, class_name = name.rpartition(":")
-    if not (module_name and class_name):
-        raise ConfigError(f"--agent: must be file.py:Name or module:Name, got {name!r}")
-    module = _module(module_name)
-    agent = getattr(module, class_name, None)
-    if not (isinstance(agent, type) and issubclass(agent, Agent)):
-        kind = f"a subclass of {Agent.__module__}.Agent"
-        raise ConfigError(f"--agent: {module_name} has no agent {class_name!r} ({kind})")
+    agent, _ = agent_class("--agent", name, Agent)
     parser = ArgumentParser(prog=name, add_help=False)
     if hasattr(agent, "add_args"):
         agent.add_args(parser)
@@ -244,19 +234,3 @@ def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
     if unknown:
         raise ConfigError(f"--agent: {name} does not know {' '.join(unknown)}")
     return lambda: agent(parsed)
-
-
-def _module(name: str) -> ModuleType:
-    """Import the module of a file, or of a name."""
-    try:
-        if not name.endswith(".py"):
-            return importlib.import_module(name)
-        path = Path(name).resolve()
-        spec = spec_from_file_location(f"iwslt_agent_{path.stem}", path)
-        if not path.is_file() or spec is None or spec.loader is None:
-            raise ConfigError(f"--agent: no such file: {name}")
-        module = sys.modules[spec.name] = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"--agent: {name} needs the module {error.name!r}, which is not installed") from error
-    return module
