@@ -1,6 +1,5 @@
 """What the evaluation server does not tell, what participants cannot do, and that nothing told is lost."""
 
-import os
 import random
 import subprocess
 import sys
@@ -42,7 +41,7 @@ ANN, BOB, OWN = "ann-ann-ann-ann-", "bob-bob-bob-bob-", "organiser-organiser"
 
 
 @pytest.mark.parametrize("dialect", ["iwslt-2020", "simuleval-1.0.2"])
-def test_an_unfinished_sentence_tells_what_was_read_and_references_never(dialect: str) -> None:
+def test_only_words_that_were_read_are_shown(dialect: str) -> None:
     """A client that asked for results before it translated had a BLEU of 100 and an AL of -10.4."""
     with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
         service = EvaluationService(url)
@@ -262,11 +261,9 @@ def test_a_server_of_others_is_not_asked_twice() -> None:
     assert asked == ["/", "/progress", "/src"]
 
 
-@pytest.mark.parametrize(("kills", "people"), [(3, 4), pytest.param(50, 20, marks=pytest.mark.slow)])
-def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: int, people: int) -> None:
+def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path) -> None:
     """kill -9 under clients that have patience: the scores are those of an undisturbed server."""
-    if kills > 3 and not os.environ.get("SQA_KILLS"):
-        pytest.skip("SQA_KILLS is not set (takes minutes)")
+    kills, people = 3, 4
     (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))
     port, chance, over = free_port(), random.Random(kills), threading.Event()

@@ -124,7 +124,7 @@ def test_wrong_arguments(words: list[str], capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr() == ("", "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>\n")
 
 
-def test_bars_and_line_ends_in_a_story_reach_meteor_as_words(tmp_path: Path) -> None:
+def test_bars_and_line_ends_reach_meteor_as_words(tmp_path: Path) -> None:
     assert run(tmp_path, told(story(["a", "b"], "s1 ||| a\nb"), GOOD[1])) == 0
 
 
