@@ -145,7 +145,19 @@ def test_lenient_json(text: str, expected: object) -> None:
 
 
 def test_not_even_lenient_json() -> None:
-    wrong = ["{", '{"a" 1}', '{"a": }', '{"a": 1,}', "[1 2]", "]", '"a', '"\\q"', "/* open", "[" * 100_000, '{"a" 1, "\\uzzzz"}']
+    wrong = [
+        "{",
+        '{"a" 1}',
+        '{"a": }',
+        '{"a": 1,}',
+        "[1 2]",
+        "]",
+        '"a',
+        '"\\q"',
+        "/* open",
+        "[" * 100_000,
+        '{"a" 1, "\\uzzzz"}',
+    ]
     errors = dict.fromkeys([*wrong, '"\\u12"'], JsonSyntax) | {" \n# only this": Uncaught}
     errors |= dict.fromkeys(['"\\u12g4"', '["\\u12"]'], Uncaught)  # four characters follow, whatever they are
     for text, error in errors.items():
