@@ -68,7 +68,7 @@ ARROWS: dict[str, set[str]] = {
     "sqa_services": {"sqa.core"},
     "sqa_services.net": {"sqa.core", "sqa.files"},
     "sqa_services.protocols": {"sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.pipeline", *SERVER},
-    "sqa_services.simuleval": {"sqa", *SQA, *SERVER},
+    "sqa_services.simuleval": {"sqa", *SQA, "sqa_services.protocols", *SERVER},
     "sqa_services.board": {"sqa", *SQA, "sqa.report", "sqa_services.protocols", *SERVER},
     "sqa_services.play": {"sqa", *SQA, "sqa.report", *SERVER},
 }
