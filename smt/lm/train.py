@@ -31,7 +31,7 @@ from smt.statistical.lexicon import model_folder as packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import load_arrays, save_arrays, weigh
-from smt.training.identity import CORPUS, clear, take
+from smt.training.identity import clear, take
 from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
 from smt.training.steps import corpus_bleu, run_steps
 from smt.training.train import report as report_model
@@ -129,8 +129,6 @@ class LmTraining:
 
 
 LEXICONS = ("freedict", "cldr")  # corpora of single words and names
-# run.json was without these
-_ONCE = {"corpus": CORPUS, "glosses": None, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
@@ -141,8 +139,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     if folder_of_glosses := glosses_folder(config):
         options["glosses"] = joined_digest([folder_of_glosses / PHRASES])
     identity_now = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **options}))
-    written: dict[str, Any] = {"glosses": None, "corpus": {}} | (json_document(done) if done.exists() else {})
-    if written | {"corpus": CORPUS | written["corpus"]} == identity_now:
+    if done.exists() and json_document(done) == identity_now:
         return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
     report, rng = Report(), np.random.default_rng(config.corpus.seed)
@@ -202,7 +199,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
             clear(folder)
         base = load_base(base_folder(config.base), torch.bfloat16)
         layout = Layout.of(base.tokens, *config.direction)
-        take(folder, identity(config, base), _ONCE)
+        take(folder, identity(config, base))
         with held(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
         training = LmTraining(base, pairs, layout, pieces, config.train, folder)

@@ -19,8 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from smt.lm.adapter import adapter_digest
-from smt.lm.base import load_fingerprint
 from smt.lm.layout import OFFSET
 from smt.lm.network import mask_of
 from smt.lm.stepper import LmWriter
@@ -86,9 +84,5 @@ def build(pair: str) -> LmScorer:
     model = f"lm-{pair}"
     if not (DATA / "models" / model).is_dir():
         raise ConfigError(f"no language model was trained to translate {pair}: there is no {DATA / 'models' / model}")
-    loaded = resolve(CausalLmConfig(model))
-    assert loaded.adapter is not None
-    digest = adapter_digest(loaded.adapter)
-    base = load_fingerprint(loaded.folder)
-    fingerprint = f"language-model {VERSION} {loaded.precision} {base} {digest}"
-    return LmScorer(partial(writer, loaded, digest), fingerprint)
+    found = resolve(CausalLmConfig(model))
+    return LmScorer(partial(writer, found), f"language-model {VERSION} {found.precision} {' '.join(found.files)}")

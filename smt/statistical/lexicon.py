@@ -78,7 +78,7 @@ def check(lexicon: str | None, bonus: float, beam: int) -> None:
 
 def fingerprint(folder: Path, bonus: float) -> str:
     """What decides where the bonus falls."""
-    return f" lexicon {VERSION} {joined_digest([folder / PHRASES])} {bonus}"
+    return f"lexicon {VERSION} {joined_digest([folder / PHRASES])} {bonus}"
 
 
 @lru_cache(maxsize=2)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
-from smt.training.clean import VERSION, CleanConfig, Pair, Report, aligned_enough, clean
+from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.language import Languages
@@ -158,23 +158,20 @@ def _need(config: CorpusConfig) -> None:
 
 
 def is_prepared(config: CorpusConfig, folder: Path) -> bool:
-    """Whether `folder` holds the training data of this config.
+    """Return whether `folder` holds the training data of this config.
 
-    Keys that the data was written without have their default, and the weight of a corpus that gave it nothing does
-    not matter unless it was left out on purpose, by a weight of 0.
+    The weight of a corpus without pairs does not matter unless it is 0.
     """
     done = folder / "prepared.json"
     if not done.exists():
         return False
     written = json_document(done)
     stored, wanted = parse_json(written["config"]), json.loads(json.dumps(asdict(config)))
-    stored["clean"] = asdict(CleanConfig()) | stored["clean"]
-    stored = json.loads(json.dumps(asdict(CorpusConfig("es-en")))) | stored
     left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}
     for side in (stored, wanted):
         weights, default = side["weights"], side["default_weight"]
         side["weights"] = {corpus: weights.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
-    return stored == wanted and written.get("files", {}) == _digests(config)
+    return stored == wanted and written["files"] == _digests(config)
 
 
 def _digests(config: CorpusConfig) -> dict[str, str]:

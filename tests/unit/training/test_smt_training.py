@@ -146,8 +146,8 @@ def test_settings_that_no_training_can_use_are_refused(changed, problem):
 
 
 def test_a_setting_that_was_null_is_named(tmp_path):
-    identity.take(tmp_path, {"config": {"model": None, "clip": 1.0}}, {})
-    [problem] = identity.problems(tmp_path, {"config": {"model": {"width": 2}, "clip": 1.0}}, {})
+    identity.take(tmp_path, {"config": {"model": None, "clip": 1.0}})
+    [problem] = identity.problems(tmp_path, {"config": {"model": {"width": 2}, "clip": 1.0}})
     assert "with another model;" in problem
 
 
