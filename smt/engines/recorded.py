@@ -3,8 +3,8 @@
     translator: {name: recorded, file: output/instances.log}
     translator: {name: recorded, file: output.tsv, unit: question}
 
-`sqa.files.logs` says which program wrote a log.  Logs of systems that translate speech: `smt.engines.recorded_speech`.
-Where the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` says so (`sqa.files.pieces`).
+`sqa.files.logs` says which program wrote a log, and how pieces of words (`pieces`, or the log's `prediction_spm`) are
+joined.  Logs of systems that translate speech: `smt.engines.recorded_speech`.
 
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
 in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
@@ -17,16 +17,20 @@ SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON obje
     A final "</s>" and its delay are dropped in both: it is not a word.
     With `--start-index` the first index is not 0; then every line has its `source`, so that another part is noticed.
 
-A table with a line for each token: `smt.engines.recorded_table`.
+A table: tab-separated, a header, then one line a token; the header says how units are named:
+    index     token  delay               index = 0-based number of the unit in the data set
+    question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
+    question  token  delay               the question's id (unit: question)
+    Delays 0..|x|+1, |x|+1 = written after the end of the source.  A unit without words is one line with empty token and
+    delay, so that a truncated file is noticed; for the same reason its last line must end.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
 
-import hashlib
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -37,16 +41,21 @@ from sqa.core.paths import SOUGHT, File
 from sqa.core.registry import misspelt
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.logs import Pieces, kind_of
-from sqa.files.records import converted, lines, numbered_lines
+from sqa.files.logs import Pieces, kind_of, words_at
+from sqa.files.records import chunks, converted, lines, numbered_lines
+from sqa.files.store import digest
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
-MARKS = "▁Ġ@"  # of pieces of words
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
 Words = Annotated[int, Meta(ge=0)]  # a number of source words
 Milliseconds = Annotated[float, Meta(ge=0)]
+HEADERS: dict[tuple[str, ...], tuple[Unit, ...]] = {  # of a table, and the units that it can name
+    ("index", "token", "delay"): ("sentence", "question"),
+    ("question", "sentence", "token", "delay"): ("sentence",),
+    ("question", "token", "delay"): ("question",),
+}
 
 
 class Row(Struct):
@@ -103,9 +112,8 @@ class DataUnit(NamedTuple):
 class RecordedTranslator:
     """Emissions out of a log, of whole questions: there is nothing to stream."""
 
-    def __init__(self, config: RecordedConfig) -> None:
-        self.path, self.unit = Path(config.file), config.unit
-        self._records = list(_records(config))
+    def __init__(self, path: Path, unit: Unit, records: Iterable[Record]) -> None:
+        self.path, self.unit, self._records = path, unit, list(records)
         self._of: dict[str, list[Record]] = {}  # by question id, once checked
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -146,7 +154,7 @@ class RecordedTranslator:
     def fingerprint(self) -> str:
         """Hash of the words, their delays and their unit."""
         rows = [[r.tokens, r.delays, r.counts_end] for r in self._records]
-        return hashlib.sha256(json.dumps([VERSION, self.unit, rows]).encode()).hexdigest()
+        return digest(["recorded", VERSION, self.unit, rows])
 
 
 def build(config: RecordedConfig) -> BatchTranslator:
@@ -154,24 +162,15 @@ def build(config: RecordedConfig) -> BatchTranslator:
     path = Path(config.file)
     if not path.exists():
         raise DataError(f"{path}: no such file; {SOUGHT}")
-    if not path.is_dir() and _of_text(path):
-        return RecordedTranslator(config)
+    if not path.is_dir():
+        if next(filter(str.strip, lines(path)), "").startswith(("index\t", "question\t")):
+            return RecordedTranslator(path, config.unit, _table(path, config.unit))
+        first = next(numbered_lines(path), None)
+        if first is None or not kind_of(f"{path}:{first[0]}", first[1]).speech:
+            return RecordedTranslator(path, config.unit, _simuleval(path, config.pieces))
     from smt.engines.recorded_speech import RecordedSpeech  # a log of text needs none of it
 
     return RecordedSpeech(path, config.pieces)
-
-
-def _of_text(path: Path) -> bool:
-    """Whether a file is a table, or a log of a system that translates text."""
-    if not _first(path).startswith("{"):
-        return True  # its reader says what is wrong with it
-    number, row = next(numbered_lines(path))
-    return not kind_of(f"{path}:{number}", row).speech
-
-
-def _first(path: Path) -> str:
-    """The first line that is not blank."""
-    return next((line for line in lines(path) if line.strip()), "")
 
 
 # ------------------------------------------------------------------------------------------- units of the data set
@@ -230,19 +229,6 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 # ---------------------------------------------------------------------------------------------------- reading files
 
 
-def _records(config: RecordedConfig) -> Iterator[Record]:
-    """The units of a file, in its order."""
-    path = Path(config.file)
-    if _first(path).startswith(("index\t", "question\t")):
-        from smt.engines.recorded_table import read_table  # a log needs none of it
-
-        for key, tokens, delays, at in read_table(path, config.unit):
-            _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
-            yield Record(key, tokens, delays, at, counts_end=True)
-    else:
-        yield from _simuleval(path, config.pieces)
-
-
 def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
     """The lines of an instances.log."""
     for number, line in numbered_lines(path):
@@ -256,11 +242,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         if row.prediction_length not in (None, size):
             raise DataError(f"{where}: prediction_length is {row.prediction_length}, but there are {size} delays")
         _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(row.delays)])
-        tokens, delays = row.prediction.split(), row.delays
-        if pieces or row.prediction_spm or len(tokens) != size or any(mark in row.prediction for mark in MARKS):
-            from sqa.files.pieces import words_at  # a log of plain words needs none of it
-
-            tokens, delays = words_at(where, row.prediction, delays, "delays", pieces, row.prediction_spm)
+        tokens, delays = words_at(where, row.prediction, row.delays, "delays", pieces, row.prediction_spm)
         if tokens and tokens[-1] == EOS:
             del tokens[-1], delays[-1]
         if EOS in tokens:
@@ -268,6 +250,54 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         at = (number,) * (len(tokens) + 1)
         source = None if row.source is None else tuple(row.source.split())
         yield Record((row.index,), tuple(tokens), tuple(delays), at, "metric" in line, source, row.source_length)
+
+
+def _table(path: Path, unit: Unit) -> Iterator[Record]:
+    """The units of a table, in the order of the file."""
+    rows = enumerate((tuple(line.split("\t")) for line in lines(path)), 1)
+    _, header = next(rows, (1, ()))
+    if unit not in HEADERS.get(header, ()):
+        headers = " or ".join(" ".join(columns) for columns, of in HEADERS.items() if unit in of)
+        got = " ".join(header)[:60]
+        raise DataError(f"{path}:1: expected the tab-separated header {headers} (unit: {unit}), got {got!r}")
+    last = b""
+    for chunk in chunks(path):
+        last = chunk[-1:] or last
+    if last != b"\n":
+        raise DataError(f"{path}: the last line has no line end; is the file cut off?")
+    for key, group in groupby(_tokens(path, rows, header), key=itemgetter(1)):
+        numbers, _, tokens, delays = zip(*group, strict=True)
+        if tokens == ("",):
+            tokens = delays = ()
+        elif "" in tokens:
+            problem = "an empty token stands for nothing written, but its unit has words"
+            raise DataError(f"{path}:{numbers[tokens.index('')]}: {problem}")
+        _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(numbers, delays, strict=False)])
+        yield Record(key, tokens, delays, (numbers[0], *numbers[: len(tokens)]), counts_end=True)
+
+
+def _tokens(
+    path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str]
+) -> Iterator[tuple[int, Key, str, int]]:
+    """Line, unit, token and delay of each row of a table; the token is "" in the one line of a unit without words."""
+    for number, row in rows:
+        where = f"{path}:{number}"
+        if len(row) != len(header):
+            raise DataError(f"{where}: expected {len(header)} tab-separated columns, got {len(row)}")
+        *named, token, delay = row
+        columns = zip(header, named, strict=False)
+        key = tuple(value if column == "question" else _count(where, column, value) for column, value in columns)
+        silent = token == delay == ""
+        if not silent and token.split() != [token]:
+            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
+        yield number, key, token, 0 if silent else _count(where, "delay", delay)
+
+
+def _count(where: str, name: str, text: str) -> int:
+    """A number of words, or of a unit: decimal digits only."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
+    return int(text)
 
 
 def _check_delays(delays: Sequence[tuple[str, int]]) -> None:
