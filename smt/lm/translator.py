@@ -21,7 +21,7 @@ from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
 from smt.models.beam import VERSION as SEARCH
-from smt.models.beam import Beam
+from smt.models.beam import Beam, beam_of
 from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
@@ -61,7 +61,7 @@ class CausalLmConfig:
 
     def __post_init__(self) -> None:
         policy_of(self)
-        Beam(self.beam)
+        beam_of(self.beam)
         lexicons.check(self.lexicon, self.lexicon_bonus, self.beam)
         Schedule(FULL, self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
@@ -151,14 +151,14 @@ def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> LmWriter:
 
 
 @lru_cache(maxsize=2)
-def _system(model: Model, beam: Beam, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
+def _system(model: Model, beam: Beam | None, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
     load = partial(helped_writer, model, lexicon, bonus)
     return Remembered(WholeTexts(load, beam, fingerprint, certain_pair(*model.languages)))
 
 
 def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     """The translator of a config."""
-    model, search = resolve(config), Beam(config.beam)
+    model, search = resolve(config), beam_of(config.beam)
     lexicon = lexicons.model_folder(config.lexicon, model.languages) if config.lexicon else None
     key = [VERSION, SEARCH, GLOSSES, model.files, model.languages, model.precision, model.bidirectional, config.beam]
     key += [lexicons.fingerprint(lexicon, config.lexicon_bonus)] if lexicon else []

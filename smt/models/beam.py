@@ -19,14 +19,13 @@ With n = 1 and look_ahead = 1 words are counted, and words and g are those of th
 Letters in the shape comments: A sentences, n hypotheses of each, R = A n of them, V vocabulary, T target pieces.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
-from smt.models.decode import ALIVE, start_reading
-from smt.models.stepper import GROWTH, Stepper, Writer, Written, by_length, lengthen
+from smt.models.stepper import GROWTH, Stepper, Writer, lengthen
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
@@ -47,43 +46,10 @@ class Beam:
                 raise ConfigError(f"{key}: must be 1 to {most}, got {value!r}")
 
 
-GREEDY = Beam(1)
-
-
-@torch.inference_mode()
-def search_batch(
-    writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: Beam
-) -> list[list[Written]]:
-    """Translate whole sentences at once; the words and g of `search_stream`.  An empty sentence gives no words."""
-    written: list[list[Written]] = [[] for _ in sentences]
-    for numbers in by_length(sentences, max(1, writer.batch // beam.n)):
-        stepper = writer.begin([sentences[i] for i in numbers], schedule, beam.n)
-        state = stepper.state
-        start_reading(stepper, schedule)
-        search = _Search(writer, stepper, schedule, beam)
-        while going := int(state.alive.sum()):
-            if going < ALIVE * len(state.alive):
-                numbers = [i for i, on in zip(numbers, state.alive[:: beam.n].tolist(), strict=True) if on]
-                search.keep(state.alive)
-            g, ended = state.g, state.ended
-            for i, tokens in search.advance():
-                row = i * beam.n
-                written[numbers[i]] += [Written(token, int(g[row]), bool(ended[row])) for token in tokens]
-            stepper.read(search.due, search.start)
-    return written
-
-
-def search_stream(writer: Writer, source: Iterator[str], schedule: Schedule, beam: Beam) -> Iterator[str]:
-    """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    stepper = writer.stream(source, schedule, beam.n)
-    start_reading(stepper, schedule)
-    if not int(stepper.state.length[0]):
-        return
-    search = _Search(writer, stepper, schedule, beam)
-    while bool(stepper.state.alive[0]):
-        for _, tokens in search.advance():
-            yield from tokens
-        stepper.read(search.due, search.start)
+def beam_of(n: int, look_ahead: int = 2) -> Beam | None:
+    """Return the beam of n hypotheses, None for n = 1 (greedy).  ConfigError for an invalid number."""
+    beam = Beam(n, look_ahead)
+    return beam if n > 1 else None
 
 
 @dataclass(slots=True)
@@ -110,7 +76,7 @@ _MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pie
 _MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # of State, per hypothesis
 
 
-class _Search:
+class BeamSearch:
     """One search after another for each of A sentences, every sentence at its own pace."""
 
     def __init__(self, writer: Writer, stepper: Stepper, schedule: Schedule, beam: Beam) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from smt.models import copying
 from smt.models.beam import VERSION as SEARCH
-from smt.models.beam import Beam
+from smt.models.beam import beam_of
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.int8 import Precision
 from smt.models.transformer_stepper import TransformerWriter
@@ -47,7 +47,7 @@ class WaitKConfig:
 
     def __post_init__(self) -> None:
         self.schedule()
-        Beam(self.beam, self.look_ahead)
+        beam_of(self.beam, self.look_ahead)
         copying.check(self.copy_bonus, self.beam)
 
     def schedule(self) -> Schedule:
@@ -62,9 +62,9 @@ def build(config: WaitKConfig) -> WaitKTranslator:
     model.accelerate(config.precision)
     languages = pair_of(about)
     writer = TransformerWriter(model, vocabulary, config.copy_bonus, (languages and languages[0]) or "")
-    schedule, beam = config.schedule(), Beam(config.beam, config.look_ahead)
+    schedule, beam = config.schedule(), beam_of(config.beam, config.look_ahead)
     versions = [VERSION, SEARCH, copying.VERSION]
-    search = [asdict(schedule), asdict(beam), config.precision, config.copy_bonus]
+    search = [asdict(schedule), config.beam, config.look_ahead, config.precision, config.copy_bonus]
     fingerprint = digest(["waitk", versions, search, folder_fingerprint(folder)])
     return WaitKTranslator(lambda: writer, schedule, beam, fingerprint, languages)
 
@@ -81,7 +81,7 @@ class PrefixConfig:
 
     def __post_init__(self) -> None:
         policy_of(self)
-        Beam(self.beam)
+        beam_of(self.beam)
 
 
 @lru_cache(maxsize=2)
@@ -91,7 +91,7 @@ def system(folder: Path, files: str, beam: int) -> Remembered:
     model.accelerate("float32")
     writer = TransformerWriter(model, vocabulary)
     fingerprint = digest(["prefix", VERSION, SEARCH, beam, files])
-    return Remembered(WholeTexts(lambda: writer, Beam(beam), fingerprint, pair_of(about)))
+    return Remembered(WholeTexts(lambda: writer, beam_of(beam), fingerprint, pair_of(about)))
 
 
 def build_prefix(config: PrefixConfig) -> PolicyTranslator:

@@ -15,7 +15,7 @@ from smt.lm.network import mask_of
 from smt.lm.stepper import LmWriter
 from smt.lm.translator import CausalLmConfig, build
 from smt.lm.word_scores import LmScorer
-from smt.models.beam import Beam, search_batch, search_stream
+from smt.models.beam import Beam
 from smt.models.decode import decode_batch, decode_stream, start_reading
 from smt.models.next_piece import piece_limit
 from smt.policies.waitk import FULL, Schedule
@@ -103,7 +103,7 @@ class Numbers:
 
 def searched(writer, sentences, n):
     """The pieces of each sentence's best hypothesis."""
-    results = search_batch(Numbers(writer), sentences, Schedule(FULL), Beam(n))
+    results = decode_batch(Numbers(writer), sentences, Schedule(FULL), Beam(n))
     return [[int(piece) for word in written for piece in word.token.split(".")] for written in results]
 
 
@@ -125,7 +125,7 @@ def log_probability(writer, sentence, pieces):
 
 @torch.inference_mode()
 def test_a_wider_beam_finds_what_is_more_probable(writer):
-    assert search_batch(writer, SENTENCES, Schedule(2), Beam(1, 1)) == decode_batch(writer, SENTENCES, Schedule(2))
+    assert decode_batch(writer, SENTENCES, Schedule(2), Beam(1, 1)) == decode_batch(writer, SENTENCES, Schedule(2))
     sentences = [s for s in SENTENCES if s]
     greedy, wide = (searched(writer, sentences, n) for n in (1, 5))
     means = [
@@ -152,8 +152,8 @@ def test_an_untrained_model_reads_its_prompt_as_one_text(writer):
 
 @pytest.mark.parametrize("k", [1, FULL])
 def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
-    batched = search_batch(writer, SENTENCES, Schedule(k), Beam(3))
-    assert streamed(lambda source: search_stream(writer, source, Schedule(k), Beam(3)), SENTENCES) == batched
+    batched = decode_batch(writer, SENTENCES, Schedule(k), Beam(3))
+    assert streamed(lambda source: decode_stream(writer, source, Schedule(k), Beam(3)), SENTENCES) == batched
 
 
 @pytest.mark.parametrize(

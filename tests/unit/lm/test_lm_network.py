@@ -19,8 +19,8 @@ from smt.lm.network import mask_of
 from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.lm.translator import CausalLmConfig, build
 from smt.models import int8
+from smt.models.decode import decode_batch
 from smt.models.int8 import TOP, Matrix8, multiplied, quantised
-from smt.models.writing import translated
 from smt.training.config import CorpusConfig
 from sqa.core.errors import DataError
 
@@ -167,7 +167,7 @@ def test_the_translator_with_it(tmp_path):
     path = adapter(folder, tmp_path / "adapter", 7)
     plain, fast = (build(CausalLmConfig(model=str(path), k=2, precision=p)) for p in ("float32", "int8"))
     words = "la casa grande is big".split()
-    assert list(fast.translate(iter(words))) == [w.token for w in translated(fast.writer, [words], fast.schedule)[0]]
+    assert list(fast.translate(iter(words))) == [w.token for w in decode_batch(fast.writer, [words], fast.schedule)[0]]
     pieces, positions, mask = torch.arange(4, 12)[None], torch.arange(8)[None], torch.zeros(1, 1, 8, 8)
     states = [translator.writer.model(pieces, positions, mask)[0] for translator in (plain, fast)]
     assert not torch.equal(*states)

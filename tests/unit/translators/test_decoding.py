@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from refusals import refused
 from smt_models import random_model, streamed, vocabulary
 
-from smt.models.beam import Beam, search_batch, search_stream
+from smt.models.beam import Beam
 from smt.models.bundle import load_model
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.int8 import Precision
@@ -40,14 +40,12 @@ def writer(model):
 
 def searched(model, texts, schedule, beam=None):
     """(word, g, whether the source had ended) of each text, all at once; greedy without a beam."""
-    return search_batch(writer(model), texts, schedule, beam) if beam else decode_batch(writer(model), texts, schedule)
+    return decode_batch(writer(model), texts, schedule, beam)
 
 
 def stream(model, schedule, beam=None):
     """The same search of a source that comes word by word."""
-    if beam:
-        return lambda source: search_stream(writer(model), source, schedule, beam)
-    return lambda source: decode_stream(writer(model), source, schedule)
+    return lambda source: decode_stream(writer(model), source, schedule, beam)
 
 
 @torch.no_grad()
