@@ -65,10 +65,17 @@ class LmTraining:
     """A fine-tuning: model, optimiser, batches."""
 
     def __init__(
-        self, base: Base, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path
+        self,
+        base: Base,
+        pairs: Pairs,
+        layout: Layout,
+        choice: Tensor,
+        config: LmTrainConfig,
+        folder: Path,
+        evaluate: Callable[[], Mapping[str, float]],
     ) -> None:
         model = base.network
-        self.model, self.config, self.folder, self.choice = model, config, folder, choice
+        self.model, self.settings, self.folder, self.choice, self.evaluate = model, config, folder, choice, evaluate
         if config.threads:
             torch.set_num_threads(config.threads)
         model.adapt(config.rank, config.scale, config.seed)
@@ -90,11 +97,11 @@ class LmTraining:
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor | None]:
         """A k for each of n pairs (n,), and which sources look at themselves in both directions (n,)."""
-        full = rng.random(n) < self.config.full_share
+        full = rng.random(n) < self.settings.full_share
         k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n)))
-        if not self.config.bidirectional_share:
+        if not self.settings.bidirectional_share:
             return k, None
-        return k, torch.from_numpy(full & (rng.random(n) < self.config.bidirectional_share))
+        return k, torch.from_numpy(full & (rng.random(n) < self.settings.bidirectional_share))
 
     def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
         """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
@@ -104,28 +111,24 @@ class LmTraining:
         labels = torch.where(batch.labels >= 0, self.label_of[pieces], IGNORED)
         learnt = labels >= 0
         scores = F.linear(states[:, s:][learnt], self.rows).float()
-        smoothing = self.config.label_smoothing
+        smoothing = self.settings.label_smoothing
         if batch.copied is None:
             return F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing), int(learnt.sum())
         each = F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing, reduction="none")
-        weights = torch.where(batch.copied[learnt] > 0, self.config.copy_weight, 1.0)
+        weights = torch.where(batch.copied[learnt] > 0, self.settings.copy_weight, 1.0)
         return (each * weights).sum() / weights.sum(), int(learnt.sum())
 
     def rate(self, step: int) -> float:
         """Learning rate at a 0-based step."""
-        c = self.config
+        c = self.settings
         return c.learning_rate * min(1.0, (step + 1) / max(c.warmup, 1), (c.steps - step) / max(c.cooldown, 1))
 
     def step(self, number: int) -> tuple[float, int]:
         """One optimiser step: mean cross-entropy, target pieces."""
         batch = self.batches.at(number)
-        k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.config.seed, 1, number)))
+        k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.settings.seed, 1, number)))
         loss, pieces = self.loss(batch, k, ahead)
         return self.trainer.descend([loss]), pieces
-
-    def run(self, stop: Path, evaluate: Callable[[], Mapping[str, float]]) -> bool:
-        """Train to the last step, see `run_steps`."""
-        return run_steps(self.trainer, self.config, self.folder, self.rate, self.step, evaluate, stop)
 
 
 LEXICONS = ("freedict", "cldr")  # corpora of single words and names
@@ -202,13 +205,15 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         take(folder, identity(config, base))
         with held(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
-        training = LmTraining(base, pairs, layout, pieces, config.train, folder)
+        written = writable(pieces, base.tokens)
+        writer = replace(LmWriter.of(base, layout, written), glosses=glosses_of(config))
+        training = LmTraining(
+            base, pairs, layout, pieces, config.train, folder, lambda: {"bleu_full": development_bleu(writer, config)}
+        )
         if config.start is not None:
             begin_with(training, config.start, base)
         training.trainer.resume()
-        written = writable(pieces, base.tokens)
-        writer = replace(LmWriter.of(base, layout, written), glosses=glosses_of(config))
-        ended = training.run(folder / "stop", lambda: {"bleu_full": development_bleu(writer, config)})
+        ended = run_steps(training, folder / "stop")
         return save_adapter(folder / "model", base, written, config, len(pairs)) if ended else None
 
 
@@ -216,7 +221,7 @@ def begin_with(training: LmTraining, start: str, base: Base) -> None:
     """Take over an adapter's factors.  ConfigError for one of another base or rank."""
     folder = DATA / "models" / start
     adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
-    if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.config.rank:
+    if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.settings.rank:
         raise ConfigError(f"start: {start} has another base or rank {adapter.config['rank']}")
     adapter.copy_into(training.model)
 

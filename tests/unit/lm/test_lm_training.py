@@ -25,6 +25,7 @@ from smt.statistical.glosses import Glosses
 from smt.training.corpus import weigh
 from smt.training.identity import take
 from smt.training.prepare import CorpusConfig
+from smt.training.steps import run_steps
 from sqa.cli import app
 from sqa.core.errors import ConfigError
 
@@ -50,7 +51,7 @@ def parts(folder, runs, texts=TEXTS * 4, **settings):
     pairs = Pairs.of(texts, base.tokens, layout, 50)
     pieces = frequent(pairs, base.tokens, layout, 100)
     config = LmTrainConfig(**(SETTINGS | settings))
-    return base, layout, pairs, LmTraining(base, pairs, layout, pieces, config, runs)
+    return base, layout, pairs, LmTraining(base, pairs, layout, pieces, config, runs, never)
 
 
 def never() -> float:
@@ -143,7 +144,7 @@ def test_padding_teaches_nothing(folder, tmp_path):
 
 def test_a_resumed_training_equals_an_undisturbed_one(folder, tmp_path):
     *_, whole = parts(folder, tmp_path / "whole")
-    whole.run(tmp_path / "stop", never)
+    run_steps(whole, tmp_path / "stop")
     *_, first = parts(folder, tmp_path / "cut")
     for number in first.trainer.rounds(6, every=2):
         first.trainer.set_rate(first.rate(number))
@@ -153,7 +154,7 @@ def test_a_resumed_training_equals_an_undisturbed_one(folder, tmp_path):
     *_, second = parts(folder, tmp_path / "cut")
     second.trainer.resume()
     assert second.trainer.done == 4
-    second.run(tmp_path / "stop", never)
+    run_steps(second, tmp_path / "stop")
     for name, a in whole.trainer.parts["model"].state_dict().items():
         assert torch.equal(a, second.trainer.parts["model"].state_dict()[name]), name
     assert (tmp_path / "whole" / "steps.tsv").read_text().count("\n") == 7
@@ -161,7 +162,7 @@ def test_a_resumed_training_equals_an_undisturbed_one(folder, tmp_path):
 
 def test_it_learns(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path, steps=60, cooldown=10)
-    trainer.run(tmp_path / "stop", never)
+    run_steps(trainer, tmp_path / "stop")
     losses = [float(line.split("\t")[1]) for line in (tmp_path / "steps.tsv").read_text().splitlines()[1:]]
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:3])
 
@@ -175,7 +176,7 @@ def test_another_config_is_not_gone_on_with(tmp_path):
 def test_it_can_begin_with_an_adapter(folder, tmp_path):
     base, _, _, trainer = parts(folder, tmp_path)
     trainer.step(0)
-    config = LmConfig("a", "tiny", CorpusConfig("es-en"), train=trainer.config)
+    config = LmConfig("a", "tiny", CorpusConfig("es-en"), train=trainer.settings)
     path = save_adapter(tmp_path / "a", base, trainer.choice, config, 16)
     other, *_, fresh = parts(folder, tmp_path / "again")
     begin_with(fresh, str(path), other)
