@@ -1,4 +1,4 @@
-"""A GGUF file (llama.cpp's format) unpacked into a folder as Hugging Face writes it: what smt/lm/files.py reads.
+"""A GGUF file (llama.cpp's format) unpacked into a folder as Hugging Face writes it: what smt/lm/loading.py reads.
 
 Every tensor is dequantised once and kept in bfloat16.  The tokenizer is made from the file's own pieces and scores:
 the one that the transformers package makes of the same file cuts words wrongly.
@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from smt.lm.tokens import from_scores
+from smt.lm.tokenizer import from_scores
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.core.paths import cache_dir

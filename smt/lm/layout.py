@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smt.lm.tokens import Tokens
+from smt.lm.tokenizer import Tokens
 from sqa.core.languages import language_of
 
 OFFSET = 96  # position of the first target piece; few sources are longer, and nothing breaks if one is

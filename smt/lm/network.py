@@ -24,7 +24,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes and switches of a model; made from its config.json by smt/lm/files.py."""
+    """Sizes and switches of a model; made from its config.json by smt/lm/loading.py."""
 
     vocabulary: int
     width: int

@@ -19,10 +19,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from smt.lm.causal_lm import CausalLmConfig, resolve, writer
 from smt.lm.layout import OFFSET
+from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
-from smt.lm.stepper import LmWriter
-from smt.lm.translator import CausalLmConfig, resolve, writer
 from smt.models.scoring import summed
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA

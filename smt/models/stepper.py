@@ -1,7 +1,7 @@
 """The interface of a model in decoding: a `Stepper` reads source words, scores the next target piece, commits a choice.
 
 The greedy loop (smt/models/decode.py) and the beam (smt/models/beam.py) are written over it once; the Transformer's is
-in smt/models/transformer_stepper.py, the language model's in smt/lm/stepper.py.
+in smt/models/transformer_stepper.py, the language model's in smt/lm/lm_stepper.py.
 
 Letters in the shape comments: B sentences, S source pieces, V target pieces that may be chosen.
 """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from smt.lm import translator as lm
+from smt.lm import causal_lm as lm
 from smt.lm.adapter import load_adapter
 from smt.lm.base import PACKAGED
 from smt.lm.word_scores import LmScorer

@@ -35,8 +35,8 @@ from guessers.open_qa.passages import read_passages
 from smt.engines.fairseq import read_dictionary
 from smt.engines.hub import check_model
 from smt.lm.adapter import load_adapter
-from smt.lm.files import read_shape
-from smt.lm.train_config import LmConfig
+from smt.lm.fine_tuning_config import LmConfig
+from smt.lm.loading import read_shape
 from smt.models.bundle import load_model as load_bundle
 from smt.models.vocab_bpe import BpeVocabulary
 from smt.training.config import SmtConfig

@@ -24,7 +24,7 @@ from guessers.rerank.guesser import RerankGuesser
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from guessers.retrieval.counting import fit
 from smt.lm.adapter import load_adapter
-from smt.lm.files import load_network
+from smt.lm.loading import load_network
 from smt.models.bundle import save_model
 from smt.models.transformer import ModelConfig, Transformer
 from smt.models.vocab import Vocabulary

@@ -8,12 +8,12 @@ from refusals import refused
 from smt_models import streamed
 from stand_ins.lm_models import adapter, make
 
-from smt.lm import translator, word_scores
+from smt.lm import causal_lm, word_scores
 from smt.lm.base import load_base
+from smt.lm.causal_lm import CausalLmConfig, build
 from smt.lm.layout import OFFSET, Layout
+from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
-from smt.lm.stepper import LmWriter
-from smt.lm.translator import CausalLmConfig, build
 from smt.lm.word_scores import LmScorer
 from smt.models.beam import Beam
 from smt.models.decode import decode_batch, decode_stream, start_reading
@@ -70,7 +70,7 @@ def built(folder, tmp_path):
 
 def test_a_model_is_loaded_when_there_is_something_to_translate(built, monkeypatch):
     loaded = []
-    monkeypatch.setattr(translator, "load_base", lambda *found: loaded.append(found) or load_base(*found))
+    monkeypatch.setattr(causal_lm, "load_base", lambda *found: loaded.append(found) or load_base(*found))
     systems = (built(k=2, emission_rate=1.2), built(True, policy="hold", n=1))
     assert systems[0].schedule.rate == 1.2 and systems[0].fingerprint() != systems[1].fingerprint() and not loaded
     for number, system in enumerate(systems, 1):

@@ -14,10 +14,10 @@ from stand_ins.lm_models import adapted, adapter, change, make
 
 from smt.lm.adapter import load_adapter, save_adapter
 from smt.lm.base import load_base
-from smt.lm.files import load_network
+from smt.lm.causal_lm import CausalLmConfig, build
+from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
+from smt.lm.loading import load_network
 from smt.lm.network import mask_of
-from smt.lm.train_config import LmConfig, LmTrainConfig
-from smt.lm.translator import CausalLmConfig, build
 from smt.models import int8
 from smt.models.decode import decode_batch
 from smt.models.int8 import TOP, Matrix8, multiplied, quantised

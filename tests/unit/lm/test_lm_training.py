@@ -11,15 +11,15 @@ from refusals import refused
 from stand_ins.lm_models import make
 from typer.testing import CliRunner
 
-import smt.lm.train as lm_train
+import smt.lm.fine_tuning as lm_train
 import smt.train
 from smt.lm.adapter import load_adapter, save_adapter, tensors
 from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent, writable
+from smt.lm.fine_tuning import LmTraining, begin_with, identity, weights
+from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.layout import Layout
-from smt.lm.stepper import LmWriter
-from smt.lm.train import LmTraining, begin_with, identity, weights
-from smt.lm.train_config import LmConfig, LmTrainConfig
+from smt.lm.lm_stepper import LmWriter
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.glosses import Glosses
 from smt.training.corpus import weigh

@@ -23,7 +23,7 @@ from smt.training import identity
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.prepare import main as clean
 from smt.training.sweep import main as sweep_main
-from smt.training.train import SmtTraining, losses, rate, train
+from smt.training.transformer_training import SmtTraining, losses, rate, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions

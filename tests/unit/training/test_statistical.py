@@ -12,13 +12,13 @@ from refusals import refused
 
 from smt.models.bundle import model_folder
 from smt.statistical import packed, tokens
-from smt.statistical import train as statistical_train
-from smt.statistical.config import PbmtConfig, TuningConfig
+from smt.statistical import stages as statistical_train
 from smt.statistical.model import LANGUAGE, TABLE, read_model
 from smt.statistical.packed import PackingConfig, Phrase, phrases_of, unpack, unpacked, usual_forms
+from smt.statistical.pbmt import Statistical, StatisticalConfig, build
 from smt.statistical.phrase_table import LEXICON, history_counts
-from smt.statistical.train import STAGES, choose
-from smt.statistical.translator import Statistical, StatisticalConfig, build
+from smt.statistical.stages import STAGES, choose
+from smt.statistical.stages_config import PbmtConfig, TuningConfig
 from smt.statistical.tune import START
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT

@@ -14,7 +14,7 @@ from smt.models.bundle import load_model, save_model
 from smt.models.vocab import Vocabulary
 from smt.training.config import SmtConfig
 from smt.training.sweep import Finished, expand, finished, main, parse_sweep, sweep, table
-from smt.training.train import prepared_data, train_in
+from smt.training.transformer_training import prepared_data, train_in
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.files.atomic import held
@@ -97,14 +97,14 @@ def test_fresh_does_not_take_away_what_another_process_trains(runs):
 
 def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
     stop = runs / "smt" / "tiny" / "stop"
-    kept = smt.training.train.SmtTraining.step
+    kept = smt.training.transformer_training.SmtTraining.step
 
     def second_step_is_the_last(self, number):
         if number == 1:
             stop.touch()
         return kept(self, number)
 
-    monkeypatch.setattr(smt.training.train.SmtTraining, "step", second_step_is_the_last)
+    monkeypatch.setattr(smt.training.transformer_training.SmtTraining, "step", second_step_is_the_last)
     assert sweep(config(), (2, "full"), 1, runs) == []
     assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002"]
     assert "delete it" in capsys.readouterr().err

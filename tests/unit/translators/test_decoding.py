@@ -23,7 +23,7 @@ from smt.models.vocab import BOS, EOS, PAD
 from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k
 from smt.training.corpus import pack
-from smt.training.train import Batches
+from smt.training.transformer_training import Batches
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from tests.doubles import question

@@ -11,7 +11,7 @@ from refusals import refused
 from smt_models import streamed
 from stand_ins.lm_models import adapter, change, make
 
-from smt.lm.translator import CausalLmConfig, build
+from smt.lm.causal_lm import CausalLmConfig, build
 from smt.models.copying import Begun
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.next_piece import Rules
@@ -164,7 +164,7 @@ def test_in_training_glosses_are_left_out_and_wrong_as_often_as_said():
 def test_only_a_model_trained_with_glosses_reads_them_and_only_with_a_lexicon(
     model, tmp_path, monkeypatch, trained, lexicon
 ):
-    monkeypatch.setattr("smt.lm.translator.load_glosses", lambda *_: GLOSSES)
+    monkeypatch.setattr("smt.lm.causal_lm.load_glosses", lambda *_: GLOSSES)
     monkeypatch.setattr("smt.statistical.lexicon.load_table", lambda *_: TABLE)
     folder = shutil.copytree(model, tmp_path / "adapter")
     change(folder, glosses=trained)

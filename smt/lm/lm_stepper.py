@@ -19,7 +19,7 @@ from torch import Tensor
 from smt.lm.base import Base
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
-from smt.lm.tokens import Tokens
+from smt.lm.tokenizer import Tokens
 from smt.models.copying import Bonus
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Rules

@@ -24,7 +24,6 @@ import numpy as np
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.config import PbmtConfig
 from smt.statistical.model import LANGUAGE, TABLE
 from smt.statistical.packed import write_small_files
 from smt.statistical.phrase_table import (
@@ -36,6 +35,7 @@ from smt.statistical.phrase_table import (
     write_rows,
     write_tokens,
 )
+from smt.statistical.stages_config import PbmtConfig
 from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig

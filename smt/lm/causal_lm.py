@@ -19,7 +19,7 @@ import torch
 from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.layout import Layout
-from smt.lm.stepper import LmWriter
+from smt.lm.lm_stepper import LmWriter
 from smt.models.beam import VERSION as SEARCH
 from smt.models.beam import Beam, beam_of
 from smt.models.writing import WaitKTranslator, WholeTexts

@@ -21,10 +21,10 @@ from torch import Tensor
 from smt.lm.adapter import PEFT, load_adapter, save_adapter
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import IGNORED, Batch, Batches, Pairs, frequent, writable
+from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.layout import Layout
+from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import CausalLM
-from smt.lm.stepper import LmWriter
-from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.glosses import Glosses, load_glosses
 from smt.statistical.lexicon import model_folder as packed_folder
@@ -34,7 +34,7 @@ from smt.training.corpus import load_arrays, save_arrays, weigh
 from smt.training.identity import clear, take
 from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
 from smt.training.steps import corpus_bleu, run_steps
-from smt.training.train import report as report_model
+from smt.training.transformer_training import report as report_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed, held, joined_digest, write_text
