@@ -95,10 +95,10 @@ def align(packed: Packed) -> list[list[tuple[int, int]]]:
         return [" ".join(map(str, flat[a : b - 1])) for a, b in pairwise(start)]
 
     sides = lines(packed.source, packed.source_start), lines(packed.target, packed.target_start)
-    return [_merge(forward, reverse) for forward, reverse in linked(*sides)]
+    return [merged_links(forward, reverse) for forward, reverse in linked(*sides)]
 
 
-def _merge(forward: str, reverse: str) -> list[tuple[int, int]]:
+def merged_links(forward: str, reverse: str) -> list[tuple[int, int]]:
     """Intersection of both directions, plus links of either whose source or target is otherwise unaligned."""
     a, b = (
         {(int(source), int(target)) for source, _, target in (link.partition("-") for link in way.split())}

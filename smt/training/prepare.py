@@ -112,8 +112,8 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
         yield source, target, "tossups"
 
 
-def _texts(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> list[str]:
-    """What the translator of `entry` is given."""
+def texts_for(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> list[str]:
+    """Return the texts that the translator of `entry` is given; `earlier`: the pairs of the entries before it."""
     if entry.texts == "tossups":
         return tossup_sentences()
     if entry.texts == "made" and (unknown := set(entry.of) - earlier.keys()):
@@ -139,7 +139,7 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
         sources.append(back_translate(config, folder))
     made: dict[str, list[Pair]] = {}
     for entry in config.made:
-        made[entry.corpus] = list(made_pairs(entry, _texts(entry, config.pair, made)))
+        made[entry.corpus] = list(made_pairs(entry, texts_for(entry, config.pair, made)))
     languages = None
     if config.clean.language:
         good = texts.load_parallel(config.pair, KNOWN_LANGUAGE)

@@ -95,7 +95,7 @@ def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
     assert inner.translate_batch.call_args.kwargs["suppress_sequences"] == [[names[i]] for i in (PAD, UNK, BOS)]
 
 
-def test_a_folder_of_ours_is_converted_with_small_numbers_too(tmp_path):
+def test_a_folder_of_ours_is_converted_to_int8(tmp_path):
     save_model(random_model("bidirectional", 0), vocabulary(), tmp_path / "ours", {})
     ours, folder, other = str(tmp_path / "ours"), tmp_path / "ct", tmp_path / "other"
     assert convert(ours, folder, "int8") == folder

@@ -40,7 +40,7 @@ def writer(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_streaming_writes_what_batched_writes_with_the_same_g(writer, schedule):
+def test_streaming_equals_batched_with_the_same_g(writer, schedule):
     batched = decode_batch(writer, SENTENCES, schedule)
     assert streamed(lambda source: decode_stream(writer, source, schedule), SENTENCES) == batched
     assert any(len(written) > 2 for written in batched)
@@ -68,7 +68,7 @@ def built(folder, tmp_path):
     return of
 
 
-def test_a_model_is_loaded_when_there_is_something_to_translate(built, monkeypatch):
+def test_a_model_is_loaded_at_the_first_translation(built, monkeypatch):
     loaded = []
     monkeypatch.setattr(causal_lm, "load_base", lambda *found: loaded.append(found) or load_base(*found))
     systems = (built(k=2, emission_rate=1.2), built(True, policy="hold", n=1))
@@ -151,7 +151,7 @@ def test_an_untrained_model_reads_its_prompt_as_one_text(writer):
 
 
 @pytest.mark.parametrize("k", [1, FULL])
-def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
+def test_a_beam_streams_as_it_decodes_in_batches(writer, k):
     batched = decode_batch(writer, SENTENCES, Schedule(k), Beam(3))
     assert streamed(lambda source: decode_stream(writer, source, Schedule(k), Beam(3)), SENTENCES) == batched
 
