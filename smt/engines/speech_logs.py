@@ -98,7 +98,7 @@ def _whole(states: Sequence[Shown]) -> list[Sequence[str]]:
 
 
 class Wav(Struct):
-    """What simulstream says of a recording."""
+    """The metadata of a recording in simulstream's log."""
 
     wav_name: str
 

@@ -124,7 +124,7 @@ class LmTraining:
         return c.learning_rate * min(1.0, (step + 1) / max(c.warmup, 1), (c.steps - step) / max(c.cooldown, 1))
 
     def step(self, number: int) -> tuple[float, int]:
-        """One optimiser step: mean cross-entropy, target pieces."""
+        """Make one optimiser step; return the mean cross-entropy (nats per piece) and the target pieces."""
         batch = self.batches.at(number)
         k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.settings.seed, 1, number)))
         loss, pieces = self.loss(batch, k, ahead)
@@ -168,13 +168,13 @@ def glosses_folder(config: LmConfig) -> Path | None:
 
 
 def glosses_of(config: LmConfig) -> Glosses | None:
-    """Those a config asks for."""
+    """Return the glosses that a config asks for, or None."""
     folder = glosses_folder(config)
     return load_glosses(folder, config.direction[0]) if folder else None
 
 
 def weights(config: LmConfig) -> Callable[[Pair], float]:
-    """How often a pair is used: its corpus' weight, less for a short pair that is not of a lexicon."""
+    """Return a function to the weight of a pair: its corpus' weight, less for a short pair outside the lexicons."""
     corpora = config.corpus.weights | dict.fromkeys(LEXICONS, config.corpus.lexicon_weight)
 
     def weight_of(pair: Pair) -> float:
@@ -185,7 +185,7 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """What decides how a fine-tuning's checkpoints came about, as JSON values.  More steps may be asked for later."""
+    """Return the values that decide a fine-tuning's checkpoints, as JSON.  The number of steps may change later."""
     free = ("steps", "cooldown", "threads", "compile", "evaluate_every", "evaluate_sentences", "checkpoint_every")
     kept = {key: value for key, value in asdict(config).items() if key not in ("name", "development")}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in free}

@@ -22,7 +22,7 @@ OFFSET = 96  # position of the first target piece; few sources are longer, and n
 
 
 def name_of(code: str) -> str:
-    """What the prompt calls a language: its English name where sqa/core/languages has it, else its code."""
+    """Return a language's name in the prompt: its English name where sqa/core/languages has it, else its code."""
     return language_of(code).name or code
 
 

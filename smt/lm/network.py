@@ -247,10 +247,10 @@ class CausalLM(nn.Module):
             projection.quantise()
 
     def projections(self) -> list[Projection]:
-        """All of them, in order."""
+        """Return the projections of all layers, in order."""
         return [module for module in self.modules() if isinstance(module, Projection)]
 
 
 def mask_of(allowed: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, N, M) bool -> the mask to add, (B, 1, N, M)."""
+    """Return the mask to add to the scores, (B, 1, N, M), for allowed positions (B, N, M) bool."""
     return torch.zeros(allowed.shape, dtype=dtype, device=allowed.device).masked_fill_(~allowed, float("-inf"))[:, None]

@@ -60,7 +60,7 @@ class LmScorer:
 
     @torch.inference_mode()
     def _forced(self, source: Words, pieces: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """(T,) ln p of each piece, and of the likeliest piece in its place."""
+        """Return ln p (T,) of each piece, and of the likeliest piece in its place."""
         w = self.writer
         source_pieces, _ = w.layout.source(w.tokens, source)
         target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,): the last of them choose the pieces

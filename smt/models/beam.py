@@ -35,7 +35,7 @@ WIDEST = 64
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """How wide and how far ahead to search."""
+    """Width and look-ahead of a search."""
 
     n: int  # hypotheses, 1 to WIDEST
     look_ahead: int = 2  # words of a hypothesis while the source continues, >= 1
@@ -67,7 +67,7 @@ class _Hypotheses:
     mark_runs: Tensor  # (R, REPEAT)
 
     def take(self, rows: Tensor) -> None:
-        """These rows (numbers or bool) in place of all."""
+        """Keep these rows (numbers or bool), in this order."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name)[rows])
 
@@ -102,7 +102,7 @@ class BeamSearch:
 
     @torch.inference_mode()
     def advance(self) -> list[tuple[int, list[str]]]:
-        """One more piece for all hypotheses; the words published by sentences whose search is over.
+        """Extend all hypotheses by a piece; return (sentence, words) for each sentence whose search is over.
 
         Sets `due`, and `start` to the pieces published; a sentence that is complete is not alive.
         """
@@ -148,7 +148,7 @@ class BeamSearch:
         return log_p
 
     def merge_ends(self, log_p: Tensor, rows: Tensor) -> None:
-        """Of the pieces that would complete the word of these rows (R,) bool leave the most probable one only."""
+        """Forbid all but the most probable of the pieces that complete the word of these rows (R,) bool."""
         if not bool(rows.any()):
             return
         rules = self.writer.rules

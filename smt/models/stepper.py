@@ -59,7 +59,7 @@ class State:
 
     @property
     def ended(self) -> Tensor:
-        """Whether the source has ended, as far as was read (B,)."""
+        """Whether the end of the source was read (B,)."""
         return self.read > self.length
 
     @property
@@ -108,7 +108,7 @@ class State:
             yield pieces
 
     def take(self, rows: Tensor) -> None:
-        """These rows, numbers or bool (B,), in place of all."""
+        """Keep these rows, numbers or bool (B,), in this order."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name)[rows])
 
@@ -163,6 +163,6 @@ def by_length(sentences: Sequence[Sequence[str]], rows: int) -> list[list[int]]:
 
 
 def lengthen(x: Tensor, dim: int, size: int, value: int = 0) -> Tensor:
-    """x with `value` appended along a dimension up to `size`."""
+    """Append `value` to x along a dimension up to `size`."""
     missing = size - x.shape[dim]
     return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing], value=value) if missing > 0 else x

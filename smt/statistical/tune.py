@@ -48,7 +48,7 @@ class Candidates:
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[tuple[Sequence[float], Sequence[float]]]]) -> Candidates:
-        """From (components, statistics) of each candidate; every list has at least one."""
+        """Pad lists of (components, statistics), at least one candidate each."""
         width = max(map(len, lists))
         padded = [[*rows, *[rows[0]] * (width - len(rows))] for rows in lists]
         return cls(

@@ -149,12 +149,12 @@ class Batch:
     links: Tensor  # (L, 3) sentence, target piece, source piece
 
     def to(self, device: torch.device) -> Batch:
-        """The same on another device."""
+        """Copy the tensors to a device."""
         return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
 
 
 class Buckets:
-    """Which sentences are a batch: those of similar length, in an order that depends on (seed, epoch) alone."""
+    """Batches of sentences of similar length, in an order that depends on (seed, epoch) alone."""
 
     def __init__(self, lengths: np.ndarray, batch_pieces: int, seed: int) -> None:
         """lengths: pieces of each sentence, (N, sides); of no side has a batch more than batch_pieces with padding."""

@@ -70,7 +70,7 @@ def _program(row: Mapping[str, Any]) -> Program | None:
 
 
 def _source(where: str, row: Mapping[str, Any], declared: bool | None) -> tuple[bool | None, str]:
-    """Whether the source of SimulEval's line is speech, and why; None if its fields do not say."""
+    """Return whether the source of SimulEval's line is speech, and why; None if its fields do not say."""
     if spoken := [key for key in ("durations", "intervals") if row.get(key)]:
         raise DataError(f"{where}: has {spoken[0]}, so its translation is speech; only logs of written words are read")
     source, length = row.get("source"), row.get("source_length")
@@ -90,7 +90,7 @@ def _source(where: str, row: Mapping[str, Any], declared: bool | None) -> tuple[
 
 
 def names_audio(source: object) -> bool:
-    """Whether a `source` is an audio file, alone or first in a list."""
+    """Return whether a `source` is an audio file, alone or first in a list."""
     file = source[0] if isinstance(source, list) and source else source
     return isinstance(file, str) and bool(_AUDIO.fullmatch(file.strip()))
 
@@ -187,7 +187,7 @@ def _letters(match: re.Match[str]) -> str:
 
 
 def _byte_letters() -> dict[str, int]:
-    """letter -> byte, as GPT-2 writes bytes: visible ones of Latin-1 as they are, the others from U+0100 on."""
+    """Map letters to bytes as GPT-2 writes them: visible Latin-1 as it is, other bytes from U+0100 on."""
     visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in visible]
     return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(hidden)}
