@@ -162,7 +162,7 @@ def by_length(sentences: Sequence[Sequence[str]], rows: int) -> list[list[int]]:
     return [order[start : start + rows] for start in range(0, len(order), rows)]
 
 
-def lengthen(x: Tensor, dim: int, size: int, value: int = 0) -> Tensor:
-    """Append `value` to x along a dimension up to `size`."""
+def lengthen(x: Tensor, dim: int, size: int) -> Tensor:
+    """Append zeros to x along a dimension up to `size`."""
     missing = size - x.shape[dim]
-    return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing], value=value) if missing > 0 else x
+    return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing]) if missing > 0 else x
