@@ -3,8 +3,8 @@
     translator: {name: recorded, file: output/instances.log}
     translator: {name: recorded, file: output.tsv, unit: question}
 
-`sqa.files.logs` says which program wrote a log, and how pieces of words (`pieces`, or the log's `prediction_spm`) are
-joined.  Logs of systems that translate speech: `smt.engines.recorded_speech`.
+`sqa.files.logs` says which program wrote a log.  Logs of systems that translate speech: `smt.engines.recorded_speech`.
+Where the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` says so (`sqa.files.pieces`).
 
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
 in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
@@ -17,20 +17,14 @@ SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON obje
     A final "</s>" and its delay are dropped in both: it is not a word.
     With `--start-index` the first index is not 0; then every line has its `source`, so that another part is noticed.
 
-A table: tab-separated, a header, then one line a token; the header says how units are named:
-    index     token  delay               index = 0-based number of the unit in the data set
-    question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
-    question  token  delay               the question's id (unit: question)
-    Delays 0..|x|+1, |x|+1 = written after the end of the source.  A unit without words is one line with empty token and
-    delay, so that a truncated file is noticed; for the same reason its last line must end.
+A table with a line for each token: `smt.engines.recorded_table`.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -41,21 +35,17 @@ from sqa.core.paths import SOUGHT, File
 from sqa.core.registry import misspelt
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.logs import Pieces, kind_of, words_at
-from sqa.files.records import chunks, converted, lines, numbered_lines
+from sqa.files.logs import Pieces, kind_of
+from sqa.files.records import converted, lines, numbered_lines
 from sqa.files.store import digest
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
+MARKS = "▁Ġ@"  # of pieces of words
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
 Words = Annotated[int, Meta(ge=0)]  # a number of source words
 Milliseconds = Annotated[float, Meta(ge=0)]
-HEADERS: dict[tuple[str, ...], tuple[Unit, ...]] = {  # of a table, and the units that it can name
-    ("index", "token", "delay"): ("sentence", "question"),
-    ("question", "sentence", "token", "delay"): ("sentence",),
-    ("question", "token", "delay"): ("question",),
-}
 
 
 class Row(Struct):
@@ -242,7 +232,11 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         if row.prediction_length not in (None, size):
             raise DataError(f"{where}: prediction_length is {row.prediction_length}, but there are {size} delays")
         _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(row.delays)])
-        tokens, delays = words_at(where, row.prediction, row.delays, "delays", pieces, row.prediction_spm)
+        tokens, delays = row.prediction.split(), row.delays
+        if pieces or row.prediction_spm or len(tokens) != size or any(mark in row.prediction for mark in MARKS):
+            from sqa.files.pieces import words_at  # a log of plain words needs none of it
+
+            tokens, delays = words_at(where, row.prediction, delays, "delays", pieces, row.prediction_spm)
         if tokens and tokens[-1] == EOS:
             del tokens[-1], delays[-1]
         if EOS in tokens:
@@ -254,50 +248,11 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
 
 def _table(path: Path, unit: Unit) -> Iterator[Record]:
     """The units of a table, in the order of the file."""
-    rows = enumerate((tuple(line.split("\t")) for line in lines(path)), 1)
-    _, header = next(rows, (1, ()))
-    if unit not in HEADERS.get(header, ()):
-        headers = " or ".join(" ".join(columns) for columns, of in HEADERS.items() if unit in of)
-        got = " ".join(header)[:60]
-        raise DataError(f"{path}:1: expected the tab-separated header {headers} (unit: {unit}), got {got!r}")
-    last = b""
-    for chunk in chunks(path):
-        last = chunk[-1:] or last
-    if last != b"\n":
-        raise DataError(f"{path}: the last line has no line end; is the file cut off?")
-    for key, group in groupby(_tokens(path, rows, header), key=itemgetter(1)):
-        numbers, _, tokens, delays = zip(*group, strict=True)
-        if tokens == ("",):
-            tokens = delays = ()
-        elif "" in tokens:
-            problem = "an empty token stands for nothing written, but its unit has words"
-            raise DataError(f"{path}:{numbers[tokens.index('')]}: {problem}")
-        _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(numbers, delays, strict=False)])
-        yield Record(key, tokens, delays, (numbers[0], *numbers[: len(tokens)]), counts_end=True)
+    from smt.engines.recorded_table import read_table  # a log needs none of it
 
-
-def _tokens(
-    path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str]
-) -> Iterator[tuple[int, Key, str, int]]:
-    """Line, unit, token and delay of each row of a table; the token is "" in the one line of a unit without words."""
-    for number, row in rows:
-        where = f"{path}:{number}"
-        if len(row) != len(header):
-            raise DataError(f"{where}: expected {len(header)} tab-separated columns, got {len(row)}")
-        *named, token, delay = row
-        columns = zip(header, named, strict=False)
-        key = tuple(value if column == "question" else _count(where, column, value) for column, value in columns)
-        silent = token == delay == ""
-        if not silent and token.split() != [token]:
-            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
-        yield number, key, token, 0 if silent else _count(where, "delay", delay)
-
-
-def _count(where: str, name: str, text: str) -> int:
-    """A number of words, or of a unit: decimal digits only."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
-    return int(text)
+    for key, tokens, delays, at in read_table(path, unit):
+        _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
+        yield Record(key, tokens, delays, at, counts_end=True)
 
 
 def _check_delays(delays: Sequence[tuple[str, int]]) -> None:

@@ -29,7 +29,8 @@ from msgspec import Meta, Struct
 from smt.policies.shown import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
-from sqa.files.logs import Pieces, check_words, joiner, kind_of, recording_name, words_at
+from sqa.files.logs import Pieces, kind_of, recording_name
+from sqa.files.pieces import check_words, joiner, words_at
 from sqa.files.records import converted, numbered_lines
 
 GREATEST = 1e7  # s: four months

@@ -1,0 +1,121 @@
+"""Words of a log whose tokens are pieces of words: the user, or a field of the log, says of which kind.
+
+sentencepiece   "▁Vien" "na": a blank is ▁; <0xC3> is a byte
+bytes           "ĠVien" "na": letters stand for bytes, as in GPT-2's vocabulary
+bpe             "Vien@@" "na"
+characters      "V" "i" "e" "n" "n" "a" " ": written without blanks between tokens
+words           each token is a word
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from sqa.core.errors import DataError
+from sqa.files.logs import Pieces
+
+T = TypeVar("T")
+MOST_INITIALS = 0.25  # share of words that may begin with Ġ, which is a letter of Maltese
+_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
+
+
+def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None) -> None:
+    """Refuse tokens that cannot be of their kind, or that look like pieces if the user does not say which kind."""
+    if pieces == "bytes" and (wrong := [token for token in tokens if not set(token) <= _BYTE_OF.keys()]):
+        raise DataError(f"{where}: the token {wrong[0][:40]!r} has letters that stand for no byte (`pieces: bytes`)")
+    if pieces is not None:
+        return
+    initials = total = 0
+    for token in tokens:
+        total += 1
+        initials += token.startswith("Ġ")
+        kind = "sentencepiece" if "▁" in token else "bpe" if token.endswith("@@") else ""
+        if kind:
+            raise DataError(_hint(where, token, kind))
+    if initials > max(1, MOST_INITIALS * total):
+        raise DataError(_hint(where, f"{initials} of {total} tokens begin with Ġ", "bytes"))
+
+
+def _hint(where: str, token: str, kind: str) -> str:
+    shown = token if " " in token else f"the token {token[:40]!r}"
+    return f"{where}: {shown}: pieces of words? say `pieces: {kind}`, or `pieces: words` if these are words"
+
+
+def joiner(pieces: Pieces | None) -> Callable[[Sequence[str]], str]:
+    """The text of tokens of a kind."""
+    return _JOINERS[pieces or "words"]
+
+
+def words_at(
+    where: str,
+    prediction: str,
+    times: Sequence[T],
+    key: str,
+    pieces: Pieces | None,
+    spm: Sequence[str] | None = None,
+) -> tuple[list[str], list[T]]:
+    """The words of a log's prediction, each with the time of its last piece.
+
+    Args:
+        where: The place of the line, "FILE:LINE".
+        prediction: The line's `prediction`.
+        times: A time for each word, or for each piece.
+        key: The name of the times in the log.
+        pieces: Of which kind the tokens of `prediction` are.
+        spm: The line's `prediction_spm`, SentencePiece's pieces of `prediction`, for which the times are.
+
+    Raises:
+        DataError: There are more or fewer times than tokens, or the tokens are of another kind.
+    """
+    tokens = prediction.split() if spm is None else list(spm)
+    if len(tokens) != len(times):
+        raise DataError(f"{where}: {len(tokens)} words but {len(times)} {key}; each word needs one")
+    kind = pieces if spm is None else "sentencepiece"
+    check_words(where, tokens, kind)
+    words, at = (tokens, list(times)) if kind in (None, "words") else _joined(tokens, times, joiner(kind))
+    if spm is not None and words != prediction.split():
+        raise DataError(f"{where}: the pieces of prediction_spm are not those of the words of prediction")
+    return words, at
+
+
+def _joined(
+    tokens: Sequence[str], times: Sequence[T], join: Callable[[Sequence[str]], str]
+) -> tuple[list[str], list[T]]:
+    words: list[str] = []
+    at: list[T] = []
+    for end, time in enumerate(times, 1):
+        before, words = words, join(tokens[:end]).split()
+        continued = bool(before) and words[len(before) - 1] != before[-1]
+        at = at[: len(before) - continued]
+        at += [time] * (len(words) - len(at))
+    return words, at
+
+
+def _of_bytes(tokens: Sequence[str]) -> str:
+    letters = "".join(tokens)
+    return bytes(_BYTE_OF.get(letter, 63) for letter in letters).decode("utf-8", "replace")
+
+
+def _of_sentencepiece(tokens: Sequence[str]) -> str:
+    return _BYTES.sub(_letters, "".join(tokens).replace("▁", " "))
+
+
+def _letters(match: re.Match[str]) -> str:
+    return bytes.fromhex(match.group().replace("<0x", "").replace(">", "")).decode("utf-8", "replace")
+
+
+def _byte_letters() -> dict[str, int]:
+    """letter -> byte, as GPT-2 writes bytes: visible ones of Latin-1 as they are, the others from U+0100 on."""
+    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(hidden)}
+
+
+_BYTE_OF = _byte_letters()
+_JOINERS: dict[str, Callable[[Sequence[str]], str]] = {
+    "words": " ".join,
+    "sentencepiece": _of_sentencepiece,
+    "bytes": _of_bytes,
+    "bpe": lambda tokens: re.sub("@@( |$)", "", " ".join(tokens)),
+    "characters": "".join,
+}
