@@ -16,7 +16,7 @@ from recorded import Keep, recorded
 from refusals import refused
 from viewer_runs import EVIL, make
 
-from smt.lm.translator import CausalLmConfig
+from smt.lm.causal_lm import CausalLmConfig
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
