@@ -17,7 +17,7 @@ from guessers.e5.guesser import E5Config
 from guessers.elastic.guesser import ElasticConfig
 from guessers.fusion import FusionConfig
 from guessers.gru.guesser import GruConfig
-from guessers.llm.client import EndpointConfig
+from guessers.llm.endpoint import EndpointConfig
 from guessers.llm.guesser import LlmConfig
 from guessers.llm.local import LocalConfig
 from guessers.open_qa.lm_reader import LmReaderConfig

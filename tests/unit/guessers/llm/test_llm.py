@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,10 +18,10 @@ from doubles import write_questions
 from refusals import refused
 from stand_ins.chat_server import WORDS, Answer, ChatServer, dying, error, normal, pages
 
-from guessers.llm import client as llm_client
 from guessers.llm import guesser as llm
 from guessers.llm.cache import Cache
-from guessers.llm.client import EndpointConfig, EndpointError, Pace, Reply
+from guessers.llm.chat import EndpointError, Reply
+from guessers.llm.endpoint import EndpointConfig
 from guessers.llm.guesser import LlmConfig, build
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
@@ -204,44 +205,11 @@ def test_requests_are_bounded_in_number_at_a_time(guesser_of):
         assert 2 <= server.most_at_a_time <= 3
 
 
-class Clock:
-    """Stands for `time` and for the event that halts: a wait moves the clock on."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def is_set(self) -> bool:
-        return False
-
-    def wait(self, seconds: float) -> bool:
-        self.now += seconds
-        return False
-
-
-def test_requests_are_spaced_evenly_and_held_back_by_a_pause(monkeypatch):
-    clock, pace = Clock(), Pace(1200.0)
-    monkeypatch.setattr(llm_client, "time", clock)
-
-    def start() -> float:
-        pace.wait(clock)
-        return clock.now - 100.0
-
-    assert [start() for _ in range(3)] == pytest.approx([0.0, 0.05, 0.1])
-    pace.hold(1.0)
-    assert [start() for _ in range(2)] == pytest.approx([1.1, 1.15])
-    pace.hold(0.01)  # shorter than the gap
-    assert start() == pytest.approx(1.2)
-
-
-def test_a_pace_that_waits_ends_when_halted():
-    pace, halt = Pace(1.0), threading.Event()
-    pace.wait(halt)
-    threading.Timer(0.05, halt.set).start()
-    with pytest.raises(llm_client.Halted):
-        pace.wait(halt)
+def test_requests_are_evenly_spaced(guesser_of):
+    with ChatServer() as server:
+        started = time.monotonic()
+        guesser_of(server, endpoint={"requests_per_minute": 300.0}).guess(["Spain", "Peru", "Chile"], 5)
+        assert time.monotonic() - started >= 0.4
 
 
 def test_a_budget_refuses_before_anything_is_sent(guesser_of):
