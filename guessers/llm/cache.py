@@ -7,7 +7,7 @@ received.  It holds replies and counts, no prompts and no keys.
 import sqlite3
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,19 +107,13 @@ class Cache:
         """The file for one transaction, made where it is missing; DataError if it is damaged or cannot be used."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)
-        except (OSError, sqlite3.Error) as error:
-            raise DataError(f"{self.path}: the kept replies cannot be opened: {error}") from error
-        try:
-            with file:  # commits, or takes everything back
+            with closing(sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)) as file, file:  # commits, or undoes all
                 _prepare(file, self.path)
                 yield file
-        except sqlite3.OperationalError as error:  # locked, full disk, read-only folder
+        except (OSError, sqlite3.OperationalError) as error:  # locked, full disk, read-only folder
             raise DataError(f"{self.path}: the kept replies cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
             raise DataError(f"{self.path}: the kept replies are damaged ({error}); delete the file") from error
-        finally:
-            file.close()
 
 
 def _prepare(file: sqlite3.Connection, path: Path) -> None:
@@ -152,10 +146,10 @@ class CachedChat:
         return digest([self.chat.identity, prompt])
 
     def missing(self, prompts: Sequence[str]) -> list[str]:
-        """The distinct prompts that have no reply yet, in order."""
-        keys = {prompt: self.key(prompt) for prompt in prompts}
-        kept = self.cache.get(list(keys.values()))
-        return [prompt for prompt, key in keys.items() if key not in kept]
+        """Return the distinct prompts that have no reply yet, in order."""
+        keys = {self.key(prompt): prompt for prompt in prompts}
+        kept = self.cache.get(list(keys))
+        return [prompt for key, prompt in keys.items() if key not in kept]
 
     def ask(self, prompts: Sequence[str]) -> dict[str, Reply]:
         """prompt -> reply.  Each reply is kept the moment it comes.

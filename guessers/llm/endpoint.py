@@ -16,12 +16,12 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from guessers.llm.chat import Budget, EndpointError, Reply
 from sqa.core.errors import Bound, ConfigError, Count, NotNegative, Positive, SqaError, Whole, checked
 from sqa.core.packages import need
 from sqa.files.store import digest
+from sqa.net.client import without_secret
 
 if TYPE_CHECKING:
     import httpx
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 VERSION = 1  # of the requests: raise it when the same config and prompt would ask something else
 MAX_TOKENS_COUNTED = 1 << 40  # a larger token count is not believed
+# a server without a user, a query or a fragment, which may hold secrets
+_ADDRESS = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/@?#:\[\]]+)(:0*[1-9]\d{0,4})?(/[^\s?#@]*)?")
 _WITHHELD = ("content_filter", "content_policy_violation")  # error codes of a model that withholds its answer
 
 
@@ -55,29 +57,14 @@ class EndpointConfig:
     def problems(self) -> list[str]:
         """Beside the bounds."""
         wrong = []
-        if not is_address(self.base_url):
-            wrong.append(f"base_url: expected something like https://api.example.org/v1, got {redacted(self.base_url)}")
+        if not _ADDRESS.fullmatch(self.base_url):
+            shown = without_secret(self.base_url).partition("?")[0][:100]
+            wrong.append(f"base_url: expected something like https://api.example.org/v1, got {shown!r}")
         if not self.model:
             wrong.append("model: expected the endpoint's name of a model, got nothing")
         if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
             wrong.append("api_key_env: expected the NAME of an environment variable, not a key")
         return wrong
-
-
-def is_address(url: str) -> bool:
-    """True for the http or https URL of a server without a user, a query or a fragment (which may hold secrets)."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return False
-    plain = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[\s\x00-\x1f]", url))
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and plain
-
-
-def redacted(url: str) -> str:
-    """A URL for messages, without what may be a secret."""
-    return repr(re.sub(r"//[^/@]*@", "//...@", url).partition("?")[0][:100])
 
 
 class Endpoint:
@@ -125,7 +112,7 @@ class Endpoint:
         except openai.APIConnectionError as error:
             raise self._failed(f"the connection broke ({' '.join(str(error.__cause__).split())[-100:]})") from error
         except openai.APIStatusError as error:
-            if _withheld(error):
+            if error.status_code == 400 and error.code in _WITHHELD:
                 return Reply("", None, None)
             raise self._refusal(error.response) from error
         return self._reply(answer.text)
@@ -195,11 +182,6 @@ class Endpoint:
         if status in (408, 409, 429) or status >= 500:
             return self._failed(f"{failure}, Retry-After {answer.headers.get('retry-after', 'not given')}")
         return EndpointError(f"{self.url}: {failure}")
-
-
-def _withheld(error: "openai.APIStatusError") -> bool:
-    """Whether the error says that a filter withholds the answer."""
-    return error.status_code == 400 and error.code in _WITHHELD
 
 
 def _count(value: Any) -> int | None:

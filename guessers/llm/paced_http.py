@@ -28,7 +28,15 @@ class PacedHttp(httpx.Client):
     """Send requests `60 / per_minute` seconds apart over all threads, each counted in `budget`."""
 
     def __init__(self, budget: Budget, per_minute: float, timeout: float, backoff: float, key: str) -> None:
-        """`timeout`: seconds for a whole answer.  `backoff`: seconds before the first retry.  `key`: empty for none, never shown."""
+        """Make a client.
+
+        Args:
+            budget: counts every request, retries included.
+            per_minute: requests started per minute.
+            timeout: seconds for one whole answer.
+            backoff: seconds before the first retry after an error answer, doubled each time; 0 leaves it to the SDK.
+            key: replaced by *** in answers; empty if none is sent.
+        """
         super().__init__(timeout=timeout, follow_redirects=False, headers={"Accept-Encoding": "identity"})
         self._budget, self._gap, self._longest, self._backoff = budget, 60 / per_minute, timeout, backoff
         self._key = key.encode()

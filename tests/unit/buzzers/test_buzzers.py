@@ -11,7 +11,7 @@ from refusals import refused
 
 from buzzers import learnt
 from buzzers.fit import StateNetwork, StepNetwork
-from buzzers.learnt import LOGISTIC, MLP, N_FEATURES, N_SHAPE, Card, LearntBuzzer, features, shape
+from buzzers.learnt import LOGISTIC, MLP, N_FEATURES, Card, LearntBuzzer, features, shape
 from buzzers.oracle import OracleBuzzer
 from buzzers.recurrent import GATES, RECURRENT
 from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build, signals
@@ -29,14 +29,6 @@ def test_features_are_those_of_qanta():
     rows = features(history)
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows, np.array(vectors["output"], np.float32), rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize(("function", "width"), [(features, N_FEATURES), (shape, N_SHAPE)])
-def test_features_use_ten_guesses_and_accept_none(function, width):
-    many = [Guess(f"p{i}", 1.0 / (i + 1)) for i in range(50)]
-    np.testing.assert_array_equal(function([many]), function([many[:10]]))
-    assert function([]).shape == (0, width)
-    assert function([[]]).shape == (1, width) and np.isfinite(function([[]])).all()
 
 
 def test_shape_is_what_its_table_says():

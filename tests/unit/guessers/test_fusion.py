@@ -62,8 +62,3 @@ def test_it_knows_no_pages_if_a_part_cannot_say_and_shows_texts_to_the_parts_tha
 def test_prefixes_are_fused_as_whole_texts():
     both = fusion(LEFT, RIGHT)
     assert both.guess_prefixes(["a", "b"], 2) == both.guess(["a", "a b"], 2) and both.guess_prefixes([], 2) == []
-
-
-def test_fingerprint_holds_constant_and_parts_in_order():
-    fusions = (fusion(LEFT, RIGHT), fusion(RIGHT, LEFT), fusion(LEFT, RIGHT, constant=4.0), fusion(LEFT, LEFT))
-    assert len({each.fingerprint() for each in fusions}) == 4

@@ -33,12 +33,6 @@ def test_stems_join_forms_of_a_word():
     assert [lucene.stem(word) for word in ("analogy", "biology", "theology")] == ["analog", "biologi", "theologi"]
 
 
-@given(st.text(max_size=20))
-def test_tokens_are_lower_case_ascii_and_stable(word):
-    for token in text.tokens(word):
-        assert token and token.isascii() and token == token.lower() and text.tokens(token) == (token,)
-
-
 @given(
     words=st.lists(st.sampled_from(["word", "end.", "“why?”", "J.", "x"]), max_size=300),
     cut=st.integers(0, 300),

@@ -22,7 +22,7 @@ from guessers.llm import guesser as llm
 from guessers.llm.cache import Cache
 from guessers.llm.chat import EndpointError, Reply
 from guessers.llm.endpoint import EndpointConfig
-from guessers.llm.guesser import LlmConfig, build
+from guessers.llm.guesser import build
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
@@ -190,7 +190,7 @@ def test_damaged_and_foreign_files(tmp_path):
     file.close()
     with pytest.raises(DataError, match="not a file of kept replies of this version; name another cache"):
         Cache(tmp_path / "foreign", 1 << 20).put("k", "s", "p", Reply("", None, None))
-    refused(DataError, "cannot be opened", Cache(damaged / "below", 1 << 20).put, "k", "s", "p", Reply("", None, None))
+    refused(DataError, "cannot be used", Cache(damaged / "below", 1 << 20).put, "k", "s", "p", Reply("", None, None))
 
 
 # ----------------------------------------------------------------------------------------------- pace, budget, estimate
@@ -279,8 +279,3 @@ def test_urls_that_are_none(url):
     with pytest.raises(ConfigError, match="base_url: expected something like https://api.example.org/v1") as caught:
         EndpointConfig(base_url=url, model="m")
     assert "u:p" not in str(caught.value) and "key=s" not in str(caught.value)
-
-
-def test_a_slash_after_the_address_is_no_other_endpoint():
-    plain, slash = (EndpointConfig(base_url=f"http://h/v1{end}", model="m") for end in ("", "/"))
-    assert build(LlmConfig(endpoint=plain)).fingerprint() == build(LlmConfig(endpoint=slash)).fingerprint()
