@@ -7,52 +7,21 @@ counts.  A buzzer learns from guesses for tossups that no part of its guesser sa
 fold's first half alone, and buzzers read its second.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
-
 import numpy as np
 from tqdm import tqdm
 
 from guessers.lessons import lessons
 from guessers.rerank.evidence import Knowledge
-from guessers.rerank.fitting import KEPT_BACK, Lesson, Teaching, drawn_ends, fitted, lesson_of
+from guessers.rerank.fitting import KEPT_BACK, Counts, Lesson, RerankTraining, drawn_ends, fitted, lesson_of
 from guessers.rerank.guesser import RerankGuesser, candidates
 from guessers.rerank.kinds import Kinds
 from guessers.retrieval.bm25 import Index
 from sqa.core.answers import key
-from sqa.core.errors import Count, DataError, checked
-from sqa.data.texts import Fold, Half, Tossup, corrupt, tossups_of, translations
+from sqa.core.errors import DataError
+from sqa.data.texts import Half, Tossup, corrupt, tossups_of, translations
 from sqa.files.model_files import resolve_model
 
 HALVES: tuple[Half, Half] = ("first", "second")
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """A retrieval model, and what it counted."""
-
-    model: str  # a bundled BM25 model or a folder
-    folds: tuple[Fold, ...]  # of tossups
-    bonus: bool  # bonus parts too
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-@checked
-class RerankTraining(Teaching):
-    """Keys of configs/train_guessers.yaml:rerank; see there for meanings and units."""
-
-    kind: Literal["rerank"]
-    output: Path
-    work: Path
-    learnt: Counts
-    published: Counts
-    least: Count
-
-    def problems(self) -> list[str]:
-        """Beside the bounds."""
-        seen = "buzzer" in self.learnt.folds
-        return ["learnt.folds: must be without buzzer, which the weights are learnt from"] if seen else []
 
 
 def train(config: RerankTraining) -> RerankGuesser:

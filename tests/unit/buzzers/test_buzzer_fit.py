@@ -113,7 +113,7 @@ def test_fitting_finds_the_feature_that_tells(objective, units):
 
 
 @pytest.mark.parametrize("end", ["silent", "answer"])
-def test_a_trained_buzzer_answers_at_the_best_threshold_of_its_own_chances(end):
+def test_a_trained_buzzer_has_its_best_threshold(end):
     learnt, kept, tuning = made_up(96), made_up(32, seed=9), made_up(40, seed=7)
     data = DataChoice("bm25", "bm25", None, 0.0, Path())
     config = train.Learning("logistic", Path(), data, CONFIG, end=end)
@@ -124,7 +124,7 @@ def test_a_trained_buzzer_answers_at_the_best_threshold_of_its_own_chances(end):
     assert buzzer.threshold == best[end] and buzzer.card.thresholds == (best if end == "answer" else {})
 
 
-def test_a_tuned_threshold_is_the_best_one_of_the_best_signal():
+def test_tuning_takes_the_best_signal_and_threshold():
     noise = np.random.default_rng(3)
     histories = [
         replace(one, signals=noise.random((len(one.right), 3)) + 9 * np.outer(one.right, [0, 1, 0]) + [0, 5, 0])

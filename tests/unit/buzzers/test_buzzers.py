@@ -125,7 +125,7 @@ def history(steps: int = 40) -> list[list[Guess]]:
 
 @pytest.mark.parametrize("features", learnt.WIDTHS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_step_is_the_same_to_the_last_bit_whatever_follows(name, features):
+def test_a_step_does_not_depend_on_later_steps(name, features):
     buzzer, steps = make(name, features, threshold=0.0), history()
     whole = buzzer.decide(steps)
     assert len({buzz.score for buzz in whole}) > 20
@@ -157,7 +157,7 @@ def test_files_come_back_and_broken_ones_are_refused(name, tmp_path):
     refused(DataError, f"not a {network.kind} buzzer", learnt.load, network, tmp_path)
 
 
-def test_the_threshold_is_that_of_the_rule_at_the_end_and_the_papers_unless_asked(tmp_path):
+def test_the_end_rule_chooses_the_threshold(tmp_path):
     plain = make("mlp")
     card = replace(plain.card, end="answer", thresholds={"answer": 0.5, "silent": 0.3})
     LearntBuzzer(plain.network, plain.tensors, card).save(tmp_path)

@@ -96,7 +96,7 @@ def test_it_learns_the_clues(trained):
     assert guesser.pages == set(CLUES)
 
 
-def test_together_one_at_a_time_and_word_by_word_are_the_same(trained):
+def test_guesses_do_not_depend_on_the_batch(trained):
     guesser = build(BertConfig(model=str(trained), batch_tokens=100))
     words = " ".join(TEXTS).split()  # longer than a passage, longer than a batch
     prefixes = [" ".join(words[:end]) for end in range(1, len(words) + 1)]
@@ -106,7 +106,7 @@ def test_together_one_at_a_time_and_word_by_word_are_the_same(trained):
     assert_same(build(BertConfig(model=str(trained), batch_tokens=9999)).guess(prefixes, 3), alone)
 
 
-def test_int8_names_the_same_page_and_no_row_depends_on_its_batch(trained):
+def test_int8_names_the_same_page_in_any_batch(trained):
     pytest.importorskip("ctranslate2", reason="needs ctranslate2: pip install 'sqa[fast]'")
     plain = build(BertConfig(model=str(trained)))
     fast = build(BertConfig(model=str(trained), precision="int8"))
@@ -118,7 +118,7 @@ def test_int8_names_the_same_page_and_no_row_depends_on_its_batch(trained):
 # --- training --------------------------------------------------------------------------------------------------------
 
 
-def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, tmp_path, monkeypatch):
+def test_a_resumed_training_ends_as_an_unbroken_one(config, tmp_path, monkeypatch):
     whole = train(config, TOSSUPS, TOSSUPS[::3])
     cut = dataclasses.replace(config, work=tmp_path / "cut")
 

@@ -83,14 +83,14 @@ def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n, config)
     assert guesser.guess_prefixes(words, n) == guesser.guess(prefixes, n)
 
 
-def test_the_last_word_of_a_text_makes_no_pair_with_the_next_text():
+def test_pairs_do_not_cross_texts():
     index = count([Doc("Lima", "sun moon"), Doc("Lima", ""), Doc("Lima", "of the"), Doc("Lima", "star dust")], 1)
     pairs = {tuple(index.words[id] for id in divmod(key, len(index.words))) for key in index.pair_keys.tolist()}
     assert pairs == {("sun", "moon"), ("star", "dust")}
 
 
 @pytest.mark.parametrize(("analyzer", "known"), [("stems", "found"), ("standard", "founded"), ("english", "found")])
-def test_saved_tables_come_back_and_words_are_read_as_they_were_counted(tmp_path, analyzer, known):
+def test_saved_tables_and_analyzers_come_back(tmp_path, analyzer, known):
     index = count(DOCS, 1, analyzer)
     index.save(tmp_path)
     loaded = Index.load(tmp_path)
@@ -125,7 +125,7 @@ def test_tfidf_is_its_formula():
 
 
 @pytest.mark.parametrize("name", ["page_steps", "pages_per_term", "pairs_per_word"])
-def test_tables_that_do_not_fit_together_are_one_clear_error(tmp_path, name):
+def test_inconsistent_tables_are_refused(tmp_path, name):
     count(DOCS, 1).save(tmp_path)
     tensors, config = read_tensors(tmp_path, "bm25", 1)
     write_tensors(tmp_path, dict(tensors) | {name: pack_integers(unpack_integers(tensors[name]) + 3)}, config)

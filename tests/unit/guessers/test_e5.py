@@ -84,7 +84,7 @@ def test_a_text_is_the_mean_of_its_passages_by_words(monkeypatch):
     assert scores(one) == pytest.approx(expected, abs=2e-3)
 
 
-def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatch):
+def test_a_killed_run_keeps_its_vectors_of_pages(cache, monkeypatch):
     texts = [f"the king {'of ' * (n % 7)}" for n in range(BLOCK + 3)]
     encoder = Bags()
     made = page_vectors(encoder, texts)

@@ -72,7 +72,7 @@ def test_both_networks_learn_the_clues(learnt, published, material):
         assert sum(guess.score for guess in guesser.guess(["Peru"], 3)[0]) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_the_bidirectional_network_reads_each_prefix_and_nothing_else():
+def test_the_bidirectional_network_reads_one_prefix():
     torch.manual_seed(0)
     both = BidirectionalGru(Shape(20, 5, 4, 8, 0, 0.5, "bidirectional")).eval().double()
     ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]]).repeat(2, 40)  # 320 prefixes: several blocks
@@ -85,7 +85,7 @@ def test_the_bidirectional_network_reads_each_prefix_and_nothing_else():
             torch.testing.assert_close(actual[end - 1], expected, rtol=0, atol=1e-12)
 
 
-def test_accuracy_in_training_is_that_of_what_was_read_so_far(learnt, material):
+def test_dev_accuracy_is_that_of_the_prefixes(learnt, material):
     """After a quarter, a half, three quarters and all of the tokens, one token at least; in any batch."""
     network, first = learnt._network, material.dev[0]
     others = [e for e in material.dev if len(e.ids) and e.page != first.page]
@@ -122,7 +122,7 @@ def test_no_batch_has_a_single_row(config, material):
     assert sum(sizes) == len(material.train) and min(sizes) >= 5 and max(sizes) < 10
 
 
-def test_a_noisy_text_stands_in_for_its_tossup_as_often_as_the_config_says(config):
+def test_noisy_texts_replace_tossups_at_the_given_share(config):
     texts = {TOSSUPS[0].id: ("Norway skiing fjord",), TOSSUPS[1].id: ("", "!"), "of another fold": ("Peru",)}
     material = Material.of(TOSSUPS, TOSSUPS[::3], 500, texts=texts)
     assert list(material.noisy) == [TOSSUPS[0].id]  # what holds no token is no example
@@ -139,7 +139,7 @@ def test_a_training_without_material_is_an_error(config, material):
         train(config, dataclasses.replace(material, train=material.train[:1]))
 
 
-def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, material, tmp_path):
+def test_a_resumed_training_ends_as_an_unbroken_one(config, material, tmp_path):
     whole = train(config, material)
     cut = dataclasses.replace(config, work=tmp_path / "cut")
     train(dataclasses.replace(cut, epochs=2), material)

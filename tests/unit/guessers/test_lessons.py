@@ -60,7 +60,7 @@ def kept_apart():
 
 @pytest.mark.mirror
 @pytest.mark.slow
-def test_the_clean_bonus_parts_repeat_no_question_of_xqb_or_guessdev(kept_apart):
+def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
     """Written another way than guessers/bonus.py: runs of ten words in common with an evaluation question."""
     texts = {q.reference_text for name in ("xqb-es", "xqb-pl", "guessdev") for q in load_questions(name)}
     judged = [question for question in kept_apart if question.text in texts]
@@ -133,11 +133,11 @@ def test_wrong_texts_are_refused_by_record(tmp_path: Path, records: list[object]
     refused(DataError, problem, own_texts, [pages(tmp_path, *records)])
 
 
-def test_a_file_that_is_not_there_is_no_reason_to_take_another(tmp_path: Path) -> None:
+def test_a_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
     refused(DataError, "nowhere.jsonl", main, config(tmp_path, tmp_path / "nowhere.jsonl"))
 
 
-def test_too_few_texts_to_stop_by_and_edited_ones_are_noticed(tmp_path: Path) -> None:
+def test_too_few_or_edited_texts_are_noticed(tmp_path: Path) -> None:
     few = pages(tmp_path, {"id": "x", "text": "a", "page": "A"})
     refused(DataError, r"no text falls into dev .*; give more texts", learnt, ("dev",), [few])
     before = identity_of(Bm25Training("bm25", tmp_path, texts=(few,)), ("bonus",))

@@ -71,7 +71,7 @@ def test_shares_are_about_what_was_asked():
 # --- the file of machine-translated tossups
 
 
-def test_every_tossup_goes_there_and_back_sentence_by_sentence(tmp_path):
+def test_tossups_are_translated_sentence_by_sentence(tmp_path):
     path = tmp_path / "deep" / "noisy.jsonl"
     noise.write(path, TOSSUPS[:5], trip(), 0)
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -151,7 +151,7 @@ def test_a_buzzer_trains_from_a_config(kind, guesser, tmp_path, capsys):
     assert 0 < buzzer.threshold <= 1 and buzzer.card.guesser == "bm25"
 
 
-def test_translations_are_learnt_from_and_an_unanswered_question_is_answered(guesser, tmp_path, monkeypatch, capsys):
+def test_a_buzzer_learns_from_translations(guesser, tmp_path, monkeypatch, capsys):
     whole = [tossup for tossup in world() if fold_of(tossup.id) == "buzzer"]
     lines = [{"id": tossup.id, "sentences": tossup.text.split()[::2]} for tossup in whole[:20]]
     file = write(tmp_path / "translated.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
@@ -208,7 +208,7 @@ def test_what_was_played_is_not_played_again(guesser, tmp_path, monkeypatch):
         ("recurrent", "{cell: gru, hidden: 8}", "hidden, cell, dropout, skip, got hidden, cell"),
     ],
 )
-def test_a_kind_of_buzzer_takes_the_keys_of_its_network_and_no_others(kind, network, takes, tmp_path):
+def test_a_buzzer_refuses_keys_of_other_networks(kind, network, takes, tmp_path):
     path = buzzer_config(tmp_path, "bm25", kind, f"network: {network}\n{TRAINING}")
     refused(ConfigError, f"network: {kind} takes {takes}", buzzers.train.load_config, path)
 
@@ -246,7 +246,7 @@ def test_two_guessers_are_compared_on_the_same_questions(capsys, monkeypatch):
     assert paired.main(["bm52", "tfidf"]) == 2
 
 
-def test_corrupted_tossups_keep_their_length_and_are_corrupted_alike_every_time():
+def test_corruption_is_repeatable_and_keeps_lengths():
     tossups = world(60)
 
     def shares(corrupted):

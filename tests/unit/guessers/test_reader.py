@@ -38,7 +38,7 @@ def index():
     return PassageIndex(PASSAGES)
 
 
-def test_no_known_word_finds_nothing_and_equal_scores_stay_in_the_order_of_the_file(index):
+def test_equal_scores_keep_the_order_of_passages(index):
     assert index.search("", 3) == index.search("Кто написал это?", 3) == index.search("the of", 3) == []
     assert [passage.id for passage in index.search("Corsica", 1)] == ["d"]
     same = PassageIndex([Passage(str(i), "t", "rome rome") for i in range(12)])
@@ -150,7 +150,7 @@ def test_answers_are_those_of_plain_loops(folder):
     assert reader.answer("who", []) == reader.answer(" ", PASSAGES) == ""
 
 
-def test_a_long_passage_is_read_in_windows_that_do_not_depend_on_the_batch(folder):
+def test_windows_do_not_depend_on_the_batch(folder):
     long = [Passage("x", "t", "the novel of corsica " * 40 + "a tolstoy in war " * 40)]
     answers = {Reader(config(folder, batch=batch)).answer("who wrote the novel", long) for batch in (1, 3, 16)}
     assert len(answers) == 1 and answers.pop()
@@ -194,7 +194,7 @@ def language_model(tmp_path_factory):
     return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # its answers depend on the piece that begins a text
 
 
-def test_the_sentence_that_shares_most_with_the_question_is_shown():
+def test_the_closest_sentence_is_shown():
     lines = evidence("Who founded the city of Rome?", SHOWN)
     assert lines[0] == "Old Rome: Romulus founded the city of Rome."
     assert lines[1].split() == ["Lima:", *["word"] * LONGEST]
@@ -220,7 +220,7 @@ def likeliest(folder, text, most):
     return tokens.decode(written).partition("\n")[0].strip()
 
 
-def test_an_answer_is_the_likeliest_line_whatever_is_asked_along(language_model):
+def test_an_answer_is_the_likeliest_line_alone_or_batched(language_model):
     reader = LmReader(LmReaderConfig(base=str(language_model), passages=2, max_tokens=4, precision="float32"))
     questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
     passages = [SHOWN, SHOWN, SHOWN[2:], []]

@@ -64,7 +64,7 @@ def test_a_question_says_what_kind_of_thing_it_is_about(text, kinds):
     assert [kind for word in text.split() for kind in reader.read(word)] == kinds
 
 
-def test_kinds_are_counted_once_a_lesson_and_weighed_against_all():
+def test_a_kind_counts_once_per_lesson():
     titles = ("a", "b", "c")
     docs = [Doc("a", "this king and this king"), Doc("a", "this king"), Doc("b", "this river"), Doc(None, "this king")]
     kinds = Kinds.of(docs, titles, 1)
@@ -135,7 +135,7 @@ def test_the_weights_learn_what_kind_is_asked_for(learnt):
     assert sum(guess.score for guess in unsure) < 0.5
 
 
-def test_texts_as_they_are_teach_once_more_at_their_last_word(config, monkeypatch):
+def test_unchanged_texts_teach_their_last_word_again(config, monkeypatch):
     made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer" and half_of(text.id) == "first"][:20]
     monkeypatch.setattr("sqa.data.texts.load_tossups", lambda: made)
     given = replace(config, limit=12, noise=0.5, translated=())

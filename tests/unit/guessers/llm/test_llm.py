@@ -81,7 +81,7 @@ def test_lists_of_pages(guesser_of, tmp_path):
 # --------------------------------------------------------------------------------------------------------- kept replies
 
 
-def test_equal_texts_are_asked_once_blank_ones_never_and_nothing_twice(guesser_of, tmp_path):
+def test_equal_texts_are_asked_once(guesser_of, tmp_path):
     texts = ["Spain", "Peru", "Spain", " Spain ", "", "\t\n"]
     with ChatServer() as server:
         guesses = guesser_of(server).guess(texts, 5)
@@ -118,7 +118,7 @@ def test_an_endpoint_that_dies_half_way_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_replies_under_way_are_kept_when_one_fails_and_nothing_more_is_sent(guesser_of, workers):
+def test_a_failure_keeps_replies_and_stops_requests(guesser_of, workers):
     def behaviour(prompt: str, number: int) -> Answer:
         return error(401) if "Atlantis" in prompt else Answer(normal(prompt, number).body, wait=0.1)
 
@@ -173,7 +173,7 @@ def test_the_kept_replies_are_bounded_and_a_runs_own_stay(tmp_path):
     assert {"0", "1", "39"} <= left.keys() and "2" not in left and 10 < len(left) < 20
 
 
-def test_many_threads_share_the_file_and_the_reply_that_came_first_is_kept(tmp_path):
+def test_threads_share_the_file_and_keep_the_first_reply(tmp_path):
     cache, keys = Cache(tmp_path / "kept", limit=1 << 20), [str(i) for i in range(16)]
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda key: cache.put(key, "s", "p", Reply(key, 1, 2)), keys))
@@ -232,7 +232,7 @@ def test_retries_count(guesser_of):
     assert len(server.prompts) == 3
 
 
-def test_the_estimate_is_exact_where_it_can_be_and_says_so_where_not(guesser_of):
+def test_the_estimate_counts_requests_and_tokens(guesser_of):
     with ChatServer() as server:
         guesser = guesser_of(server, every=5, prices=(1.0, 2.0))
         before = guesser.estimate([PREFIXES])

@@ -192,7 +192,7 @@ def test_a_bomb_of_compressed_bytes_is_not_unpacked(guesser_of):
         refused(EndpointError, "not a chat-completions answer", guesser_of(server).guess, ["Spain"], 1)
 
 
-def test_a_base_model_behind_an_endpoint_goes_on_with_solved_questions(tmp_path, monkeypatch):
+def test_a_title_reply_continues_solved_questions(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with ChatServer(lambda prompt, number: completion(" Bolivia\n\nQuestion: It", prompt)) as server:
         endpoint = EndpointConfig(base_url=server.base_url, model="tiny", max_tokens=12)
