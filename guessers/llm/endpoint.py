@@ -21,7 +21,7 @@ from guessers.llm.chat import Budget, EndpointError, Reply
 from sqa.core.errors import Bound, ConfigError, Count, NotNegative, Positive, SqaError, Whole, checked
 from sqa.core.packages import need
 from sqa.files.store import digest
-from sqa.net.client import without_secret
+from sqa.net.client import url_problems, without_secret
 
 if TYPE_CHECKING:
     import httpx
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 VERSION = 1  # of the requests: raise it when the same config and prompt would ask something else
 MAX_TOKENS_COUNTED = 1 << 40  # a larger token count is not believed
 # a server without a user, a query or a fragment, which may hold secrets
-_ADDRESS = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/@?#:\[\]]+)(:0*[1-9]\d{0,4})?(/[^\s?#@]*)?")
+_ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")
 _WITHHELD = ("content_filter", "content_policy_violation")  # error codes of a model that withholds its answer
 
 
@@ -57,7 +57,7 @@ class EndpointConfig:
     def problems(self) -> list[str]:
         """Beside the bounds."""
         wrong = []
-        if not _ADDRESS.fullmatch(self.base_url):
+        if not _ADDRESS.fullmatch(self.base_url) or url_problems(self.base_url):
             shown = without_secret(self.base_url).partition("?")[0][:100]
             wrong.append(f"base_url: expected something like https://api.example.org/v1, got {shown!r}")
         if not self.model:
