@@ -53,6 +53,11 @@ def test_wins_of_thresholds_are_those_of_the_metric():
     assert wins.wins(histories, scores, np.array([threshold])).mean() == pytest.approx(reached)
 
 
+def test_the_grid_leaves_out_what_is_not_finite():
+    assert wins.grid([np.array([-np.inf])]).tolist() == [0.0]
+    assert wins.grid([np.array([-np.inf, 2.0]), np.array([1.0, -np.inf])], 2).tolist() == [1.0, 2.0]
+
+
 def test_soft_wins_are_the_mean_over_all_ways_to_answer():
     [one] = made_up(1, seed=3)
     logits = torch.linspace(-1, 1, len(one.right))

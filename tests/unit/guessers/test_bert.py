@@ -13,6 +13,7 @@ from stand_ins.clues import CLUES, tossups
 
 import guessers.bert.train
 from guessers.bert import encoder as bert_encoder
+from guessers.bert.encoder import rarity
 from guessers.bert.guesser import BertConfig, build
 from guessers.bert.train import BertTraining, train
 from sqa.core.errors import ConfigError, DataError
@@ -83,6 +84,11 @@ def assert_same(got, expected, tolerance=1e-5):
 
 
 # --- passages --------------------------------------------------------------------------------------------------------
+
+
+def test_a_rare_piece_weighs_more_and_a_mark_nothing():
+    weights = rarity([[0, 5, 6], [0, 5, 7], [0, 5, 5]], 9, [0])
+    assert weights[0] == 0 and 0 <= weights[5] < weights[6] == weights[7] < weights[8] == 1
 
 
 # --- guessing --------------------------------------------------------------------------------------------------------

@@ -47,6 +47,13 @@ def test_a_clue_that_repeats_a_question_goes(part, verdict):
     assert Overlap(HELD_OUT).verdict(part) == verdict
 
 
+def test_half_of_a_clue_is_half_its_runs():
+    overlap = Overlap([HeldOut("one two three four five six seven", None)])
+    assert overlap.wording("one two three four five six seven") == 1
+    assert overlap.wording("zero one two three four five six nought null nil nothing none") == pytest.approx(3 / 9)
+    assert overlap.wording("one two three four five a b c d") == 0  # two runs of four: fewer than three
+
+
 def test_a_phrase_of_many_questions_counts_for_nothing():
     many = [HeldOut(f"this man who wrote the novel {i}", None) for i in range(bonus.PHRASE + 1)]
     assert Overlap(many).wording("this man who wrote the novel") == 0
