@@ -2,7 +2,6 @@
 
 import json
 import math
-import threading
 from collections import namedtuple
 from dataclasses import astuple
 from pathlib import Path
@@ -13,7 +12,7 @@ from refusals import refused
 
 from guessers.llm import fit as fitting
 from guessers.llm.base import BaseChat, BaseConfig, Candidate, Weights, confidences, weighed
-from guessers.llm.client import Budget
+from guessers.llm.chat import Budget
 from guessers.llm.fit import Step, fitted, hits, steps_of
 from guessers.llm.guesser import SOLVED, LlmConfig, LlmGuesser, build
 from guessers.llm.reply import Titles, parse_title
@@ -91,7 +90,7 @@ def test_likelihoods_are_those_of_the_original_network(folder, guesser_of):
 @torch.inference_mode()
 def test_a_free_answer_is_the_likeliest_line(folder, guesser_of):
     chat = guesser_of(answers="free", max_tokens=5).chat.chat
-    reply = json.loads(chat.complete(PROMPT.replace("{text}", "the big dog"), threading.Event()).text)
+    reply = json.loads(chat.complete(PROMPT.replace("{text}", "the big dog")).text)
     pieces = pieces_of(folder, "the dog is big\nAnswer: perro\n\nQuestion:", " the big dog", "\nAnswer:")
     model, total, [_, end] = original(folder), 0.0, pieces_of(folder, "\n")
     written: list[int] = []
