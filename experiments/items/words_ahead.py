@@ -11,6 +11,7 @@ Questions with as many sentences in both languages count; intervals are over que
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class WordsAheadConfig:
     """configs/studies.yaml:words_ahead."""
 
     sets: tuple[SetConfig, ...]
-    k: tuple[int, ...]  # source words read before the first target word
+    k: Annotated[tuple[int, ...], "source words read before the first target word"]
 
 
 def segments(entry: SetConfig) -> list[list[Pair]]:

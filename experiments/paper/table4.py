@@ -38,7 +38,8 @@ from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs
 from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Retrieval, Steps, build_reader, is_yes_no
 from sqa.core.differences import compare_many
-from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.schema import Count, checked
 from sqa.core.significance import bootstrap, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from tqdm import tqdm
 
@@ -21,8 +21,8 @@ from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
 from sqa.core import trace
-from sqa.core.errors import Count, checked
 from sqa.core.registry import TRANSLATORS
+from sqa.core.schema import Count, checked
 from sqa.core.trace import hypotheses
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
@@ -83,10 +83,12 @@ class ReaderEntry:
 
     label: str
     answer: Literal["title", "typed", "model", "lm", "always-yes"]
-    model: ReaderConfig | None = None  # for answer: model
-    lm: LmReaderConfig | None = None  # for answer: lm
-    passages: Literal["retrieved", "gold"] = "retrieved"  # gold: one that says the answer, for each question with one
-    sample: Count | None = None  # questions of each set and language, drawn by the config's seed; null = all
+    model: Annotated[ReaderConfig | None, "for answer: model"] = None
+    lm: Annotated[LmReaderConfig | None, "for answer: lm"] = None
+    passages: Annotated[Literal["retrieved", "gold"], "gold: one that says the answer, for each question with one"] = (
+        "retrieved"
+    )
+    sample: Annotated[Count | None, "questions of each set and language, drawn by the config's seed; null = all"] = None
 
     def problems(self) -> list[str]:
         """What the declared bounds do not check."""

@@ -38,7 +38,8 @@ from tqdm import tqdm
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs
-from sqa.core.errors import Count, DataError, checked
+from sqa.core.errors import DataError
+from sqa.core.schema import Count, checked
 from sqa.core.significance import Mean, Resampled, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from msgspec import Meta
 from torch import nn
 from tqdm import tqdm
 
@@ -22,8 +23,7 @@ from guessers.bert.encoder import Encoder, Precision, find_encoder, load_encoder
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import identity_of
-from sqa.core.errors import BelowOne, Bound, Count, NotNegative, checked
-from sqa.core.paths import FilePath
+from sqa.core.schema import BelowOne, Count, FilePath, NotNegative, checked
 from sqa.files.pretrained import Device
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer
@@ -53,13 +53,13 @@ class BertTraining:
     bottleneck: Count
     dropout: BelowOne
     label_smoothing: BelowOne
-    batch: Annotated[int, Bound(2)]
+    batch: Annotated[int, Meta(ge=2)]
     learning_rate: NotNegative
     weight_decay: NotNegative
     epochs: Count
     stop_after: Count
     seed: int
-    texts: tuple[FilePath, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+    texts: Annotated[tuple[FilePath, ...], "your own, in place of the tossups: JSON lines {text, page, id?}"] = ()
 
 
 # --- step 2 ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tqdm import tqdm
@@ -29,9 +29,10 @@ from tqdm import tqdm
 from guessers.lessons import mapped_tossups
 from guessers.retrieval.bm25 import Index, best_indices
 from guessers.text import spans
-from sqa.core.errors import Count, DataError, Positive, checked
+from sqa.core.errors import DataError
 from sqa.core.packages import need
-from sqa.core.paths import File, cache_dir
+from sqa.core.paths import cache_dir
+from sqa.core.schema import Count, File, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.atomic import atomic
 from sqa.files.model_files import resolve_model
@@ -76,9 +77,11 @@ class E5Encoder:
 class E5Config:
     """What `guesser: {name: e5, ...}` takes."""
 
-    pages: File = "bm25"  # a bundled BM25 model or a folder: of its pages, those that a training tossup asks for
-    every: Count = 10  # words from one search to the next; the steps between share its guesses
-    temperature: Positive = 0.02  # of the softmax; cosines lie close together, between .7 and .95
+    pages: Annotated[File, "a bundled BM25 model or a folder: of its pages, those that a training tossup asks for"] = (
+        "bm25"
+    )
+    every: Annotated[Count, "words from one search to the next; the steps between share its guesses"] = 10
+    temperature: Annotated[Positive, "of the softmax; cosines lie close together, between .7 and .95"] = 0.02
 
 
 class E5Guesser:

@@ -7,10 +7,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
+from msgspec import Meta
 from torch import Tensor, nn
 
 from guessers.rerank.scorer import CLIP, Scorer
-from sqa.core.errors import Bound, Count, NotNegative, Positive, Share, Whole, checked
+from sqa.core.schema import Count, NotNegative, Positive, Share, Whole, checked
 from sqa.training.trainer import Trainer
 
 KEPT_BACK = 8  # one in so many texts chooses the epoch
@@ -21,7 +22,7 @@ KEPT_BACK = 8  # one in so many texts chooses the epoch
 class Teaching:
     """Which texts are learnt from, and how: meanings and units in configs/train_guessers.yaml:rerank."""
 
-    limit: Annotated[int, Bound(KEPT_BACK)] | None
+    limit: Annotated[int, Meta(ge=KEPT_BACK)] | None
     noise: Share
     translated: tuple[Path, ...]
     points: Count

@@ -22,7 +22,8 @@ from guessers.rerank.guesser import RerankGuesser, candidates
 from guessers.rerank.kinds import Kinds
 from guessers.retrieval.bm25 import Index
 from sqa.core.answers import key
-from sqa.core.errors import Count, DataError, checked
+from sqa.core.errors import DataError
+from sqa.core.schema import Count, checked
 from sqa.data.texts import Fold, Half, Tossup, corrupt, fold_of, half_of, load_tossups, translations
 from sqa.files.model_files import resolve_model
 

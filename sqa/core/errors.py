@@ -15,15 +15,11 @@ binary text of a file or a program.
 from __future__ import annotations
 
 import functools
-import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import ParamSpec
 
 P = ParamSpec("P")
-T = TypeVar("T")
 LONGEST = 1200  # characters of a line of a message
 MOST = 40  # lines
 _HEAD, _TAIL = 800, 300  # characters kept of a longer line
@@ -111,68 +107,3 @@ def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
         return 0
 
     return wrapped
-
-
-# --------------------------------------------------------------------------------------------- numbers of a config
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """Which numbers a key of a config takes: `Annotated[int, Bound(1)]`.  No NaN, no infinity."""
-
-    least: float
-    most: float = math.inf
-    above: bool = False  # `least` itself is not taken
-    below: bool = False  # `most` itself is not taken
-
-    def takes(self, value: float) -> bool:
-        low = value > self.least if self.above else value >= self.least
-        return low and math.isfinite(value) and (value < self.most if self.below else value <= self.most)
-
-    def __str__(self) -> str:
-        if self.most == math.inf:
-            return f"{'>' if self.above else '>='} {self.least}"
-        return f"in {'(' if self.above else '['}{self.least}, {self.most}{')' if self.below else ']'}"
-
-
-Count = Annotated[int, Bound(1)]
-Whole = Annotated[int, Bound(0)]
-Positive = Annotated[float, Bound(0, above=True)]
-NotNegative = Annotated[float, Bound(0)]
-Share = Annotated[float, Bound(0, 1)]
-BelowOne = Annotated[float, Bound(0, 1, below=True)]
-
-
-def checked(cls: type[T]) -> type[T]:
-    """A config's dataclass (stands below `@dataclass`) whose instances keep the bounds of their fields.
-
-    ConfigError lists all that do not, "batch: must be >= 1, got 0", and what the class's own `problems` finds.
-    """
-
-    def check(self: object) -> None:
-        wrong = [
-            f"{key}: must be {bound}{' or null' * optional}, got {value}"
-            for key, (bound, optional) in bounds(type(self)).items()  # type: ignore[arg-type]  # a class is hashable
-            if (value := getattr(self, key)) is not None and not bound.takes(value)
-        ]
-        try:
-            wrong += getattr(self, "problems", list)()
-        except ConfigError as error:  # of a part of it
-            wrong += error.problems
-        if wrong:
-            raise ConfigError(wrong)
-
-    cls.__post_init__ = check  # type: ignore[attr-defined]
-    return cls
-
-
-@functools.cache
-def bounds(cls: type) -> dict[str, tuple[Bound, bool]]:
-    """The keys of a config class that have a `Bound`, and whether they may be null."""
-    by_key = {}
-    for key, hint in get_type_hints(cls, include_extras=True).items():
-        members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        for bound in (extra for member in members for extra in getattr(member, "__metadata__", ())):
-            if isinstance(bound, Bound):
-                by_key[key] = bound, type(None) in members
-    return by_key

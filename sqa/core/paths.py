@@ -6,14 +6,10 @@ installed package they lie below `sqa/bundled`.
 
 import os
 from pathlib import Path
-from typing import Annotated
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 
-SOUGHT = "a relative path is sought beside the config, then in the current folder"
-File = Annotated[str, SOUGHT]  # key of a config that may name a file or folder to read
-FilePath = Annotated[Path, SOUGHT]  # key of one that does
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE / "bundled" if (PACKAGE / "bundled").is_dir() else PACKAGE.parent
 DATA = ROOT / "data"

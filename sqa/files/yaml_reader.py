@@ -11,18 +11,16 @@ that names its component (`name`) replaces the whole.
 """
 
 import re
-import types
-import typing
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
+from sqa.core.schema import kind_of
 from sqa.files.records import GREATEST_WHOLE
 
 MAX_TEXT = 4 << 20  # characters of a document
@@ -219,30 +217,3 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
             value = _merged(base[key], value)
         merged[key] = value
     return merged
-
-
-def kind_of(value: Any) -> str:
-    """A value and its kind, short, for messages."""
-    if value is None:
-        return "null (nothing)"
-    names = {bool: "true or false", int: "number", float: "number", str: "text", list: "list", dict: "mapping"}
-    return f"{names.get(type(value), type(value).__name__)} {str(value)[:60]!r}"
-
-
-def describe(hint: Any) -> str:
-    """A type in a config author's words."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Annotated:
-        return describe(arguments[0])
-    if origin in (Union, types.UnionType):
-        return " or ".join(describe(argument) for argument in arguments)
-    if origin is Literal:
-        return " or ".join(repr(argument) for argument in arguments)
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        return f"a list of {len(arguments)}: {', '.join(map(describe, arguments))}"
-    if origin is tuple:
-        return f"a list of {describe(arguments[0])}"
-    if is_dataclass(hint) or origin in (dict, Mapping):
-        return "a mapping of keys to values"
-    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
-    return "null" if hint is type(None) else names.get(hint, str(hint))

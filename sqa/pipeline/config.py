@@ -2,7 +2,7 @@
 
 A config class is a frozen dataclass: its fields say which keys exist, of which type, and which have defaults.  An
 unknown key, a missing key or a wrong type is a problem "FILE key: what was expected"; so is what the class's own
-`__post_init__` raises (ConfigError or ValueError with a message "key: must be ..."; bounds: sqa/core/errors.py).
+`__post_init__` raises (ConfigError or ValueError with a message "key: must be ..."; bounds: sqa/core/schema.py).
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import sys
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
-from sqa.core.paths import SOUGHT, File, beside
+from sqa.core.paths import beside
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
+from sqa.core.schema import SOUGHT, File, Key, describe, keys, kind_of
 from sqa.files.records import GREATEST_WHOLE
-from sqa.files.yaml_reader import describe, kind_of, mapping_in, name_of, read_yaml
+from sqa.files.yaml_reader import mapping_in, name_of, read_yaml
 
 C = TypeVar("C")
 
@@ -36,8 +37,8 @@ _WRITTEN_IF_ANY = {"written": "if any"}  # of a field that is written only where
 class DatasetConfig:
     """Which questions."""
 
-    name: File  # a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions
-    limit: int | None = None  # at most this many questions, from the start; null = all
+    name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions"]
+    limit: Annotated[int | None, "at most this many questions, from the start; null = all"] = None
 
     def __post_init__(self) -> None:
         from sqa.data.datasets import question_sets
@@ -57,16 +58,18 @@ class ComponentConfig:
     """A translator, guesser or buzzer: its registered name and an instance of its own config class."""
 
     name: str
-    options: Any  # instance of the dataclass that the component's build function takes
-    other_languages: bool = False  # of a translator: it may be given questions of other languages than its own
+    options: Annotated[Any, "instance of the dataclass that the component's build function takes"]
+    other_languages: Annotated[bool, "of a translator: it may be given questions of other languages than its own"] = (
+        False
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class QualityConfig:
     """An entry of `quality:`, a metric that needs a model, a program or a file: sqa/metrics/quality/text_metric.py."""
 
-    kind: str  # "comet", "external", ...
-    options: Any  # instance of the dataclass that the kind's build function takes
+    kind: Annotated[str, '"comet", "external", ...']
+    options: Annotated[Any, "instance of the dataclass that the kind's build function takes"]
 
     @property
     def name(self) -> str:
@@ -85,7 +88,9 @@ class QualityConfig:
 class AnswersConfig:
     """Which answers are right."""
 
-    matching: Literal["strict", "aliases"] = "strict"  # aliases: beside strict, as Quizbowl matches them (ew@aliases)
+    matching: Annotated[
+        Literal["strict", "aliases"], "aliases: beside strict, as Quizbowl matches them (ew@aliases)"
+    ] = "strict"
 
 
 def _default_metrics() -> tuple[str, ...]:
@@ -98,13 +103,13 @@ def _default_metrics() -> tuple[str, ...]:
 class RunConfig:
     """One run: what `sqa run CONFIG` reads.  Without a guesser or a buzzer only what needs none is scored."""
 
-    name: str  # the run's folder; the config file's name unless the file says otherwise
+    name: Annotated[str, "the run's folder; the config file's name unless the file says otherwise"]
     dataset: DatasetConfig
     translator: ComponentConfig
     guesser: ComponentConfig | None = None
     buzzer: ComponentConfig | None = None
     metrics: tuple[str, ...] = field(default_factory=_default_metrics)
-    seed: int = 0  # of the resampling behind the intervals
+    seed: Annotated[int, "of the resampling behind the intervals"] = 0
     quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
     answers: AnswersConfig | None = field(default=None, metadata=_WRITTEN_IF_ANY)
 
@@ -254,23 +259,17 @@ class Reader:
         """An instance of a dataclass from a mapping."""
         if not isinstance(value, Mapping):
             return self._add(key, f"expected a mapping of keys to values, got {kind_of(value)}")
-        before = len(self.problems)
-        declared = {f.name: f for f in fields(cls) if f.init}
-        hints = typing.get_type_hints(cls, include_extras=True)
+        before, known = len(self.problems), keys(cls)
         for name in value:
-            if name not in declared:
-                self._add(join(key, name), f"unknown{did_you_mean(str(name), declared, cls)}")
+            if name not in known:
+                self._add(join(key, name), f"unknown{did_you_mean(str(name), known, cls)}")
         arguments: dict[str, Any] = {}
-        for name, f in declared.items():
+        for name, declared in known.items():
             inner = join(key, name)
-            if name not in value:
-                if f.default is MISSING and f.default_factory is MISSING:
-                    self._add(inner, f"missing; expected {describe(hints[name])}")
-            elif hints[name] == ComponentConfig or hints[name] == ComponentConfig | None:
-                if value[name] is not None or hints[name] == ComponentConfig:
-                    arguments[name] = self.component(PARTS[name], value[name], inner)
-            else:
-                arguments[name] = self.value(hints[name], value[name], inner)
+            if name in value:
+                arguments[name] = self._part_or_value(declared, value[name], inner)
+            elif declared.required:
+                self._add(inner, f"missing; expected {describe(declared.hint)}")
         if len(self.problems) > before:
             return None
         try:
@@ -280,6 +279,11 @@ class Reader:
         except ValueError as error:
             self.problems.append(_placed(key, str(error)))
         return None
+
+    def _part_or_value(self, declared: Key, value: Any, key: str) -> Any:
+        """The value of a key, which may be a part of a run."""
+        is_part = declared.hint == ComponentConfig or (declared.hint == ComponentConfig | None and value is not None)
+        return self.component(PARTS[declared.name], value, key) if is_part else self.value(declared.hint, value, key)
 
     def component(self, registry: Registry, value: Any, key: str) -> ComponentConfig | None:
         """{name: waitk, k: 6} -> ComponentConfig("waitk", WaitKConfig(k=6)); a bare name is {name: NAME}."""
@@ -299,7 +303,7 @@ class Reader:
         other = registry is TRANSLATORS and options.pop(OTHER_LANGUAGES, False)
         if not isinstance(other, bool):
             self._add(join(key, OTHER_LANGUAGES), f"expected true or false, got {kind_of(other)}")
-        if "policy" in options and "policy" in typing.get_type_hints(cls):
+        if "policy" in options and "policy" in keys(cls):
             options = self._with_policy(options, join(key, "policy"))
         config = self.record(cls, options, key)
         return None if config is None else ComponentConfig(name, config, bool(other))
