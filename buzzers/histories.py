@@ -35,12 +35,10 @@ class DataChoice:
     guesser: Annotated[str, "a registered guesser"]
     model: Annotated[str, "its model, which must not have seen the folds `buzzer` and `dev`"]
     limit: Annotated[Count | None, "at most this many tossups of each fold; null = all"]
-    noise: Annotated[
-        Share, "every tossup is read a second time with up to this part of its words corrupted; 0 = it is not"
-    ]
+    noise: Annotated[Share, "of the words, corrupted in a second reading of every tossup; 0 = none"]
     cache: Annotated[Path, "folder of the tossups already played"]
     translated: Annotated[
-        tuple[Path, ...], "files of `python -m guessers.noise --fold buzzer`: tossups read translated, too"
+        tuple[Path, ...], "files of `python -m guessers.noise --fold buzzer`: translated tossups"
     ] = ()
     noise_least: Annotated[float, "of its words corrupted at least, <= noise"] = 0.0
     half: Annotated[Half | None, "only this half of the fold `buzzer`; null = all"] = None

@@ -34,13 +34,9 @@ SIGNALS: tuple[Signal, ...] = get_args(Signal)
 class ThresholdConfig:
     """What `buzzer: {name: threshold, ...}` takes."""
 
-    threshold: Annotated[
-        float | None, "value of the signal at which to answer, above 0; null = the model's, else .17"
-    ] = None
+    threshold: Annotated[float | None, "value at which to answer, above 0; null = the model's, else .17"] = None
     signal: Annotated[Signal | None, "what is compared with it; null = the model's, else share"] = None
-    model: Annotated[
-        File | None, "a tuned threshold: the guesser it was tuned for (bundled: bm25, gru), or a model folder"
-    ] = None
+    model: Annotated[File | None, "a tuned threshold: its guesser (bundled: bm25, gru), or a folder"] = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not self.threshold > 0:

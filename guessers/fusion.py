@@ -27,9 +27,7 @@ class FusionConfig:
     """Options of `guesser: {name: fusion, ...}`."""
 
     guessers: Annotated[tuple[ComponentConfig, ...], "two or more"]
-    constant: Annotated[NotNegative, "of the reciprocal rank, >= 0: the larger, the less the first ranks stand out"] = (
-        5.0
-    )
+    constant: Annotated[NotNegative, "of the reciprocal rank: the larger, the less the first ranks stand out"] = 5.0
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""

@@ -85,9 +85,7 @@ class ReaderEntry:
     answer: Literal["title", "typed", "model", "lm", "always-yes"]
     model: Annotated[ReaderConfig | None, "for answer: model"] = None
     lm: Annotated[LmReaderConfig | None, "for answer: lm"] = None
-    passages: Annotated[Literal["retrieved", "gold"], "gold: one that says the answer, for each question with one"] = (
-        "retrieved"
-    )
+    passages: Annotated[Literal["retrieved", "gold"], "gold: one with the answer, where there is one"] = "retrieved"
     sample: Annotated[Count | None, "questions of each set and language, drawn by the config's seed; null = all"] = None
 
     def problems(self) -> list[str]:

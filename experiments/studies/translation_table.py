@@ -50,9 +50,7 @@ LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phr
 class SetConfig:
     """One test set."""
 
-    name: Annotated[
-        str, "a question set; a part of the parallel text of `pair`; or a file of your own: .json, .jsonl or .tsv"
-    ]
+    name: Annotated[str, "a question set, a part of the parallel text of `pair`, or your own file"]
     pair: Annotated[str, "es-en, pl-en: which translators it is for"]
 
 

@@ -47,17 +47,13 @@ class BertConfig:
     """What `guesser: {name: bert, ...}` takes."""
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "bert"
-    encoder: Annotated[File | None, "folder or hub name of the encoder it was trained on; null = as the model says"] = (
-        None
-    )
+    encoder: Annotated[File | None, "folder or hub name of its encoder; null = as the model says"] = None
     revision: Annotated[str | None, "of a hub encoder: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub encoder that is not in the local cache"] = False
-    temperature: Annotated[
-        Positive, "divides the logits before the softmax; > 1 flattens the scores, the order stays"
-    ] = 1.0
-    precision: Annotated[
-        Precision, "of the encoder; int8 = CTranslate2's, faster on a CPU; bfloat16 needs hardware"
-    ] = "float32"
+    temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
+    precision: Annotated[Precision, "of the encoder; int8: CTranslate2, faster on a CPU; bfloat16 needs hardware"] = (
+        "float32"
+    )
     batch_tokens: Annotated[Count, "word pieces read at once, padding included"] = 2048
     device: Annotated[Device, "of the encoder: cpu, cuda, or auto = a GPU if there is one"] = "cpu"
 

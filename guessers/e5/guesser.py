@@ -77,9 +77,7 @@ class E5Encoder:
 class E5Config:
     """What `guesser: {name: e5, ...}` takes."""
 
-    pages: Annotated[File, "a bundled BM25 model or a folder: of its pages, those that a training tossup asks for"] = (
-        "bm25"
-    )
+    pages: Annotated[File, "a bundled BM25 model or a folder: its pages with a training tossup"] = "bm25"
     every: Annotated[Count, "words from one search to the next; the steps between share its guesses"] = 10
     temperature: Annotated[Positive, "of the softmax; cosines lie close together, between .7 and .95"] = 0.02
 

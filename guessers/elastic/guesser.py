@@ -36,9 +36,7 @@ MOST = 10_000  # guesses a server gives at most (index.max_result_window)
 class ElasticConfig:
     """What `guesser: {name: elasticsearch, ...}` takes."""
 
-    model: Annotated[File, "folder of the embedded twin: says which texts the index must hold"] = (
-        "runs/train/bm25-lucene"
-    )
+    model: Annotated[File, "folder of the embedded twin, which lists the texts to index"] = "runs/train/bm25-lucene"
     index: Annotated[str, "name of the index in the server"] = "sqa-pages"
     url: Annotated[str, 'http://host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200'] = ""
     k1: Annotated[Positive, "must be the index' own"] = 2.0

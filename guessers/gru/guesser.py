@@ -42,9 +42,7 @@ class GruConfig:
     """What `guesser: {name: gru, ...}` takes."""
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "gru"
-    temperature: Annotated[
-        Positive, "divides the logits before the softmax; > 1 flattens the scores, the order stays"
-    ] = 1.0
+    temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
 
 
 class GruGuesser:

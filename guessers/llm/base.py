@@ -62,15 +62,11 @@ class BaseConfig:
 
     base: Annotated[str, "of the extra lm; or a model's folder, or a .gguf file"] = "gemma3-270m"
     answers: Annotated[Literal["likelihood", "free"], "retrieved titles are scored, or it writes one"] = "likelihood"
-    retrieval: Annotated[
-        str, "likelihood: a bundled BM25 model or a folder; its pages are the only ones it may name"
-    ] = "bm25"
+    retrieval: Annotated[str, "likelihood: a bundled BM25 model or a folder, whose pages it may name"] = "bm25"
     candidates: Annotated[int, Meta(ge=1, le=50), "likelihood: titles scored per text, the best of retrieval"] = 15
     weights: Annotated[Weights, "likelihood: how the parts of a confidence are weighed"] = WEIGHTS
     max_tokens: Annotated[int, Meta(ge=1, le=600), "free: pieces of a title at most"] = 16
-    precision: Annotated[
-        Literal["auto", "float32", "bfloat16"], "auto = bfloat16 where the processor multiplies in it"
-    ] = "auto"
+    precision: Annotated[Literal["auto", "float32", "bfloat16"], "auto = bfloat16 if the CPU has it"] = "auto"
 
 
 class Candidate(NamedTuple):

@@ -68,18 +68,12 @@ class Reply(NamedTuple):
 class EndpointConfig:
     """Which endpoint, which of its models, and how many requests it is sent."""
 
-    base_url: Annotated[
-        str, 'what comes before /chat/completions: "https://api.example.org/v1", "http://localhost:8000/v1"'
-    ]
+    base_url: Annotated[str, 'what comes before /chat/completions: "http://localhost:8000/v1"']
     model: Annotated[str, "its name there"]
     api_key_env: Annotated[str | None, "environment variable that holds the key; null = none is sent"] = None
-    label: Annotated[
-        str, "any name for what answers; change it with the model behind the name: replies are kept under it"
-    ] = ""
+    label: Annotated[str, "any name for what answers, under which replies are kept"] = ""
     max_tokens: Annotated[Count, "tokens written per reply at most; ten guesses take about 300"] = 600
-    token_limit: Annotated[Literal["max_tokens", "max_completion_tokens"], "what the endpoint calls that limit"] = (
-        "max_tokens"
-    )
+    token_limit: Annotated[Literal["max_tokens", "max_completion_tokens"], "the endpoint's name of it"] = "max_tokens"
     temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, "0 = the likeliest reply; null = not sent"] = 0.0
     seed: Annotated[int | None, "null = not sent"] = 0
     json_mode: Annotated[bool, "send response_format json_object, where the endpoint knows it"] = False

@@ -73,27 +73,15 @@ class LlmConfig:
     endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible endpoint"] = None
     local: Annotated[LocalConfig | None, "a transformers causal language model in a folder"] = None
     base: Annotated[BaseConfig | None, "a causal language model in this process, shown solved questions"] = None
-    reply: Annotated[Literal["json", "title"], "of endpoint and local: guesses in JSON, or a line with one title"] = (
-        "json"
-    )
+    reply: Annotated[Literal["json", "title"], "of endpoint and local: JSON, or a line with one title"] = "json"
     every: Annotated[Count, "words from one request to the next; 1 = after each word"] = 5
     guesses: Annotated[int, Meta(ge=1, le=50), "pages asked for in a request"] = 10
-    pages: Annotated[
-        File | None, "the only pages it may name: a .txt file, one title a line, or a bundled BM25 model"
-    ] = None
-    prompt: Annotated[
-        str | None, "what is asked; {text} and {guesses} are filled in; null = PROMPT, of titles SOLVED"
-    ] = None
-    max_requests: Annotated[
-        Count, "sent at most in one run, retries included; a run that needs more does not start"
-    ] = 1000
-    cache: Annotated[
-        Path | None, "file of kept replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"
-    ] = None
+    pages: Annotated[File | None, "pages it may name: a .txt file, a title a line, or a bundled BM25 model"] = None
+    prompt: Annotated[str | None, "the question, with {text} and {guesses}; null = PROMPT, of titles SOLVED"] = None
+    max_requests: Annotated[Count, "of one run, retries included; a run that needs more does not start"] = 1000
+    cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
     cache_mb: Annotated[Count, "size at which it drops its oldest replies"] = 1024
-    prices: Annotated[
-        tuple[float, float] | None, "money per million tokens read and written, for the estimate only"
-    ] = None
+    prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for the estimate"] = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

@@ -64,14 +64,10 @@ ASKING = "\nAnswer:"
 class LmReaderConfig:
     """Which model, and how much it reads."""
 
-    base: Annotated[File, "of the extra lm; or a model's folder, a .gguf file, a hub name (smt/lm/base.py)"] = (
-        "gemma3-270m"
-    )
+    base: Annotated[File, "of the extra lm; or a folder, a .gguf file, a hub name"] = "gemma3-270m"
     passages: Annotated[int, Meta(ge=0, le=50), "shown of those retrieved, the best"] = 3
     max_tokens: Annotated[int, Meta(ge=1, le=100), "pieces of an answer at most"] = 10
-    precision: Annotated[
-        Literal["auto", "float32", "bfloat16"], "auto = bfloat16 where the processor multiplies in it"
-    ] = "auto"
+    precision: Annotated[Literal["auto", "float32", "bfloat16"], "auto = bfloat16 if the CPU has it"] = "auto"
 
 
 class LmReader:

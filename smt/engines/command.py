@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
-from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import SOUGHT, File, Whole, checked
@@ -37,18 +37,12 @@ class CommandConfig:
     """The program and the policy around it."""
 
     command: Annotated[tuple[File, ...], "program and arguments; reads lines on stdin, writes as many on stdout"]
-    k: Annotated[int | str, 'wait-k: source WORDS read before the first target word, or "full"'] = "full"
+    k: PolicyK = "full"
     blank_lines: Annotated[Whole, "put between sentences and expected back, so that the program sees them apart"] = 1
-    separator: Annotated[
-        str, "a line translated between sentences and dropped, for a program that remembers the last one"
-    ] = ""
+    separator: Annotated[str, "line translated and dropped between sentences, against memory of the last one"] = ""
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
-    n: Annotated[
-        int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"
-    ] = None
-    files: Annotated[tuple[File, ...] | None, "what else the program reads: modules, models, folders; [] = nothing"] = (
-        None
-    )
+    n: PolicyN = None
+    files: Annotated[tuple[File, ...] | None, "what else the program reads (models, folders); [] = nothing"] = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

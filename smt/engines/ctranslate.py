@@ -17,7 +17,7 @@ from smt.engines.hub import TextCodec, files_fingerprint, load_tokenizer
 from smt.models.next_piece import piece_limit
 from smt.models.transformer import Transformer
 from smt.models.vocab import BOS, PAD, UNK, Vocabulary
-from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import DataError
@@ -45,17 +45,13 @@ class CTranslateConfig:
     max_new_tokens: Annotated[Count, "pieces written per text at most"] = 256
     compute_type: Annotated[
         Literal["default", "auto", "int8", "int8_float32", "int8_float16", "int16", "float16", "float32"],
-        "arithmetic; default = as the model was stored, int8 = fastest on a CPU",
+        "default = as stored, int8 = fastest on a CPU",
     ] = "default"
     device: Annotated[Literal["auto", "cpu", "cuda"], "auto = a GPU if there is one"] = "cpu"
     threads: Annotated[Whole, "of one translation; 0 = CTranslate2's choice"] = 0
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
-    k: Annotated[
-        int | str, 'wait-k: source WORDS read before the first target word, or "full" = the whole sentence'
-    ] = "full"
-    n: Annotated[
-        int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"
-    ] = None
+    k: PolicyK = "full"
+    n: PolicyN = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

@@ -29,15 +29,9 @@ GIVEN = ("reference", "source")  # texts that a question has itself
 class FixedConfig:
     """Where the text comes from and when it appears."""
 
-    text: Annotated[File, '"reference" = the data set\'s human translation, "source" = none, else a UTF-8 file'] = (
-        "reference"
-    )
-    reveal: Annotated[
-        Literal["full", "diagonal"], "each word after its whole sentence, or at an interpreter's pace"
-    ] = "full"
-    unit: Annotated[Literal["sentence", "question"], "what a line of the file translates, in data set order"] = (
-        "sentence"
-    )
+    text: Annotated[File, '"reference" = the human translation, "source" = none, else a UTF-8 file'] = "reference"
+    reveal: Annotated[Literal["full", "diagonal"], "after the whole sentence, or at an interpreter's pace"] = "full"
+    unit: Annotated[Literal["sentence", "question"], "what a line of the file translates"] = "sentence"
 
     ABSENT: ClassVar = {"k": "a fixed text has no k, `reveal` says when its words appear"}
 

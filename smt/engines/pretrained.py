@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
-from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import ConfigError, DataError
@@ -34,9 +34,7 @@ class PretrainedConfig:
     """Which model, between which languages, and how it searches."""
 
     model: Annotated[File, "name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer"]
-    source_language: Annotated[str | None, "code as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt"] = (
-        None
-    )
+    source_language: Annotated[str | None, "as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt"] = None
     target_language: Annotated[str | None, "the same; for opus-mt only where the model writes several languages"] = None
     beams: Annotated[Count, "hypotheses kept; 1 = greedy"] = 1
     batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
@@ -45,12 +43,8 @@ class PretrainedConfig:
     revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
-    k: Annotated[
-        int | str, 'wait-k: source WORDS read before the first target word, or "full" = the whole sentence'
-    ] = "full"
-    n: Annotated[
-        int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"
-    ] = None
+    k: PolicyK = "full"
+    n: PolicyN = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

@@ -69,13 +69,9 @@ KEYS = Row.__struct_fields__
 class RecordedConfig:
     """The file and how to read it."""
 
-    file: Annotated[
-        File, "the log or table; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording"
-    ]
+    file: Annotated[File, "the log or table; of SimulStreaming also a folder of NAME.jsonl"]
     unit: Annotated[Unit, "what one line of the log, or one name in the table, stands for"] = "sentence"
-    pieces: Annotated[
-        Pieces | None, "the kind of the log's tokens; null: words, refused if they look like pieces of words"
-    ] = None
+    pieces: Annotated[Pieces | None, "kind of the tokens; null: words, refused if they look like pieces"] = None
 
     ABSENT: ClassVar = {"k": "a recorded log has no k, its delays are in it"}
 

@@ -27,9 +27,7 @@ class LmTrainConfig:
         15,
     )
     full_share: Annotated[Share, "chance that a pair is read in full instead"] = 0.5
-    bidirectional_share: Annotated[
-        Share, "chance that the source of a pair read in full looks at itself in both directions"
-    ] = 0.0
+    bidirectional_share: Annotated[Share, "chance that a source read in full looks at itself in both directions"] = 0.0
     rank: Annotated[Count, "of the adapter"] = 16
     scale: Annotated[Positive, "factor of the adapter's product"] = 2.0
     learning_rate: Annotated[Positive, "the peak, reached after `warmup` steps"] = 8e-4
@@ -63,13 +61,9 @@ class LmConfig:
     reverse: Annotated[bool, "from English into the other language"] = False
     full_weight_words: Annotated[Count, "a shorter pair is used less often: n words count n / this"] = 10
     longest: Annotated[Count, "pieces of a side at most"] = 110
-    output_pieces: Annotated[Count, "most frequent pieces of the targets, to learn; letters and bytes always are"] = (
-        36_000
-    )
+    output_pieces: Annotated[Count, "most frequent target pieces to learn, beside letters and bytes"] = 36_000
     start: Annotated[str | None, "an adapter (bundled or a folder) to begin with"] = None
-    glosses: Annotated[
-        str | None, "packed phrase-based model that glosses rare source words: statistical/glosses.py"
-    ] = None
+    glosses: Annotated[str | None, "phrase-based model that glosses rare source words: statistical/glosses.py"] = None
     development: Annotated[str, "part whose first sentences measure BLEU while training"] = "flores-dev"
     train: LmTrainConfig = field(default_factory=LmTrainConfig)
 

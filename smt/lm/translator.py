@@ -24,7 +24,7 @@ from smt.lm.stepper import LmWriter
 from smt.models import beam
 from smt.models.beam import Beam
 from smt.models.writing import WaitKTranslator, WholeTexts
-from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule, parse_k
 from smt.statistical import lexicon as lexicons
@@ -44,31 +44,19 @@ Precision = Literal["float32", "bfloat16", "int8"]
 class CausalLmConfig:
     """Which model, when it writes, and in which arithmetic."""
 
-    model: Annotated[
-        File, "an adapter (bundled name or folder), or a language model: packaged name, folder, .gguf file, hub name"
-    ]
+    model: Annotated[File, "an adapter, or a language model: name, folder, .gguf file, hub name"]
     base: Annotated[File | None, "an adapter's language model, unless it lies under the name it was trained on"] = None
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
-    k: Annotated[
-        int | str, 'wait-k: source WORDS read before the first target word, or "full" = the whole sentence'
-    ] = "full"
+    k: PolicyK = "full"
     emission_rate: Annotated[float, "wait-k of an adapter: target words written per source word read, 0.5 to 2"] = 1.0
-    n: Annotated[
-        int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"
-    ] = None
+    n: PolicyN = None
     source_language: Annotated[str | None, "ISO 639-1 code or English name; an adapter knows its own"] = None
     target_language: Annotated[str, "what it writes"] = "en"
     beam: Annotated[int, "hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy"] = 1
-    bidirectional: Annotated[
-        bool, "the source looks at itself in both directions: full input only, adapters trained so"
-    ] = False
-    lexicon: Annotated[
-        File | None, "packed phrase-based model whose words help: statistical/lexicon.py, glosses.py"
-    ] = None
+    bidirectional: Annotated[bool, "the source looks at itself in both directions: full input only"] = False
+    lexicon: Annotated[File | None, "phrase-based model whose words help: statistical/lexicon.py, glosses.py"] = None
     lexicon_bonus: Annotated[float, "nats"] = lexicons.BONUS
-    precision: Annotated[
-        Literal["auto", "float32", "bfloat16", "int8"], "auto = bfloat16 if the processor multiplies it"
-    ] = "auto"
+    precision: Annotated[Literal["auto", "float32", "bfloat16", "int8"], "auto = bfloat16 if the CPU has it"] = "auto"
     revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
 

@@ -53,18 +53,14 @@ class ModelConfig:
     dropout: BelowOne = 0.1
     encoder: Annotated[Literal["causal", "bidirectional"], "bidirectional is for full input only"] = "causal"
     lexicon_width: Annotated[int, "0 = neither lexicon nor alignment head"] = field(default_factory=default_lexicon)
-    source_vocabulary: Annotated[
-        int, "pieces of a source embedding of its own; 0 = one embedding for both languages"
-    ] = 0
+    source_vocabulary: Annotated[int, "pieces of the source embedding; 0 = one embedding for both languages"] = 0
     tied_output: Annotated[bool, "the target embedding is the output layer too"] = True
-    encoder_norm: Annotated[
-        Literal["pre", "post"], "where a layer normalises: before each part, or after its residual"
-    ] = "pre"
+    encoder_norm: Annotated[Literal["pre", "post"], "normalise before each part, or after its residual"] = "pre"
     decoder_norm: Literal["pre", "post"] = "pre"
     encoder_final_norm: Annotated[bool, "one more normalisation after the last layer"] = True
     decoder_final_norm: bool = True
     activation: Literal["relu", "gelu"] = "relu"
-    positions: Annotated[Literal["interleaved", "halves", "learned"], "sines and cosines by turns, or in halves"] = (
+    positions: Annotated[Literal["interleaved", "halves", "learned"], "sines and cosines in turn, or halves"] = (
         "interleaved"
     )
     position_offset: Annotated[int, "number of the first position, where positions are sines and cosines"] = 0

@@ -24,7 +24,7 @@ from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.int8 import Precision
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.writing import WaitKTranslator, WholeTexts
-from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import Schedule, Unit, parse_k
 from sqa.core.schema import File
@@ -38,15 +38,11 @@ class WaitKConfig:
     """Which model and how far behind the reader it writes."""
 
     model: Annotated[File, "a bundled model (es-en, pl-en) or the folder of a trained one"]
-    k: Annotated[
-        int | str, 'source words (or pieces) read before the first target word, or "full" = the whole sentence'
-    ] = "full"
+    k: Annotated[int | str, 'source words (or pieces) read first, or "full"'] = "full"
     emission_rate: Annotated[float, "target words written per source word read, 0.5 to 2 (the paper: 0.97)"] = 1.0
     unit: Annotated[Unit, "what k and the rate count; piece = as fairseq counts, see smt/models/decode.py"] = "word"
     beam: Annotated[int, "hypotheses searched before a word is published, see smt/models/beam.py; 1 = greedy"] = 1
-    look_ahead: Annotated[
-        int, "with a beam: words of a hypothesis while the source continues; the first is published"
-    ] = 2
+    look_ahead: Annotated[int, "with a beam: words of a hypothesis while the source continues"] = 2
     precision: Annotated[Precision, "of the arithmetic; int8 is faster and may write other words"] = "float32"
     copy_bonus: Annotated[float, "nats for pieces that spell a name of the source, see smt/models/copying.py"] = 0.0
 
@@ -84,10 +80,8 @@ class PrefixConfig:
 
     model: Annotated[File, "a bundled model (es-en, pl-en) or the folder of a trained one"]
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
-    k: Annotated[int | str, 'wait-k: source WORDS read before the first target word, or "full"'] = "full"
-    n: Annotated[
-        int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"
-    ] = None
+    k: PolicyK = "full"
+    n: PolicyN = None
     beam: Annotated[int, "hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy"] = 1
 
     def __post_init__(self) -> None:

@@ -47,9 +47,7 @@ class PackingConfig:
     longest: Annotated[Count, "tokens of a phrase's source"] = 4
     best: Annotated[Count, "target phrases per source phrase"] = 4
     least: Annotated[BelowOne, "probability of a target phrase given its source"] = 0.02
-    composed: Annotated[
-        Whole, "a source seen less often goes if its best translation is that of two parts put together"
-    ] = 10
+    composed: Annotated[Whole, "count below which a source goes if two parts give its best translation"] = 10
     ngrams: Annotated[Count, "count of an n-gram of two or more words"] = 3
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import tokens
 from smt.statistical.model import LANGUAGE, TABLE, Decoding, read_model
@@ -35,12 +35,8 @@ class StatisticalConfig:
 
     model: Annotated[File, "a bundled model (pbmt-es-en, pbmt-pl-en) or the folder of a trained one, whole or packed"]
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
-    k: Annotated[
-        int | str, 'wait-k: source WORDS read before the first target word, or "full" = the whole sentence'
-    ] = "full"
-    n: Annotated[
-        int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"
-    ] = None
+    k: PolicyK = "full"
+    n: PolicyN = None
 
     def __post_init__(self) -> None:
         policy_of(self)

@@ -24,9 +24,7 @@ class CorpusConfig:
     """What the model learns from."""
 
     pair: Annotated[str, 'es-en or pl-en; of your own pairs any "source-target" (ISO 639), und = not said'] = "und-en"
-    train: Annotated[
-        File | None, "your own pairs in place of the project's: TSV source, target and, if you like, corpus"
-    ] = None
+    train: Annotated[File | None, "your own pairs: TSV source, target and, if you like, corpus"] = None
     development: Annotated[File | None, "your own pairs that measure BLEU, TSV; kept out of training"] = None
     weights: Annotated[dict[str, float], "corpus -> how often each of its pairs is used per epoch"] = field(
         default_factory=dict
@@ -36,9 +34,7 @@ class CorpusConfig:
     back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
     made: Annotated[tuple[MadeConfig, ...], "corpora of which a translator makes one side"] = ()
     lexicon_weight: Annotated[NotNegative, "bilingual lexicons and CLDR names"] = 1.0
-    vocabulary_size: Annotated[int, Meta(ge=300, le=65535), "pieces, both languages together, 256 bytes among them"] = (
-        8000
-    )
+    vocabulary_size: Annotated[int, Meta(ge=300, le=65535), "pieces of both languages, 256 bytes among them"] = 8000
     vocabulary_kind: Annotated[Literal["unigram", "bpe"], "how SentencePiece learns them"] = "unigram"
     aligned_sentences: Annotated[Whole, "sentences given to the aligner; the lexicon comes from these"] = 120_000
     lexicon_width: Annotated[Whole, "translations kept per source piece"] = field(default_factory=default_lexicon)
@@ -80,9 +76,7 @@ class TrainConfig:
         "full",
     )
     k_weights: Annotated[tuple[float, ...], "chance of each k, same order; empty = equal"] = ()
-    emission_rate: Annotated[float, Meta(ge=0.5, le=1), "target words written per source word read, see `Schedule`"] = (
-        1.0
-    )
+    emission_rate: Annotated[float, Meta(ge=0.5, le=1), "target words per source word, see `Schedule`"] = 1.0
     learning_rate: Annotated[NotNegative, "the peak, reached after `warmup` steps"] = 1.5e-3
     warmup: Annotated[Whole, "steps of linear rise"] = 300
     schedule: Annotated[Literal["inverse_sqrt", "constant"], "between the rise and the final fall"] = "inverse_sqrt"
@@ -97,9 +91,7 @@ class TrainConfig:
     evaluate_sentences: Count = 200
     evaluate_k: tuple[int | str, ...] = (6, "full")
     compile: Annotated[bool, "compile the output layer and loss (needs a C++ compiler): a tenth faster"] = False
-    precision: Annotated[Literal["float32", "bfloat16"], "of matrix products on a CPU; a GPU takes bfloat16"] = (
-        "float32"
-    )
+    precision: Annotated[Literal["float32", "bfloat16"], "of products on a CPU; a GPU takes bfloat16"] = "float32"
     threads: Annotated[Whole, "CPU threads; 0 = torch's choice"] = 0
     seed: Whole = 0
 
@@ -125,9 +117,7 @@ class SmtConfig:
     train: TrainConfig = field(default_factory=TrainConfig)
     development: Annotated[str, "part whose first sentences measure BLEU while training"] = "flores-dev"
     start: Annotated[str | None, "a bundled model or a folder whose vocabulary and weights to begin with"] = None
-    data: Annotated[
-        str | None, "name of another training under the same --runs whose prepared data is used; null = own"
-    ] = None
+    data: Annotated[str | None, "training under the same --runs whose prepared data is used; null = own"] = None
     full_encoder: Annotated[Literal["causal", "bidirectional"], "encoder of a sweep's full-input runs"] = "causal"
 
     def __post_init__(self) -> None:

@@ -43,9 +43,7 @@ class MadeConfig:
     """One corpus of made pairs."""
 
     corpus: Annotated[str, "its name in `weights`"]
-    texts: Annotated[
-        Literal["tossups", "parallel", "made"], "English tossups; sources of the parallel text; of `of`'s pairs"
-    ]
+    texts: Annotated[Literal["tossups", "parallel", "made"], "tossups; sources of the parallel text, or of `of`"]
     makes: Annotated[Literal["source", "target"], "the side that is made"]
     translator: Annotated[dict[str, Any], "as in a run's config"]
     of: Annotated[tuple[str, ...], "parallel, made: corpora whose sources are taken; empty = every one"] = ()

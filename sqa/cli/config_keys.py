@@ -8,7 +8,6 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, is_dataclass
-from pathlib import Path
 from typing import Annotated, Any, Union
 
 import msgspec
@@ -148,7 +147,7 @@ def _value(hint: Any) -> Schema:
         return {"anyOf": [_value(member) for member in inner]}
     if origin is tuple and _holds_dataclass(inner[0]):
         return {"type": "array", "items": _value(inner[0])}
-    return msgspec.json.schema(hint, schema_hook=lambda cls: TEXT if issubclass(cls, Path) else None)
+    return msgspec.json.schema(hint, schema_hook=lambda cls: TEXT)  # of a Path, the only class that is left
 
 
 def _holds_dataclass(hint: Any) -> bool:

@@ -7,7 +7,7 @@ processors.  A user's OMP_NUM_THREADS is kept.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,20 @@ def usable(quota: Path = QUOTA) -> int:
         return bound if share == "max" else max(1, min(bound, int(share) // int(period)))
     except (OSError, ValueError):
         return bound
+
+
+def part_names(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of a run's parts, those inside a fusion too, from the plain values of its config."""
+    quality = config.get("quality") or ()
+    for entry in [quality] if isinstance(quality, Mapping) else quality:
+        yield from map(str, entry)
+    waiting = [config.get(key) for key in ("translator", "guesser", "buzzer")]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            waiting += [part.get("name"), part.get("policy"), *(part.get("guessers") or ())]
+        elif part is not None:
+            yield str(part)
 
 
 def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.environ) -> int | None:

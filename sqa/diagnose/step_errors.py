@@ -59,15 +59,9 @@ class DiagnoseConfig:
     """What counts as an error."""
 
     probability: Annotated[Chance, "0..1: a content word that is wrong with this probability is hallucinated"] = 0.5
-    trust: Annotated[Chance, "a word with less trust than this (0..1, see sqa/diagnose/alignment.py) is unaligned"] = (
-        0.5
-    )
-    drop: Annotated[Positive, "nats: a step is a drop when log MRR falls by at least this; ln 2 = from rank 1 to 2"] = (
-        HALVED
-    )
-    omission_words: Annotated[
-        Count, "content words, names counted twice, that make a stretch of lost source an omission"
-    ] = 3
+    trust: Annotated[Chance, "a link with less trust (0..1, sqa/diagnose/alignment.py) does not count"] = 0.5
+    drop: Annotated[Positive, "nats: a drop is a fall of log MRR by at least this; ln 2 = rank 1 to 2"] = HALVED
+    omission_words: Annotated[Count, "lost content words, names twice, that make an omission"] = 3
     top: Annotated[int, "guesses searched for the answer"] = 50
     floor: Annotated[float, "log reciprocal rank of an answer that is not among them"] = -4.0
 

@@ -22,7 +22,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
 from sqa.core.paths import beside
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
-from sqa.core.schema import SOUGHT, File, Key, describe, keys, kind_of
+from sqa.core.schema import SOUGHT, Count, File, Key, Whole, checked, describe, keys, kind_of
 from sqa.files.records import GREATEST_WHOLE
 from sqa.files.yaml_reader import mapping_in, name_of, read_yaml
 
@@ -34,23 +34,20 @@ _WRITTEN_IF_ANY = {"written": "if any"}  # of a field that is written only where
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class DatasetConfig:
     """Which questions."""
 
     name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions"]
-    limit: Annotated[int | None, "at most this many questions, from the start; null = all"] = None
+    limit: Annotated[Count | None, "at most this many questions, from the start; null = all"] = None
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
         from sqa.data.datasets import question_sets
 
-        problems = []
-        if self.name not in question_sets() and not Path(self.name).suffix:
-            near, names = did_you_mean(self.name, question_sets()), ", ".join(question_sets())
-            problems.append(f"name: unknown question set {self.name!r}{near}; known: {names}, or a file")
-        if self.limit is not None and self.limit < 1:
-            problems.append(f"limit: must be >= 1 or null, got {self.limit}")
-        if problems:
-            raise ConfigError(problems)
+        if self.name in question_sets() or Path(self.name).suffix:
+            return []
+        near, names = did_you_mean(self.name, question_sets()), ", ".join(question_sets())
+        return [f"name: unknown question set {self.name!r}{near}; known: {names}, or a file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +56,7 @@ class ComponentConfig:
 
     name: str
     options: Annotated[Any, "instance of the dataclass that the component's build function takes"]
-    other_languages: Annotated[bool, "of a translator: it may be given questions of other languages than its own"] = (
-        False
-    )
+    other_languages: Annotated[bool, "of a translator: accept questions in other languages than its own"] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +83,7 @@ class QualityConfig:
 class AnswersConfig:
     """Which answers are right."""
 
-    matching: Annotated[
-        Literal["strict", "aliases"], "aliases: beside strict, as Quizbowl matches them (ew@aliases)"
-    ] = "strict"
+    matching: Annotated[Literal["strict", "aliases"], "aliases: as Quizbowl matches too (ew@aliases)"] = "strict"
 
 
 def _default_metrics() -> tuple[str, ...]:
@@ -100,6 +93,7 @@ def _default_metrics() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class RunConfig:
     """One run: what `sqa run CONFIG` reads.  Without a guesser or a buzzer only what needs none is scored."""
 
@@ -109,7 +103,7 @@ class RunConfig:
     guesser: ComponentConfig | None = None
     buzzer: ComponentConfig | None = None
     metrics: tuple[str, ...] = field(default_factory=_default_metrics)
-    seed: Annotated[int, "of the resampling behind the intervals"] = 0
+    seed: Annotated[Whole, "of the resampling behind the intervals"] = 0
     quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
     answers: AnswersConfig | None = field(default=None, metadata=_WRITTEN_IF_ANY)
 
@@ -125,7 +119,7 @@ class RunConfig:
         """Let another process read the config again: it has to import parts of your own itself."""
         return run_from_mapping, (to_mapping(self),)
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
         from sqa.metrics import ALL, problems
 
         wrong = problems(self.metrics)
@@ -136,11 +130,7 @@ class RunConfig:
             wrong.append("metrics: at least one is needed")
         if self.buzzer is not None and self.guesser is None:
             wrong.append("buzzer: needs a guesser")
-        if self.seed < 0:
-            wrong.append(f"seed: must be >= 0, got {self.seed}")
-        wrong += folder_name(self.name)
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong + folder_name(self.name)
 
 
 def folder_name(name: str, key: str = "name") -> list[str]:

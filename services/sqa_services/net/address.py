@@ -26,12 +26,8 @@ class Address:
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535), "0 = a free one"] = 0
-    token: Annotated[
-        str | None, '"Authorization: Bearer TOKEN" is then needed; beyond loopback there has to be one'
-    ] = None
-    names: Annotated[
-        tuple[str, ...], "host names by which it may be asked, beside this machine's; beyond loopback none: any"
-    ] = ()
+    token: Annotated[str | None, '"Authorization: Bearer TOKEN" is then needed; required beyond loopback'] = None
+    names: Annotated[tuple[str, ...], "host names that may ask, beside this machine's; beyond loopback none: any"] = ()
     max_body: Annotated[Count, "bytes of a request"] = 1 << 20
 
     def problems(self) -> list[str]:

@@ -117,9 +117,7 @@ class Answer(BaseModel):
 class PlayConfig:
     """What is played, and how the server answers."""
 
-    runs: Annotated[
-        tuple[Path, ...], "folders of finished runs, or configs (.yaml) whose model translates when a game begins"
-    ]
+    runs: Annotated[tuple[Path, ...], "folders of runs, or configs (.yaml) whose model translates as a game begins"]
     games: Annotated[Path, "folder of the journal"] = Path("games")
     address: Address = field(default_factory=Address)
     consent: Annotated[Path | None, "file of a consent text of your own"] = None

@@ -26,9 +26,7 @@ class SimulevalServiceConfig:
     """What `translator: {name: simuleval_service, ...}` takes."""
 
     url: Annotated[str, "of the service"] = "http://localhost:12321"
-    label: Annotated[
-        str, "any name for what answers; change it with the agent behind the address: results are kept"
-    ] = ""
+    label: Annotated[str, "any name for what answers, under which results are kept"] = ""
     timeout: Annotated[Positive, "seconds for one reply"] = 600.0
     token_env: Annotated[str | None, "environment variable with a bearer token; null = none is sent"] = None
 
