@@ -1,7 +1,6 @@
 """Many runs on Dask's workers: the same bytes as in this process, whoever dies, wherever the store lies."""
 
 import gc
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -11,14 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from cluster_ablation import DASK_WARNS, blocks, killed, prepare, restarted, results, threads_as_workers
-from outcome import process
-from small_runs import PARTS
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from sqa.pipeline import overrides, sweep
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current, scheduled
 
@@ -135,19 +130,6 @@ def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made)
     assert (results(runs), blocks(runs)) == expected[1:]
 
 
-def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
-    mapping = {"dataset": {"name": "questions.jsonl"}, **PARTS, "metrics": ["ew", "bleu"]}
-    Path("swept.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["k=1,2,3"]))
-    made, scores = [], set()
-    for runs, where in ((folder / "sweep", None), (folder / "spread", cluster.scheduler_address)):
-        with scheduled(where, runs):
-            swept = list(sweep.run_all(combinations, runs, progress=False))
-        made.append(([(run.folder.name, run.rows, run.chosen) for run in swept], results(runs), blocks(runs)))
-        scores = {run.values()["ew"] for run in swept}
-    assert made[0] == made[1] and len(scores) > 1
-
-
 SLURM = """
 jobs: 1
 cores: 2
@@ -157,32 +139,6 @@ partition: cpu
 directives: [--gres=gpu:1]
 prologue: [source /shared/env]
 """
-
-
-def test_local_workers_spend_their_time_on_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask's own settings have them give each 64 KiB back and look at themselves: a fifth of an ablation's time."""
-    import dask
-
-    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # where other workers were started from this process
-    with scheduled("local:1", tmp_path):
-        requested = current()
-        assert requested is not None
-        client = requested.client(1)
-        [threshold] = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()
-        [profiled] = client.run(dask.config.get, "distributed.worker.profile.enabled").values()
-    assert threshold is None and profiled is False
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", ["", "def dask_setup(worker):\n    "], ids=["in its first line", "nearly ready"])
-def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Path, moment: str) -> None:
-    """It was a traceback of Dask's, and of the program's below it."""
-    (tmp_path / "dies.py").write_text(f"import os, signal\n{moment}os.kill(os.getpid(), signal.SIGKILL)\n")
-    words = ("ablation", "ablation.yaml", "--runs", str(tmp_path / "runs"), "--scheduler", "local:2")
-    ended = process(*words, cwd=folder, DASK_DISTRIBUTED__WORKER__PRELOAD=json.dumps([str(tmp_path / "dies.py")]))
-    lines = [line for line in ended.err.splitlines() if not line.startswith("ablation: ")]  # its progress
-    assert ended.code == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
-    assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 
 
 def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,25 +68,3 @@ def test_buckets_hold_every_row_once_and_as_many_as_asked(lengths: list[int], to
     longest = [max(lengths[i] for i in group) for group in groups]
     for group, most in zip(groups, longest, strict=True):
         assert len(group) == max(1, tokens // most) or (group is groups[-1] and len(group) * most <= tokens)
-
-
-def test_a_bar_on_a_terminal_moves_while_nothing_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Event:
-        """A clock that has struck three times."""
-
-        def __init__(self) -> None:
-            self.left = 3
-
-        def wait(self, seconds: float) -> bool:
-            self.left -= 1
-            return self.left < 0
-
-        def set(self) -> None: ...
-
-    written = io.StringIO()
-    written.isatty = lambda: True  # type: ignore[method-assign]
-    monkeypatch.setattr(progress, "Event", Event)
-    monkeypatch.setattr(sys, "stderr", written)
-    with progress.bar("translate", 3, 1, mininterval=0) as bar:
-        bar.update()
-    assert written.getvalue().count("translate") >= 4 and "2/3" in written.getvalue()

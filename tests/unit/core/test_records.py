@@ -1,6 +1,5 @@
 """One reader for what others wrote: formats, limits, and messages that name the place and fit a screen."""
 
-import ast
 import gzip
 import json
 from collections.abc import Callable
@@ -11,41 +10,12 @@ import zstandard
 from refusals import refused
 
 from sqa.core.errors import ConfigError, DataError, TraceError, on_a_screen
-from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.core.types import GREATEST_SMALL, Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
 from sqa.metrics.latency_log import LogOptions, score
-
-OWN = {  # module -> why it may call the package's own reader
-    "sqa/files/records.py": "the one reader",
-    "services/sqa_services/board/board.py": "its database's own columns",
-    "services/sqa_services/board/files.py": "files that it wrote itself",
-    "services/sqa_services/board/sqa_task.py": "lines that it has checked",
-    "services/sqa_services/bench/cluster.py": "the size of a file that it wrote itself",
-    "services/sqa_services/bench/iwslt.py": "replies of the project's own server",
-    "sqa/diagnose/alignment.py": "a cache that it wrote itself",
-    "guessers/llm/client.py": "a reply, whose faults it counts",
-    "guessers/llm/reply.py": "a reply, whose faults it counts",
-}
-
-
-def _reads_json(path: Path) -> bool:
-    """Whether a module calls json.load or json.loads on anything but what json.dumps just gave."""
-    if "json.load" not in (text := path.read_text(encoding="utf-8")):
-        return False
-    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-    reading = [node for node in calls if ast.unparse(node.func) in ("json.load", "json.loads")]
-    return any(not ast.unparse(node.args[0]).startswith("json.dumps(") for node in reading)
-
-
-def test_no_other_module_reads_json() -> None:
-    rooms = ("sqa", "smt", "guessers", "buzzers", "services/sqa_services")
-    paths = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
-    readers = {str(path.relative_to(ROOT)) for path in paths if _reads_json(path)}
-    assert readers <= set(OWN), "use sqa.files.records, which has limits"
 
 
 def test_a_message_fits_a_screen() -> None:

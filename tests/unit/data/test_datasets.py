@@ -1,8 +1,6 @@
 """Loading questions: the user's own files, the mini set's format, and every kind of bad input."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -101,29 +99,6 @@ def test_unknown_names_offer_the_nearest() -> None:
     refused(ConfigError, "did you mean 'xqb-es'", datasets.load_questions, "xqb-ess")
     refused(ConfigError, "not in the manifest", lambda: next(texts.load_parallel("es-en", "newstest1999")))
     refused(ConfigError, "dataset.limit: must be >= 1", datasets.load_questions, "mini-es", limit=0)
-
-
-def test_mini_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    question = {"id": "mini-001", "page": "Moon", "category": "Science", "en": ["It is round.", "Name it."]}
-    question |= {"es": ["Es redonda.", "Nómbrela."], "pl": ["Jest okrągły.", "Nazwij go."]}
-    path = tmp_path / "questions.json"
-    path.write_text(json.dumps({"version": 1, "licence": "CC0-1.0", "questions": [question]}), encoding="utf-8")
-    monkeypatch.setattr(datasets, "MINI", path)
-    (spanish,) = datasets.load_questions("mini-es")
-    (english,) = datasets.load_questions("mini-en")
-    assert (spanish.id, spanish.dataset, spanish.language, spanish.page) == ("mini-001-es", "mini-es", "es", "Moon")
-    assert spanish.sentences == (("Es", "redonda."), ("Nómbrela.",))
-    assert spanish.reference == english.reference == ("It is round.", "Name it.")
-    assert english.words == ("It", "is", "round.", "Name", "it.")
-
-
-def test_import_is_light() -> None:
-    code = (
-        "import sys, sqa.data.datasets, sqa.core.answers, sqa.data.download\n"
-        "print([m for m in ('torch', 'pandas', 'pyarrow', 'requests', 'sentence_splitter') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.usefixtures("no_data")

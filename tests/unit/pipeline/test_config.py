@@ -172,13 +172,6 @@ def test_every_run_config_of_the_project_loads(path: Path) -> None:
     assert run_from_mapping(to_mapping(config)) == config
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_key_of_a_run_config_has_a_comment(path: Path) -> None:
-    lines = [line for line in path.read_text("utf-8").splitlines() if ":" in line and not line.lstrip().startswith("#")]
-    bare = [line for line in lines if "#" not in line and not line.rstrip().endswith(":")]
-    assert [line for line in bare if not line.strip().startswith("like:")] == []
-
-
 # ------------------------------------------------------------------------------------------------ bounds of numbers
 
 

@@ -82,19 +82,6 @@ def test_what_the_loader_takes_fits_and_nothing_else(change: dict[str, Any], fit
             run_from_mapping({"name": "x", **RUN, **change})
 
 
-@pytest.mark.parametrize("kind", ["translator", "guesser", "buzzer"])
-def test_the_keys_are_those_that_the_command_lists(kind: str) -> None:
-    for name in KINDS[kind].names():
-        [properties] = (
-            schema_of_part["properties"]
-            for schema_of_part in SCHEMA["$defs"][kind]["anyOf"]
-            if schema_of_part.get("properties", {}).get("name") == {"const": name}
-        )
-        keys = {key.key: key.meaning for key in keys_of(kind, name)}
-        assert set(properties) - {"name", "other_languages"} == set(keys)
-        assert {key: properties[key].get("description", "") for key in keys} == keys
-
-
 def test_a_part_whose_package_is_missing_may_have_any_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Registry.config_class
 
