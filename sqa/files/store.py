@@ -27,6 +27,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 from msgspec import ValidationError, convert
+from msgspec.json import encode
 from numpy.typing import NDArray
 
 from sqa.core import trace as tr
@@ -47,12 +48,10 @@ def digest(value: Any) -> str:
 
 
 def dataset_fingerprint(questions: Iterable[Question]) -> str:
-    """sha256 (hex) over the canonical values of the questions, in order."""
+    """sha256 (hex) over the questions as JSON lines with named fields, in order."""
     total = hashlib.sha256()
-    for q in questions:
-        more: list[object] = [q.word_times, q.recording] if q.word_times else []
-        more += [asdict(q.asked)] if q.asked else []
-        total.update(digest([q.id, q.dataset, q.language, q.sentences, q.reference, q.page, *more]).encode())
+    for question in questions:
+        total.update(encode(question) + b"\n")
     return total.hexdigest()
 
 
@@ -184,8 +183,7 @@ class Store:
         """Write questions, unless the store has them; their fingerprint."""
         fingerprint = dataset_fingerprint(questions)
         if not self.backend.exists(self.questions(fingerprint)):
-            lines = (json.dumps(asdict(question), ensure_ascii=False) + "\n" for question in questions)
-            self.backend.write(self.questions(fingerprint), "".join(lines).encode())
+            self.backend.write(self.questions(fingerprint), b"".join(encode(q) + b"\n" for q in questions))
         return fingerprint
 
     def kept(self, fingerprint: str) -> list[Question]:

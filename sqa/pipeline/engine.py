@@ -306,7 +306,8 @@ def stage_of(
     name: str, registry: Registry, config: ComponentConfig, component: Any, upstream: tuple[str, ...], dataset: str
 ) -> Stage:
     """The stage of a component: `upstream` are the keys of those it reads, `dataset` the questions' fingerprint."""
-    identity = digest([VERSION, N_GUESSES, fingerprint_of(registry, config, component)])
+    part = fingerprint_of(registry, config, component)
+    identity = digest({"version": VERSION, "guesses": N_GUESSES, "component": part})
     return Stage(name, registry.identity(config.name), identity, upstream, dataset, BLOCK_SIZE)
 
 
