@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union
+
+from msgspec import ValidationError, convert
 
 from sqa.core import own
 from sqa.core.errors import ConfigError
@@ -377,17 +378,20 @@ class Reader:
                 self.value(arguments[0], name, f"{key} key"): self.value(arguments[1], item, join(key, name))
                 for name, item in value.items()
             }
-        if origin is Literal:
-            if any(value == choice and type(value) is type(choice) for choice in arguments):
-                return value
-            near = did_you_mean(value, [a for a in arguments if isinstance(a, str)]) if isinstance(value, str) else ""
-            return self._add(key, f"expected {describe(hint)}, got {value!r}{near}")
-        if hint in (int, float) and _fits(hint, value) and not _finite(hint, value):
-            kind = "finite number" if hint is float else "whole number of 64 bits"
-            return self._add(key, f"expected a {kind}, got {kind_of(value)}")
-        if isinstance(hint, type) and _fits(hint, value):
-            return float(value) if hint is float else Path(value) if hint is Path else value
-        return self._add(key, f"expected {describe(hint)}, got {kind_of(value)}{_unquoted(hint, value)}")
+        return self._plain(hint, value, key)
+
+    def _plain(self, hint: Any, value: Any, key: str) -> Any:
+        """A number, text, truth, path or choice; an int may stand for a float."""
+        given = float(value) if isinstance(value, float) else value  # numpy's are subclasses
+        try:
+            read = convert(given, hint, dec_hook=lambda cls, text: cls(text))  # of a Path
+        except ValidationError:
+            return self._add(key, f"expected {describe(hint)}, got {kind_of(value)}{_advice(hint, value)}")
+        if isinstance(read, float) and not math.isfinite(read):
+            return self._add(key, f"expected a finite number, got {kind_of(value)}")
+        if isinstance(read, int) and abs(read) > GREATEST_WHOLE:
+            return self._add(key, f"expected a whole number of 64 bits, got {kind_of(value)}")
+        return read
 
     def _union(self, hint: Any, arguments: tuple[Any, ...], value: Any, key: str) -> Any:
         """The first member of a union that takes the value; the exact type before a wider one."""
@@ -412,28 +416,16 @@ class Reader:
         self.problems.append(f"{key}: {problem}")
 
 
-def _unquoted(hint: Any, value: Any) -> str:
-    """The advice on a number between quotation marks where a number is expected."""
+def _advice(hint: Any, value: Any) -> str:
+    """The nearest choice, or the advice on a number between quotation marks."""
+    if not isinstance(value, str):
+        return ""
+    if typing.get_origin(hint) is Literal:
+        return did_you_mean(value, [choice for choice in typing.get_args(hint) if isinstance(choice, str)])
     try:
-        quoted = hint in (int, float) and isinstance(value, str) and math.isfinite(hint(value))
+        return "; write it without quotes" if hint in (int, float) and math.isfinite(hint(value)) else ""
     except ValueError:
         return ""
-    return "; write it without quotes" if quoted else ""
-
-
-def _fits(hint: type, value: Any) -> bool:
-    """Exact types, except that an int is a float and a str is a Path; a bool is no number."""
-    if hint is Path:
-        return isinstance(value, (str, Path))
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return type(value) is hint
-
-
-def _finite(hint: type, value: float) -> bool:
-    """No NaN, no infinity, no integer beyond the greatest float, or for an int beyond 64 bits."""
-    most = GREATEST_WHOLE if hint is int else sys.float_info.max
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= most
 
 
 def join(key: str, name: object) -> str:

@@ -147,7 +147,7 @@ def test_any_dataclass_can_be_loaded_and_its_problems_named(tmp_path: Path) -> N
     text = "k: [1]\nmode: c\nfolder: 3\nweights: {x: y, z: true}\npair: [2]\nks: [1.5]\ninner: {rate: 0}\n"
     assert problems(write(tmp_path, text), lambda path: load(path, Outer)) == [
         "k: expected a whole number or text, got list '[1]'",
-        "mode: expected 'a' or 'b', got 'c'",
+        "mode: expected 'a' or 'b', got text 'c'",
         "folder: expected a path or null, got number '3'",
         "weights.x: expected a number, got text 'y'",
         "weights.z: expected a number, got true or false 'True'",
