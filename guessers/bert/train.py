@@ -28,7 +28,6 @@ from sqa.files.pretrained import Device
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer
 
-CHECKPOINT = "head.pt"  # in the work folder
 ANY = ("device", "stop_after", "download")  # keys that may change while a training is under way
 
 
@@ -132,7 +131,7 @@ def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarra
 def train_head(config: BertTraining, head: Head, material: Material, sums: Sums, kept: Sums) -> Head:
     """Step 2. Returns the head that was best on the dev texts."""
     optimiser = torch.optim.AdamW(head.parameters(), config.learning_rate, weight_decay=config.weight_decay)
-    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=identity_of(config, ANY))
+    checkpoints = Checkpoints(config.work, identity=identity_of(config, ANY))
     trainer = Trainer(config.work, optimiser, {"head": head, "optimiser": optimiser}, checkpoints)
     if not trainer.resume():
         start_from_means(head, sums, material.train)

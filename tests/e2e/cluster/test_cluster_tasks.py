@@ -129,7 +129,7 @@ def test_trainings_on_two_workers_give_the_same_models(prepared_runs, scheduler,
     refused(OSError, "the worker is gone", swept, spread, scheduler)
     first = steps[0][0]
     assert steps[:STEPS] == [(first, step) for step in range(STEPS)]
-    assert [path.name for path in (spread / "smt" / "tiny" / first).glob("checkpoint-*")] == ["checkpoint-0000003"]
+    assert [path.name for path in (spread / "smt" / "tiny" / first).glob("checkpoint-*")] == ["checkpoint-0000003.pt"]
     before = len(steps)
     assert swept(spread, scheduler) == expected
     assert [step for name, step in steps[before:] if name == first] == [3, 4]

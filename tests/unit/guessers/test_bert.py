@@ -19,7 +19,7 @@ from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import load_encoder, rarity
 from guessers.bert.guesser import BertConfig, build
 from guessers.bert.reading import Reading
-from guessers.bert.train import CHECKPOINT, BertTraining, _draw, train
+from guessers.bert.train import BertTraining, _draw, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.pipeline import config as configs
@@ -171,7 +171,7 @@ def test_a_saved_model_holds_nothing_of_the_encoder(trained):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"bottleneck": 3}, "head.pt belongs to another config"), ({"broken": 0.0}, "read from other texts")],
+    [({"bottleneck": 3}, "0001.pt belongs to another config"), ({"broken": 0.0}, "read from other texts")],
 )
 def test_work_of_another_config_is_refused(config, change, message):
     config = dataclasses.replace(config, epochs=1)
@@ -179,7 +179,7 @@ def test_work_of_another_config_is_refused(config, change, message):
     refused(ConfigError, message, train, dataclasses.replace(config, **change), TOSSUPS, TOSSUPS[::3])
 
 
-@pytest.mark.parametrize("damaged", [CHECKPOINT, "dev/00000000.npy"])
+@pytest.mark.parametrize("damaged", ["checkpoint-0000001.pt", "dev/00000000.npy"])
 def test_damaged_work_is_one_clear_error(config, damaged):
     train(dataclasses.replace(config, epochs=1), TOSSUPS, TOSSUPS[::3])
     (config.work / damaged).write_bytes(b"PK\x03\x04 cut")

@@ -169,8 +169,7 @@ def test_it_learns(folder, tmp_path):
 def test_another_config_is_not_gone_on_with(tmp_path):
     now = {"base": "a", "corpus": dict(CORPUS), "train": {"rank": 4, "bidirectional_share": 0.0, "copy_weight": 1.0}}
     (tmp_path / "run.json").write_text('{"base": "a", "corpus": {}, "train": {"rank": 4}}')  # as it was written once
-    (tmp_path / "checkpoint-0000002").mkdir()
-    (tmp_path / "checkpoint-0000002" / "state.json").write_text("{}")
+    (tmp_path / "checkpoint-0000002.pt").touch()
     once = {"corpus": CORPUS, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}
     take(tmp_path, now, once)
     with pytest.raises(ConfigError, match="trained with another base, train.rank;"):
