@@ -1,6 +1,7 @@
 """Many runs on Dask's workers: the same bytes as in this process, whoever dies, wherever the store lies."""
 
 import gc
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from cluster_ablation import DASK_WARNS, blocks, killed, prepare, restarted, results, threads_as_workers
+from outcome import process
 
 from experiments import grid
 from experiments.grid import AblationConfig
@@ -139,6 +141,18 @@ partition: cpu
 directives: [--gres=gpu:1]
 prologue: [source /shared/env]
 """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["", "def dask_setup(worker):\n    "], ids=["in its first line", "nearly ready"])
+def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Path, moment: str) -> None:
+    """It was a traceback of Dask's, and of the program's below it."""
+    (tmp_path / "dies.py").write_text(f"import os, signal\n{moment}os.kill(os.getpid(), signal.SIGKILL)\n")
+    words = ("ablation", "ablation.yaml", "--runs", str(tmp_path / "runs"), "--scheduler", "local:2")
+    ended = process(*words, cwd=folder, DASK_DISTRIBUTED__WORKER__PRELOAD=json.dumps([str(tmp_path / "dies.py")]))
+    lines = [line for line in ended.err.splitlines() if not line.startswith("ablation: ")]  # its progress
+    assert ended.code == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
+    assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 
 
 def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

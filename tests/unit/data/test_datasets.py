@@ -160,13 +160,6 @@ def test_one_code_for_each_language(tmp_path: Path, written: str) -> None:
     assert question.language == SAME[written]
 
 
-@pytest.mark.parametrize("language", ["jpn", "zho", "cmn", "zh-Hans", "ja_JP", "yue"])
-def test_synonyms_of_codes_are_read_by_characters(tmp_path: Path, language: str) -> None:
-    for source in ("秘鲁的首都。利马", ["秘鲁的首都。利马"]):
-        [question] = questions(tmp_path, language=language, source=source)
-        assert len(question.words) == 8
-
-
 @pytest.mark.parametrize(
     "source", ["秘鲁的首都是利马 马丘比丘在哪里", "ペルーの首都はリマである。 太平洋に面している。"]
 )
