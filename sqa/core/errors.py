@@ -1,4 +1,4 @@
-"""Every error the project raises on purpose, with the exit code the command line gives it.
+"""Errors that the project raises on purpose, and their exit codes.
 
     SqaError                      exit 1   a check failed
       ConfigError                 exit 2   a config, flag or argument is wrong; lists all problems at once
@@ -28,7 +28,7 @@ _UNSEEN = {c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *rang
 
 
 def on_a_screen(text: str) -> str:
-    """A message with long lines cut in their middle, many lines at their end, and control characters written out."""
+    """Shorten a message to a screen and escape its control characters."""
     lines = text.translate(_UNSEEN).split("\n")
     if len(lines) > MOST:
         lines[MOST - 1 :] = [f"and {len(lines) - MOST + 1} more lines"]
@@ -82,7 +82,7 @@ class TraceError(SqaError):
         super().__init__(f"{where}: {message}")
 
     def __reduce__(self) -> tuple[type[TraceError], tuple[str, str, int | None]]:
-        """Between processes: an exception is made anew from what its class takes, not from its text."""
+        """Pickle the constructor's arguments instead of the text."""
         return type(self), (self.message, self.question_id, self.step)
 
 
@@ -95,7 +95,7 @@ class RemoteProtocolError(SqaError):
 
 
 def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
-    """Decorates what `python -m MODULE` calls: 0, or for a deliberate error its exit code and its text on stderr."""
+    """Let a main function return 0, or print a deliberate error on stderr and return its exit code."""
 
     @functools.wraps(main)
     def wrapped(*arguments: P.args, **options: P.kwargs) -> int:

@@ -1,4 +1,4 @@
-"""Where things lie: the project's folders, the bundled data, the user's cache.
+"""Paths of the project's folders, the bundled data and the user's cache.
 
 In a checkout the folders beside `sqa` (configs, data, docs, smt, ...) are what they are in the repository; in an
 installed package they lie below `sqa/bundled`.
@@ -17,7 +17,7 @@ CONFIGS = ROOT / "configs"
 
 
 def beside(name: str, folder: Path | None) -> str:
-    """A path that exists below the config's `folder`, as one from here; other texts and bare words as given."""
+    """Return a path that exists below the config's `folder` relative to here; return other texts unchanged."""
     path = Path(folder or "", name)
     there = path.parent if "{" in path.name else path  # prism/{run}.txt
     is_word = "/" not in name and not path.suffix

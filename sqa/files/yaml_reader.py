@@ -43,7 +43,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _told(error: Exception) -> str:
-    """An error in one line: where, what, and where began what could not be read."""
+    """Return an error in one line: its place, the problem, and where the unread part begins."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return " ".join(str(error).split())
     place, start = error.problem_mark, error.context_mark
@@ -61,7 +61,7 @@ class _Loader(yaml.SafeLoader):
         self._sizes: dict[int, int] = {}  # id of a composed node -> values in it, aliases written out
 
     def compose_node(self, parent: Any, index: Any) -> Node | None:
-        """PyYAML's own, with counts of values and depth."""
+        """Count values and depth while PyYAML composes a node."""
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs give it no types
         start = event.start_mark
         self._depth += 1
@@ -85,7 +85,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """PyYAML's own; of two equal keys it would take the second without a word."""
+        """Refuse repeated keys, of which PyYAML takes the last one."""
         keys = set()
         for key_node, _ in node.value:
             if isinstance(key_node, ScalarNode):
@@ -102,7 +102,7 @@ def _children(node: Node) -> list[Node]:
 
 
 def _check_kind(node: Node) -> None:
-    """Only plain kinds, integers of 64 bits, text that can be encoded."""
+    """Refuse other than plain kinds, integers of 64 bits and text that can be encoded."""
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind not in _PLAIN:
         raise _problem(f"a {kind} is not taken; put text in quotes", node.start_mark)

@@ -1,4 +1,4 @@
-"""Configs: plain values in (sqa/files/yaml_reader.py), frozen dataclasses out, all problems at once.
+"""Load configs: plain values become frozen dataclasses, and all problems are reported at once.
 
 A config class is a frozen dataclass: its fields say which keys exist, of which type, and which have defaults.  An
 unknown key, a missing key or a wrong type is a problem "FILE key: what was expected"; so is what the class's own
@@ -37,7 +37,7 @@ _WRITTEN_IF_ANY = {"written": "if any"}  # of a field that is written only where
 @dataclass(frozen=True, slots=True)
 @checked
 class DatasetConfig:
-    """Which questions."""
+    """The questions of a run."""
 
     name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions"]
     limit: Annotated[Count | None, "at most this many questions, from the start; null = all"] = None
@@ -69,11 +69,11 @@ class QualityConfig:
 
     @property
     def name(self) -> str:
-        """What the report calls it."""
+        """The name of the metric in reports."""
         return getattr(self.options, "name", self.kind)
 
     def for_run(self, run: str) -> QualityConfig:
-        """The same with `{run}` in the name of a file replaced by the run's name."""
+        """Replace `{run}` in the name of a file by the run's name."""
         file = getattr(self.options, "file", "")
         if "{run}" not in file:
             return self
@@ -82,7 +82,7 @@ class QualityConfig:
 
 @dataclass(frozen=True, slots=True)
 class AnswersConfig:
-    """Which answers are right."""
+    """The rule by which answers are right."""
 
     matching: Annotated[Literal["strict", "aliases"], "aliases: as Quizbowl matches too (ew@aliases)"] = "strict"
 
@@ -96,7 +96,7 @@ def _default_metrics() -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 @checked
 class RunConfig:
-    """One run: what `sqa run CONFIG` reads.  Without a guesser or a buzzer only what needs none is scored."""
+    """The config of a run.  Without a guesser or a buzzer, only metrics that need none are computed."""
 
     name: Annotated[str, "the run's folder; the config file's name unless the file says otherwise"]
     dataset: DatasetConfig
@@ -135,7 +135,7 @@ class RunConfig:
 
 
 def folder_name(name: str, key: str = "name") -> list[str]:
-    """What is wrong with a name that becomes a folder below --runs: it must not lead anywhere else."""
+    """Return the problems of a name that becomes a folder below --runs."""
     if name == "store":
         return [f"{key}: 'store' is the folder of stored results below --runs; give the run another name"]
     plain = name and Path(name).name == name and not name.startswith(".") and name.isprintable()
@@ -146,13 +146,13 @@ def folder_name(name: str, key: str = "name") -> list[str]:
 
 
 def load_run(path: Path) -> RunConfig:
-    """Read a run's YAML.  Raises ConfigError listing all problems."""
+    """Read a run's YAML file.  Raises ConfigError with all problems."""
     path = Path(path)
     return _named_run(read_yaml(path), name_of(path), str(path), path.parent)
 
 
 def run_in(content: bytes, name: str, folder: Path | None = None) -> RunConfig:
-    """The same of a YAML text, called `name` unless it says otherwise; `folder` is that of the file it comes from."""
+    """Read a run's YAML text; `name` is the run's name unless the text has one, `folder` that of the text's file."""
     return _named_run(mapping_in(content, name), name, name, folder)
 
 
@@ -186,7 +186,7 @@ def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C
 
 
 def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
-    """A RunConfig from plain values (the inverse of `to_mapping`).  ConfigError lists all problems.
+    """Make a RunConfig from plain values, inverting `to_mapping`.  Raises ConfigError with all problems.
 
     Files are searched in `folder`, then in the current one (`sqa.core.paths.File`).
     """
@@ -204,19 +204,19 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
 
 
 def of_parts(**parts: Any) -> RunConfig:
-    """A run with these parts, given and checked as in a run's YAML: for what names parts and no run."""
+    """Check parts as those of a run, for configs that name parts and no run."""
     stand_ins = {"name": "parts", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}, "metrics": ("bleu",)}
     return run_from_mapping({**stand_ins, **parts})
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:
-    """The same run on at most `limit` questions, under a name that says so."""
+    """Return the same run on at most `limit` questions, with the limit in its name."""
     dataset = dataclasses.replace(config.dataset, limit=limit)
     return dataclasses.replace(config, name=f"{config.name}-limit{limit}", dataset=dataset)
 
 
 def to_mapping(config: Any) -> Any:
-    """Plain YAML values of a config: what `run_from_mapping` reads back to an equal config."""
+    """Return a config as plain YAML values, which `run_from_mapping` reads back."""
     if isinstance(config, (ComponentConfig, OwnPart)):
         flag = {OTHER_LANGUAGES: True} if getattr(config, OTHER_LANGUAGES, False) else {}
         return {"name": config.name, **to_mapping(config.options), **flag}
@@ -236,7 +236,7 @@ def to_mapping(config: Any) -> Any:
 
 
 class Reader:
-    """Plain values as values of a type; collects `problems`, lines "key: what was expected, what was got".
+    """Reader of plain values by type; collects `problems`, lines "key: expected ..., got ...".
 
     `key` is dotted, as the author finds it in the file: "translator.k", "metrics[2]".  What cannot be read is None.
     """
@@ -247,7 +247,7 @@ class Reader:
         self.problems: list[str] = []
 
     def record(self, cls: type, value: Any, key: str) -> Any:
-        """An instance of a dataclass from a mapping."""
+        """Return an instance of a dataclass from a mapping; None if there are problems."""
         if not isinstance(value, Mapping):
             return self._add(key, f"expected a mapping of keys to values, got {kind_of(value)}")
         before, known = len(self.problems), keys(cls)
@@ -272,12 +272,12 @@ class Reader:
         return None
 
     def _part_or_value(self, declared: Key, value: Any, key: str) -> Any:
-        """The value of a key, which may be a part of a run."""
+        """Read a key, whose value may be a part of a run."""
         is_part = declared.hint == ComponentConfig or (declared.hint == ComponentConfig | None and value is not None)
         return self.component(PARTS[declared.name], value, key) if is_part else self.value(declared.hint, value, key)
 
     def component(self, registry: Registry, value: Any, key: str) -> ComponentConfig | None:
-        """{name: waitk, k: 6} -> ComponentConfig("waitk", WaitKConfig(k=6)); a bare name is {name: NAME}."""
+        """Read a part, such as {name: waitk, k: 6}; the bare name waitk means {name: waitk}."""
         value = {"name": value} if isinstance(value, str) else value
         if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
             given = f", got {', '.join(map(str, value)) or 'none'}" if isinstance(value, Mapping) else ""
@@ -300,7 +300,7 @@ class Reader:
         return None if config is None else ComponentConfig(name, config, bool(other))
 
     def _with_policy(self, options: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """`policy: {name: wait-k, k: 6}` as the short `policy: wait-k, k: 6`; a policy of your own as an `OwnPart`."""
+        """Rewrite `policy: {name: wait-k, k: 6}` as `policy: wait-k, k: 6`; your own policy becomes an `OwnPart`."""
         policy = options["policy"]
         nested = {"name": policy} if isinstance(policy, str) else policy
         if not isinstance(nested, Mapping) or not isinstance(nested.get("name"), str):
@@ -318,7 +318,7 @@ class Reader:
         return {**others, "policy": nested["name"], **{name: inner[name] for name in inner if name in ("k", "n")}}
 
     def guessers(self, value: Any, key: str) -> tuple[ComponentConfig, ...]:
-        """[{name: bm25}, gru] -> the guessers of a fusion."""
+        """Read the guessers of a fusion, such as [{name: bm25}, gru]."""
         if not isinstance(value, (list, tuple)):
             self._add(key, f"expected a list of guessers, got {kind_of(value)}")
             return ()
@@ -329,7 +329,7 @@ class Reader:
         return tuple(part for part in parts if part is not None)
 
     def _quality(self, value: Any, key: str) -> tuple[QualityConfig, ...]:
-        """[{comet: {model: m}}, {external: [program, argument]}] -> QualityConfigs; a mapping stands for its items."""
+        """Read `quality:`, a list such as [{comet: {model: m}}, {external: [program]}] or one mapping of kinds."""
         items: list[tuple[str, Any]] = []  # (kind, options)
         given = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value
         for i, entry in enumerate(given if isinstance(given, (list, tuple)) else [given]):
@@ -352,7 +352,7 @@ class Reader:
         return tuple(entries)
 
     def value(self, hint: Any, value: Any, key: str) -> Any:
-        """`value` as the type `hint`."""
+        """Read a value of the type `hint`."""
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if hint is Any:  # checked by the part that takes it
             return value
@@ -381,7 +381,7 @@ class Reader:
         return self._plain(hint, value, key)
 
     def _plain(self, hint: Any, value: Any, key: str) -> Any:
-        """A number, text, truth, path or choice; an int may stand for a float."""
+        """Read a number, text, truth value, path or choice; an int may stand for a float."""
         given = float(value) if isinstance(value, float) else value  # numpy's are subclasses
         try:
             read = convert(given, hint, dec_hook=lambda cls, text: cls(text))  # of a Path
@@ -394,7 +394,7 @@ class Reader:
         return read
 
     def _union(self, hint: Any, arguments: tuple[Any, ...], value: Any, key: str) -> Any:
-        """The first member of a union that takes the value; the exact type before a wider one."""
+        """Read the value as the first member of a union that accepts it; the exact type goes first."""
         if value is None and type(None) in arguments:
             return None
         if OwnPart in arguments:
@@ -417,7 +417,7 @@ class Reader:
 
 
 def _advice(hint: Any, value: Any) -> str:
-    """The nearest choice, or the advice on a number between quotation marks."""
+    """Return the nearest choice, or advice on a quoted number; empty if there is neither."""
     if not isinstance(value, str):
         return ""
     if typing.get_origin(hint) is Literal:
@@ -433,6 +433,6 @@ def join(key: str, name: object) -> str:
 
 
 def _placed(key: str, problem: str) -> str:
-    """A component's own "key: ..." below its key in the file; a key that the problem repeats is written once."""
+    """Put a part's problem "key: ..." below the part's key in the file, naming a repeated key once."""
     last = key.rpartition(".")[2]
     return join(key, problem.removeprefix(f"{last}.") if last else problem)
