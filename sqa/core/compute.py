@@ -30,16 +30,19 @@ def usable(quota: Path = QUOTA) -> int:
 
 def part_names(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of a run's parts, those inside a fusion too, from the plain values of its config."""
-    quality = config.get("quality") or ()
-    for entry in [quality] if isinstance(quality, Mapping) else quality:
-        yield from map(str, entry)
     waiting = [config.get(key) for key in ("translator", "guesser", "buzzer")]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Mapping):
-            waiting += [part.get("name"), part.get("policy"), *(part.get("guessers") or ())]
-        elif part is not None:
-            yield str(part)
+            waiting += [part.get("name"), part.get("policy"), part.get("guessers")]
+        elif isinstance(part, list):
+            waiting += part
+        elif isinstance(part, str):
+            yield part
+    quality = config.get("quality")
+    for entry in quality if isinstance(quality, list) else [quality]:
+        if isinstance(entry, Mapping):
+            yield from map(str, entry)
 
 
 def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.environ) -> int | None:

@@ -83,7 +83,7 @@ def checked(cls: type[T]) -> type[T]:
 
     def check(self: object) -> None:
         wrong = []
-        for key in keys(cls).values():  # type: ignore[arg-type]  # a class is hashable
+        for key in keys(type(self)).values():  # type: ignore[arg-type]  # a class is hashable
             value = getattr(self, key.name)
             if key.bounds is not None and value is not None and not _within(key.bounds, value):
                 null = " or null" * (type(None) in typing.get_args(_plain(key.hint)))

@@ -384,8 +384,8 @@ class Reader:
         """Read a number, text, truth value, path or choice; an int may stand for a float."""
         given = float(value) if isinstance(value, float) else value  # numpy's are subclasses
         try:
-            read = convert(given, hint, dec_hook=lambda cls, text: cls(text))  # of a Path
-        except ValidationError:
+            read = convert(given, hint, dec_hook=_path)
+        except (ValidationError, TypeError):  # TypeError: a type that msgspec does not know
             return self._add(key, f"expected {describe(hint)}, got {kind_of(value)}{_advice(hint, value)}")
         if isinstance(read, float) and not math.isfinite(read):
             return self._add(key, f"expected a finite number, got {kind_of(value)}")
@@ -414,6 +414,13 @@ class Reader:
 
     def _add(self, key: str, problem: str) -> None:
         self.problems.append(f"{key}: {problem}")
+
+
+def _path(cls: type, value: Any) -> Path:
+    """Convert what msgspec does not: a text to a path."""
+    if cls is not Path:
+        raise TypeError(f"no text gives a {cls.__name__}")
+    return Path(value)
 
 
 def _advice(hint: Any, value: Any) -> str:
