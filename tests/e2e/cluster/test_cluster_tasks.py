@@ -181,7 +181,7 @@ def test_a_board_has_its_runs_made_by_workers(boards, scheduler, tmp_path, monke
 
     here, there = boards("here"), boards("there")
     assert worker.work(here, until_empty=True) == 2
-    monkeypatch.setattr(running.pipeline, "run", lambda *a, **k: pytest.fail("it was run in this process"))
+    monkeypatch.setattr(running.engine, "run", lambda *a, **k: pytest.fail("it was run in this process"))
     with scheduled(scheduler, there.config.work):
         assert worker.work(there, until_empty=True) == 2
     assert results_of(there) == results_of(here)
