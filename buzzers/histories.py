@@ -37,9 +37,7 @@ class DataChoice:
     limit: Annotated[Count | None, "at most this many tossups of each fold; null = all"]
     noise: Annotated[Share, "of the words, corrupted in a second reading of every tossup; 0 = none"]
     cache: Annotated[Path, "folder of the tossups already played"]
-    translated: Annotated[
-        tuple[Path, ...], "files of `python -m guessers.noise --fold buzzer`: translated tossups"
-    ] = ()
+    translated: Annotated[tuple[Path, ...], "files of `python -m guessers.noise --fold buzzer`"] = ()
     noise_least: Annotated[float, "of its words corrupted at least, <= noise"] = 0.0
     half: Annotated[Half | None, "only this half of the fold `buzzer`; null = all"] = None
 

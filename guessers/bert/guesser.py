@@ -51,9 +51,7 @@ class BertConfig:
     revision: Annotated[str | None, "of a hub encoder: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub encoder that is not in the local cache"] = False
     temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
-    precision: Annotated[Precision, "of the encoder; int8: CTranslate2, faster on a CPU; bfloat16 needs hardware"] = (
-        "float32"
-    )
+    precision: Annotated[Precision, "of the encoder; int8 is CTranslate2's; bfloat16 needs hardware"] = "float32"
     batch_tokens: Annotated[Count, "word pieces read at once, padding included"] = 2048
     device: Annotated[Device, "of the encoder: cpu, cuda, or auto = a GPU if there is one"] = "cpu"
 

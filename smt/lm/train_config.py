@@ -15,17 +15,7 @@ class LmTrainConfig:
 
     steps: Annotated[Count, "optimiser steps in all"] = 1200
     batch_pieces: Annotated[Count, "source and target pieces per batch, padding included"] = 1600
-    k: Annotated[tuple[int, ...], "source words read first; one is drawn for every pair"] = (
-        2,
-        3,
-        4,
-        5,
-        6,
-        7,
-        9,
-        12,
-        15,
-    )
+    k: Annotated[tuple[int, ...], "source words read first, drawn for every pair"] = (2, 3, 4, 5, 6, 7, 9, 12, 15)
     full_share: Annotated[Share, "chance that a pair is read in full instead"] = 0.5
     bidirectional_share: Annotated[Share, "chance that a source read in full looks at itself in both directions"] = 0.0
     rank: Annotated[Count, "of the adapter"] = 16

@@ -60,9 +60,7 @@ class ModelConfig:
     encoder_final_norm: Annotated[bool, "one more normalisation after the last layer"] = True
     decoder_final_norm: bool = True
     activation: Literal["relu", "gelu"] = "relu"
-    positions: Annotated[Literal["interleaved", "halves", "learned"], "sines and cosines in turn, or halves"] = (
-        "interleaved"
-    )
+    positions: Annotated[Literal["interleaved", "halves", "learned"], "of sines and cosines"] = "interleaved"
     position_offset: Annotated[int, "number of the first position, where positions are sines and cosines"] = 0
     max_pieces: Annotated[int, "positions there are"] = 1024
     decoder_start: Annotated[Literal["bos", "eos"], "whose embedding stands before the first target piece"] = "bos"

@@ -43,9 +43,7 @@ class CleanConfig:
     ratio_slack: Annotated[Whole, "words"] = 3
     min_letters: Annotated[Share, "share of letters with their marks and blanks among the characters"] = 0.7
     language: Annotated[bool, "drop a pair one side of which is not in its language (smt/training/language.py)"] = False
-    overlap_words: Annotated[
-        Whole, "also drop a side that shares so many words in a row with held-out text; 0 = off"
-    ] = 0
+    overlap_words: Annotated[Whole, "drop a side that shares so many words in a row with held-out text; 0 = off"] = 0
     min_aligned: Annotated[Share, "least share of words linked in both directions of alignment; 0 = not aligned"] = 0.0
 
     def problems(self) -> list[str]:

@@ -67,14 +67,7 @@ class TrainConfig:
     steps: Annotated[Count, "optimiser steps in all"] = 4000
     batch_pieces: Annotated[Count, "target pieces per batch, padding included"] = 2000
     accumulate: Annotated[Count, "batches per optimiser step"] = 1
-    k: Annotated[tuple[int | str, ...], "one value: single-k; several: multi-path, one k a batch"] = (
-        3,
-        6,
-        9,
-        12,
-        15,
-        "full",
-    )
+    k: Annotated[tuple[int | str, ...], "one: single-k; several: multi-path, one k a batch"] = (3, 6, 9, 12, 15, "full")
     k_weights: Annotated[tuple[float, ...], "chance of each k, same order; empty = equal"] = ()
     emission_rate: Annotated[float, Meta(ge=0.5, le=1), "target words per source word, see `Schedule`"] = 1.0
     learning_rate: Annotated[NotNegative, "the peak, reached after `warmup` steps"] = 1.5e-3
