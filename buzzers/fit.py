@@ -22,7 +22,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from buzzers import wins
 from buzzers.histories import Histories
 from buzzers.learnt import WIDTHS, standardise
-from sqa.core.errors import Count, NotNegative, Positive, Whole, checked
+from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
 from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this

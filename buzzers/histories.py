@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tqdm import tqdm
@@ -17,8 +17,8 @@ from tqdm import tqdm
 from buzzers.learnt import N_GUESSES, WIDTHS, all_features
 from buzzers.threshold import signals
 from sqa.core.answers import is_right
-from sqa.core.errors import Count, Share, checked
 from sqa.core.registry import GUESSERS
+from sqa.core.schema import Count, Share, checked
 from sqa.core.types import guesses_per_word
 from sqa.data.texts import Half, Tossup
 from sqa.files.atomic import atomic
@@ -32,14 +32,14 @@ VERSION = 1  # of the files and of what is in them; raise it when features chang
 class DataChoice:
     """Whose guesses, on which tossups."""
 
-    guesser: str  # a registered guesser
-    model: str  # its model, which must not have seen the folds `buzzer` and `dev`
-    limit: Count | None  # at most this many tossups of each fold; null = all
-    noise: Share  # every tossup is read a second time with up to this part of its words corrupted; 0 = it is not
-    cache: Path  # folder of the tossups already played
-    translated: tuple[Path, ...] = ()  # files of `python -m guessers.noise --fold buzzer`: tossups read translated, too
-    noise_least: float = 0.0  # of its words corrupted at least, <= noise
-    half: Half | None = None  # only this half of the fold `buzzer`; null = all
+    guesser: Annotated[str, "a registered guesser"]
+    model: Annotated[str, "its model, which must not have seen the folds `buzzer` and `dev`"]
+    limit: Annotated[Count | None, "at most this many tossups of each fold; null = all"]
+    noise: Annotated[Share, "of the words, corrupted in a second reading of every tossup; 0 = none"]
+    cache: Annotated[Path, "folder of the tossups already played"]
+    translated: Annotated[tuple[Path, ...], "files of `python -m guessers.noise --fold buzzer`"] = ()
+    noise_least: Annotated[float, "of its words corrupted at least, <= noise"] = 0.0
+    half: Annotated[Half | None, "only this half of the fold `buzzer`; null = all"] = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

@@ -43,12 +43,12 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from sqa.core.errors import DataError, Share, checked
-from sqa.core.paths import File
+from sqa.core.errors import DataError
+from sqa.core.schema import File, Share, checked
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 from sqa.files.records import converted
@@ -209,11 +209,11 @@ End = Literal["answer", "silent"]  # what a question that ends unanswered gets: 
 class LearntConfig:
     """What `buzzer: {name: mlp, ...}` takes, and `logistic` and `recurrent`."""
 
-    model: File = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
-    threshold: Share | None = None  # chance of being right at which to answer, 0..1; null = the model's own
-    end: End | None = field(
-        default=None, metadata={"written": "if any"}
-    )  # the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)
+    model: Annotated[File, "the guesser it was trained for (bundled: bm25, gru), or a model folder"] = "bm25"
+    threshold: Annotated[Share | None, "chance of being right at which to answer, 0..1; null = the model's own"] = None
+    end: Annotated[
+        End | None, "the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)"
+    ] = field(default=None, metadata={"written": "if any"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 
 from buzzers.learnt import N_GUESSES
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import File
+from sqa.core.schema import File
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import read_tensors, resolve_model, write_tensors
 
@@ -34,9 +34,9 @@ SIGNALS: tuple[Signal, ...] = get_args(Signal)
 class ThresholdConfig:
     """What `buzzer: {name: threshold, ...}` takes."""
 
-    threshold: float | None = None  # value of the signal at which to answer, above 0; null = the model's, else .17
-    signal: Signal | None = None  # what is compared with it; null = the model's, else share
-    model: File | None = None  # a tuned threshold: the guesser it was tuned for (bundled: bm25, gru), or a model folder
+    threshold: Annotated[float | None, "value at which to answer, above 0; null = the model's, else .17"] = None
+    signal: Annotated[Signal | None, "what is compared with it; null = the model's, else share"] = None
+    model: Annotated[File | None, "a tuned threshold: its guesser (bundled: bm25, gru), or a folder"] = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not self.threshold > 0:

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from torch import nn
@@ -29,7 +29,8 @@ from buzzers.histories import DataChoice, GuessHistory, Histories, guesser_of, h
 from buzzers.learnt import LOGISTIC, MLP, Card, End, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
-from sqa.core.errors import BelowOne, ConfigError, Count, DataError, checked, returns_exit_code
+from sqa.core.errors import ConfigError, DataError, returns_exit_code
+from sqa.core.schema import BelowOne, Count, checked
 from sqa.data.texts import corrupt, tossups_of, translations
 from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
@@ -44,10 +45,10 @@ ENDS: tuple[End, ...] = ("answer", "silent")
 class NetworkShape:
     """Keys under `network`, those that the kind has; see configs/train_buzzers.yaml."""
 
-    hidden: Count | None = None  # rectified units, or units of the state
+    hidden: Annotated[Count | None, "rectified units, or units of the state"] = None
     cell: Literal["gru", "lstm"] | None = None
-    dropout: BelowOne | None = None  # part of the state left out in training, 0..1
-    skip: bool | None = None  # the output sees the step's features beside the state
+    dropout: Annotated[BelowOne | None, "part of the state left out in training, 0..1"] = None
+    skip: Annotated[bool | None, "the output sees the step's features beside the state"] = None
 
 
 @dataclass(frozen=True, slots=True)

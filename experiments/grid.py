@@ -12,7 +12,8 @@ import numpy as np
 from experiments.contestants import Contestant, Needs, Value, names_of, twice
 from sqa import metrics as metric_names
 from sqa.core import progress
-from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.schema import Count, checked
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of

@@ -8,10 +8,10 @@ among its best 50 adds nothing.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from sqa.core.errors import NotNegative, checked
 from sqa.core.registry import GUESSERS
+from sqa.core.schema import NotNegative, checked
 from sqa.core.types import ChecksTexts, Guess, KnowsPages, guesses_per_word
 from sqa.files.store import digest
 from sqa.pipeline.config import ComponentConfig
@@ -26,8 +26,8 @@ DEPTH = 50  # guesses that each guesser is asked for
 class FusionConfig:
     """Options of `guesser: {name: fusion, ...}`."""
 
-    guessers: tuple[ComponentConfig, ...]  # two or more
-    constant: NotNegative = 5.0  # of the reciprocal rank, >= 0: the larger, the less the first ranks stand out
+    guessers: Annotated[tuple[ComponentConfig, ...], "two or more"]
+    constant: Annotated[NotNegative, "of the reciprocal rank: the larger, the less the first ranks stand out"] = 5.0
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""

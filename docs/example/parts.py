@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from words import english  # the file beside this one
@@ -15,7 +16,7 @@ from sqa.core.types import Buzz
 class Translator:
     """Word by word, k words behind.   sqa run own.yaml translator=parts.py:Translator"""
 
-    k: int = 2  # source words read before the first is translated
+    k: Annotated[int, "source words read before the first is translated"] = 2
 
     def translate(self, source):
         read = []
@@ -30,7 +31,7 @@ class Translator:
 class Guesser:
     """The pages that share most words with the text.   sqa run own.yaml guesser=parts.py:Guesser"""
 
-    file: str = "pages.jsonl"  # {text, page} a line, beside this file
+    file: Annotated[str, "{text, page} a line, beside this file"] = "pages.jsonl"
 
     def guess(self, texts, n):
         found = []
@@ -59,7 +60,7 @@ def pages(file):
 class Buzzer:
     """Sure when a page has stayed the best for some words.   sqa run own.yaml buzzer=parts.py:Buzzer"""
 
-    words: int = 3  # a page stays best
+    words: Annotated[int, "a page stays best"] = 3
 
     def decide(self, history):
         stayed, buzzes, before = 0, [], None
@@ -75,8 +76,8 @@ class Buzzer:
 class Policy:
     """Shows words in groups.   sqa run own.yaml translator.policy=parts.py:Policy"""
 
-    words: int = 3  # shown together
-    start: int = 1  # source words of the shortest beginning that is translated
+    words: Annotated[int, "shown together"] = 3
+    start: Annotated[int, "source words of the shortest beginning that is translated"] = 1
 
     def show(self, shown, translations, ended):
         newest = translations[-1]  # of all words read so far

@@ -41,7 +41,8 @@ from experiments.measured import intervals
 from experiments.outputs import LeftOut, Outputs
 from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Retrieval, Steps, build_reader, is_yes_no
 from sqa.core.differences import compare_many
-from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.schema import Count, checked
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from tqdm import tqdm
 
@@ -20,7 +20,7 @@ from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
-from sqa.core.errors import Count, checked
+from sqa.core.schema import Count, checked
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import normalise, says
@@ -81,10 +81,10 @@ class ReaderEntry:
 
     label: str
     answer: Literal["title", "typed", "model", "lm", "always-yes"]
-    model: ReaderConfig | None = None  # for answer: model
-    lm: LmReaderConfig | None = None  # for answer: lm
-    passages: Literal["retrieved", "gold"] = "retrieved"  # gold: one that says the answer, for each question with one
-    sample: Count | None = None  # questions of each set and language, drawn by the config's seed; null = all
+    model: Annotated[ReaderConfig | None, "for answer: model"] = None
+    lm: Annotated[LmReaderConfig | None, "for answer: lm"] = None
+    passages: Annotated[Literal["retrieved", "gold"], "gold: one with the answer, where there is one"] = "retrieved"
+    sample: Annotated[Count | None, "questions of each set and language, drawn by the config's seed; null = all"] = None
 
     def problems(self) -> list[str]:
         """Return problems beyond the declared bounds."""

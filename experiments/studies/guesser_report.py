@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,9 @@ from guessers.evaluate import DEPTH, rank_of
 from sqa import __version__
 from sqa.core.answers import key as answer_key
 from sqa.core.differences import MeanCurve, bootstrap_band, curve_stats
-from sqa.core.errors import ConfigError, Count, NotComputable, checked
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import GUESSERS
+from sqa.core.schema import Count, checked
 from sqa.core.types import Guess, IncrementalGuesser, Question
 from sqa.data.datasets import MINI, load_questions
 from sqa.data.texts import load_guessdev
@@ -65,7 +66,7 @@ class ReportConfig:
     guessers: tuple[NamedContestant, ...]
     fallback: tuple[str, ...] = ()
     fractions: tuple[float, ...] = (1.0,)
-    curve: str = "qanta2018"  # a published one, or a .json of `sqa curve fit`
+    curve: Annotated[str, "a published one, or a .json of `sqa curve fit`"] = "qanta2018"
     resamples: Count = 1000
     seed: int = 0
     limit: Count | None = None

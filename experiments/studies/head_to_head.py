@@ -41,7 +41,8 @@ from experiments.lab.ledger import Row
 from experiments.lab.tables import across, columns, pivot
 from experiments.measured import intervals, scored
 from experiments.outputs import Outputs
-from sqa.core.errors import Count, DataError, checked
+from sqa.core.errors import DataError
+from sqa.core.schema import Count, checked
 from sqa.core.significance import Mean
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question

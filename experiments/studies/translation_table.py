@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from experiments.contestants import Needs, Value, twice
 from experiments.grid import DECODED
@@ -26,8 +26,9 @@ from experiments.lab.tables import Column, across, columns, pivot
 from experiments.measured import intervals, scored
 from experiments.outputs import LeftOut, Outputs
 from sqa.core import progress
-from sqa.core.errors import ConfigError, Count, DataError, checked
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
+from sqa.core.schema import Count, checked
 from sqa.core.types import Question
 from sqa.data import datasets, download, texts
 from sqa.files import records
@@ -51,18 +52,18 @@ LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phr
 class SetConfig:
     """One test set."""
 
-    name: str  # a question set; a part of the parallel text of `pair`; or a file of your own: .json, .jsonl or .tsv
-    pair: str  # es-en, pl-en: which translators it is for
+    name: Annotated[str, "a question set, a part of the parallel text of `pair`, or your own file"]
+    pair: Annotated[str, "es-en, pl-en: which translators it is for"]
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatorConfig:
     """A translator of the table, one row for each k."""
 
-    label: str  # its name in table and figure
-    pair: str  # the test sets it is for
-    translator: dict[str, Value]  # as in a run's config, without k where `k` is given
-    k: tuple[int | str, ...] = ()  # values of the translator's k; none = one row, as the translator stands
+    label: Annotated[str, "its name in table and figure"]
+    pair: Annotated[str, "the test sets it is for"]
+    translator: Annotated[dict[str, Value], "as in a run's config, without k where `k` is given"]
+    k: Annotated[tuple[int | str, ...], "values of the translator's k; none = one row, as the translator stands"] = ()
     needs: Needs | None = None
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ Questions with as many sentences in both languages count; intervals are over que
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class WordsAheadConfig:
     """Keys of configs/studies.yaml:words_ahead."""
 
     sets: tuple[SetConfig, ...]
-    k: tuple[int, ...]  # source words read before the first target word
+    k: Annotated[tuple[int, ...], "source words read before the first target word"]
 
 
 def segments(entry: SetConfig) -> list[list[Pair]]:

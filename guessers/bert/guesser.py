@@ -20,7 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -29,8 +29,8 @@ from torch import Tensor, nn
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import Encoder, Precision, spans
-from sqa.core.errors import Count, DataError, Positive, checked
-from sqa.core.paths import File
+from sqa.core.errors import DataError
+from sqa.core.schema import Count, File, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 from sqa.files.pretrained import Device
@@ -46,14 +46,14 @@ BLOCK = 256  # texts scored at once: (BLOCK, P) float64 stays in tens of megabyt
 class BertConfig:
     """What `guesser: {name: bert, ...}` takes."""
 
-    model: File = "bert"  # a bundled model (folder of data/models) or a folder
-    encoder: File | None = None  # folder or hub name of the encoder it was trained on; null = as the model says
-    revision: str | None = None  # of a hub encoder: branch, tag or commit; needed to fetch it
-    download: bool = False  # fetch a hub encoder that is not in the local cache
-    temperature: Positive = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
-    precision: Precision = "float32"  # of the encoder; int8 = CTranslate2's, faster on a CPU; bfloat16 needs hardware
-    batch_tokens: Count = 2048  # word pieces read at once, padding included
-    device: Device = "cpu"  # of the encoder: cpu, cuda, or auto = a GPU if there is one
+    model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "bert"
+    encoder: Annotated[File | None, "folder or hub name of its encoder; null = as the model says"] = None
+    revision: Annotated[str | None, "of a hub encoder: branch, tag or commit; needed to fetch it"] = None
+    download: Annotated[bool, "fetch a hub encoder that is not in the local cache"] = False
+    temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
+    precision: Annotated[Precision, "of the encoder; int8 is CTranslate2's; bfloat16 needs hardware"] = "float32"
+    batch_tokens: Annotated[Count, "word pieces read at once, padding included"] = 2048
+    device: Annotated[Device, "of the encoder: cpu, cuda, or auto = a GPU if there is one"] = "cpu"
 
 
 @dataclass(frozen=True, slots=True)

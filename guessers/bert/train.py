@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from msgspec import Meta
 from torch import nn
 from tqdm import tqdm
 
@@ -22,13 +23,11 @@ from guessers.bert.encoder import Encoder, Precision, find_encoder, load_encoder
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import identity_of
-from sqa.core.errors import BelowOne, Bound, Count, NotNegative, checked
-from sqa.core.paths import FilePath
+from sqa.core.schema import BelowOne, Count, FilePath, NotNegative, checked
 from sqa.files.pretrained import Device
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer
 
-CHECKPOINT = "head.pt"  # in the work folder
 ANY = ("device", "stop_after", "download")  # keys that may change while a training is under way
 
 
@@ -53,13 +52,13 @@ class BertTraining:
     bottleneck: Count
     dropout: BelowOne
     label_smoothing: BelowOne
-    batch: Annotated[int, Bound(2)]
+    batch: Annotated[int, Meta(ge=2)]
     learning_rate: NotNegative
     weight_decay: NotNegative
     epochs: Count
     stop_after: Count
     seed: int
-    texts: tuple[FilePath, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+    texts: Annotated[tuple[FilePath, ...], "your own, in place of the tossups: JSON lines {text, page, id?}"] = ()
 
 
 # --- step 2 ----------------------------------------------------------------------------------------------------------
@@ -132,7 +131,7 @@ def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarra
 def train_head(config: BertTraining, head: Head, material: Material, sums: Sums, kept: Sums) -> Head:
     """Step 2. Returns the head that was best on the dev texts."""
     optimiser = torch.optim.AdamW(head.parameters(), config.learning_rate, weight_decay=config.weight_decay)
-    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=identity_of(config, ANY))
+    checkpoints = Checkpoints(config.work, identity=identity_of(config, ANY))
     trainer = Trainer(config.work, optimiser, {"head": head, "optimiser": optimiser}, checkpoints)
     if not trainer.resume():
         start_from_means(head, sums, material.train)

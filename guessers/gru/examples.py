@@ -17,6 +17,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
+from msgspec import Meta
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
@@ -24,8 +25,7 @@ from tqdm import tqdm
 from guessers import noise
 from guessers.gru.guesser import UNITS, Unit
 from guessers.gru.network import Direction
-from sqa.core.errors import BelowOne, Bound, Count, Positive, Share, checked
-from sqa.core.paths import FilePath
+from sqa.core.schema import BelowOne, Count, FilePath, Positive, Share, checked
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup
 
@@ -122,7 +122,7 @@ class GruTraining:
     whole: BelowOne
     points: Count
     label_smoothing: BelowOne
-    batch: Annotated[int, Bound(2)]
+    batch: Annotated[int, Meta(ge=2)]
     learning_rate: Positive
     clip: Positive
     epochs: Count
@@ -136,8 +136,8 @@ class GruTraining:
     word_swaps: BelowOne = 0.0
     noisy_texts: Path | None = None
     noisy_share: Share = 0.5
-    rate_factor: Annotated[float, Bound(0, 1, above=True, below=True)] = 0.3
-    texts: tuple[FilePath, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+    rate_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.3
+    texts: Annotated[tuple[FilePath, ...], "your own, in place of the tossups: JSON lines {text, page, id?}"] = ()
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

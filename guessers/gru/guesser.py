@@ -14,15 +14,14 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 
 from guessers import classifier_files, text
 from guessers.gru.network import Network, Shape, network_of
-from sqa.core.errors import Positive, checked
-from sqa.core.paths import File
+from sqa.core.schema import File, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 
@@ -42,8 +41,8 @@ UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # what the network re
 class GruConfig:
     """What `guesser: {name: gru, ...}` takes."""
 
-    model: File = "gru"  # a bundled model (folder of data/models) or a folder
-    temperature: Positive = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
+    model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "gru"
+    temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
 
 
 class GruGuesser:

@@ -23,8 +23,6 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer, denormals_flushed
 
-CHECKPOINT = "checkpoint.pt"  # in the work folder
-
 
 def train(config: GruTraining, material: Material) -> GruGuesser:
     """Train to the end, resuming from `config.work`/checkpoint.pt if there is one; returns the best guesser."""
@@ -47,7 +45,7 @@ def _train(config: GruTraining, material: Material) -> GruGuesser:
         optimiser, mode="max", factor=config.rate_factor, patience=config.patience
     )
     parts = {"network": network, "optimiser": optimiser, "schedule": schedule}
-    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=identity_of(config, ("epochs", "stop_after")))
+    checkpoints = Checkpoints(config.work, identity=identity_of(config, ("epochs", "stop_after")))
     trainer = Trainer(config.work, optimiser, parts, checkpoints, config.clip)
     if not trainer.resume():
         set_start(network, config, material)

@@ -20,10 +20,13 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
+from msgspec import Meta
+
 from guessers.llm.chat import Budget, Reply
 from guessers.llm.reply import Parsed
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
-from sqa.core.errors import Bound, ConfigError, checked
+from sqa.core.errors import ConfigError
+from sqa.core.schema import checked
 from sqa.core.types import Guess
 from sqa.files.model_files import resolve_model
 from sqa.files.records import parse_json
@@ -39,10 +42,10 @@ VERSION = 1  # raise it when the same model and prompt would give another reply
 class Weights:
     """What a candidate's logit is made of; fitted by `python -m guessers.llm.fit`."""
 
-    retrieval: float  # per unit of its BM25 score
-    likelihood: float  # per nat of its title after the text
-    prior: float  # per nat of its title after no text
-    none: float  # logit of the answer being none of them
+    retrieval: Annotated[float, "per unit of its BM25 score"]
+    likelihood: Annotated[float, "per nat of its title after the text"]
+    prior: Annotated[float, "per nat of its title after no text"]
+    none: Annotated[float, "logit of the answer being none of them"]
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, astuple(self))):
@@ -57,13 +60,13 @@ WEIGHTS = Weights(retrieval=0.0754, likelihood=0.1995, prior=-0.1949, none=6.056
 class BaseConfig:
     """Which model in this process, and what it is asked."""
 
-    base: str = "gemma3-270m"  # of the extra lm; or a model's folder, or a .gguf file
-    answers: Literal["likelihood", "free"] = "likelihood"  # retrieved titles are scored, or it writes one
-    retrieval: str = "bm25"  # likelihood: a bundled BM25 model or a folder; its pages are the only ones it may name
-    candidates: Annotated[int, Bound(1, 50)] = 15  # likelihood: titles scored per text, the best of retrieval
-    weights: Weights = WEIGHTS  # likelihood: how the parts of a confidence are weighed
-    max_tokens: Annotated[int, Bound(1, 600)] = 16  # free: pieces of a title at most
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it
+    base: Annotated[str, "of the extra lm; or a model's folder, or a .gguf file"] = "gemma3-270m"
+    answers: Annotated[Literal["likelihood", "free"], "retrieved titles are scored, or it writes one"] = "likelihood"
+    retrieval: Annotated[str, "likelihood: a bundled BM25 model or a folder, whose pages it may name"] = "bm25"
+    candidates: Annotated[int, Meta(ge=1, le=50), "likelihood: titles scored per text, the best of retrieval"] = 15
+    weights: Annotated[Weights, "likelihood: how the parts of a confidence are weighed"] = WEIGHTS
+    max_tokens: Annotated[int, Meta(ge=1, le=600), "free: pieces of a title at most"] = 16
+    precision: Annotated[Literal["auto", "float32", "bfloat16"], "auto = bfloat16 if the CPU has it"] = "auto"
 
 
 class Candidate(NamedTuple):

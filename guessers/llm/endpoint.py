@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import Meta
+
 from guessers.llm.chat import Budget, EndpointError, Reply
-from sqa.core.errors import Bound, ConfigError, Count, NotNegative, Positive, SqaError, Whole, checked
+from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import need
+from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
 from sqa.files.store import digest
 from sqa.net.client import url_problems, without_secret
 
@@ -39,20 +42,20 @@ _WITHHELD = ("content_filter", "content_policy_violation")  # error codes of a m
 class EndpointConfig:
     """Which endpoint, which of its models, and how many requests it is sent."""
 
-    base_url: str  # what comes before /chat/completions: "https://api.example.org/v1", "http://localhost:8000/v1"
-    model: str  # its name there
-    api_key_env: str | None = None  # environment variable that holds the key; null = none is sent
-    label: str = ""  # any name for what answers; change it with the model behind the name: replies are kept under it
-    max_tokens: Count = 600  # tokens written per reply at most; ten guesses take about 300
-    token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the endpoint calls that limit
-    temperature: Annotated[float, Bound(0, 2)] | None = 0.0  # 0 = the likeliest reply; null = not sent
-    seed: int | None = 0  # null = not sent
-    json_mode: bool = False  # send response_format json_object, where the endpoint knows it
-    requests_per_minute: Positive = 60.0  # started at most, retries included, evenly spaced
-    concurrency: Count = 4  # requests under way at a time
-    timeout: Positive = 60.0  # seconds for one answer
-    retries: Whole = 5  # further attempts at a request
-    backoff: NotNegative = 1.0  # seconds before the first retry after an error answer; doubled each time
+    base_url: Annotated[str, 'what comes before /chat/completions: "http://localhost:8000/v1"']
+    model: Annotated[str, "its name there"]
+    api_key_env: Annotated[str | None, "environment variable that holds the key; null = none is sent"] = None
+    label: Annotated[str, "any name for what answers, under which replies are kept"] = ""
+    max_tokens: Annotated[Count, "tokens written per reply at most; ten guesses take about 300"] = 600
+    token_limit: Annotated[Literal["max_tokens", "max_completion_tokens"], "the endpoint's name of it"] = "max_tokens"
+    temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, "0 = the likeliest reply; null = not sent"] = 0.0
+    seed: Annotated[int | None, "null = not sent"] = 0
+    json_mode: Annotated[bool, "send response_format json_object, where the endpoint knows it"] = False
+    requests_per_minute: Annotated[Positive, "started at most, retries included, evenly spaced"] = 60.0
+    concurrency: Annotated[Count, "requests under way at a time"] = 4
+    timeout: Annotated[Positive, "seconds for one answer"] = 60.0
+    retries: Annotated[Whole, "further attempts at a request"] = 5
+    backoff: Annotated[NotNegative, "seconds before the first retry after an error answer; doubled each time"] = 1.0
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

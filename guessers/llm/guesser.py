@@ -20,6 +20,7 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from msgspec import Meta
 from tqdm import tqdm
 
 from guessers.llm.base import BaseChat, BaseConfig, weighed
@@ -28,8 +29,9 @@ from guessers.llm.chat import Budget, Chat
 from guessers.llm.endpoint import Endpoint, EndpointConfig
 from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
-from sqa.core.errors import Bound, ConfigError, Count, checked, returns_exit_code
-from sqa.core.paths import File, cache_dir
+from sqa.core.errors import ConfigError, returns_exit_code
+from sqa.core.paths import cache_dir
+from sqa.core.schema import Count, File, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
 
@@ -69,18 +71,18 @@ Answer:"""
 class LlmConfig:
     """What `guesser: {name: llm, ...}` takes: one of `endpoint`, `local` and `base`, and how it is asked."""
 
-    endpoint: EndpointConfig | None = None  # a model behind an OpenAI-compatible endpoint
-    local: LocalConfig | None = None  # a transformers causal language model in a folder
-    base: BaseConfig | None = None  # a causal language model in this process, shown solved questions
-    reply: Literal["json", "title"] = "json"  # of endpoint and local: guesses in JSON, or a line with one title
-    every: Count = 5  # words from one request to the next; 1 = after each word
-    guesses: Annotated[int, Bound(1, 50)] = 10  # pages asked for in a request
-    pages: File | None = None  # the only pages it may name: a .txt file, one title a line, or a bundled BM25 model
-    prompt: str | None = None  # what is asked; {text} and {guesses} are filled in; null = PROMPT, of titles SOLVED
-    max_requests: Count = 1000  # sent at most in one run, retries included; a run that needs more does not start
-    cache: Path | None = None  # file of kept replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)
-    cache_mb: Count = 1024  # size at which it drops its oldest replies
-    prices: tuple[float, float] | None = None  # money per million tokens read and written, for the estimate only
+    endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible endpoint"] = None
+    local: Annotated[LocalConfig | None, "a transformers causal language model in a folder"] = None
+    base: Annotated[BaseConfig | None, "a causal language model in this process, shown solved questions"] = None
+    reply: Annotated[Literal["json", "title"], "of endpoint and local: JSON, or a line with one title"] = "json"
+    every: Annotated[Count, "words from one request to the next; 1 = after each word"] = 5
+    guesses: Annotated[int, Meta(ge=1, le=50), "pages asked for in a request"] = 10
+    pages: Annotated[File | None, "pages it may name: a .txt file, a title a line, or a bundled BM25 model"] = None
+    prompt: Annotated[str | None, "the question, with {text} and {guesses}; null = PROMPT, of titles SOLVED"] = None
+    max_requests: Annotated[Count, "of one run, retries included; a run that needs more does not start"] = 1000
+    cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
+    cache_mb: Annotated[Count, "size at which it drops its oldest replies"] = 1024
+    prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for the estimate"] = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

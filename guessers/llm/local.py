@@ -9,11 +9,12 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from guessers.llm.chat import Budget, Reply
-from sqa.core.errors import ConfigError, Count, DataError, checked
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
+from sqa.core.schema import Count, checked
 from sqa.files.atomic import file_digest
 from sqa.files.pretrained import Device, check_folder, load_pretrained, pick_device
 from sqa.files.store import digest
@@ -27,10 +28,10 @@ DECISIVE = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # files t
 class LocalConfig:
     """Which folder, and how the model in it is run."""
 
-    folder: Path  # config.json, *.safetensors and the tokenizer, as `save_pretrained` writes them
-    max_tokens: Count = 600  # pieces written per reply at most; ten guesses take about 300
-    device: Device = "auto"  # auto = a GPU if there is one
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"  # of the weights in memory
+    folder: Annotated[Path, "config.json, *.safetensors and the tokenizer, as `save_pretrained` writes them"]
+    max_tokens: Annotated[Count, "pieces written per reply at most; ten guesses take about 300"] = 600
+    device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
+    dtype: Annotated[Literal["float32", "bfloat16", "float16"], "of the weights in memory"] = "float32"
 
 
 class LocalChat:

@@ -7,10 +7,11 @@ The translation so far is the one passage of the reader.  A reader that writes n
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage
-from sqa.core.paths import File
+from sqa.core.schema import File
 from sqa.core.types import Guess
 from sqa.files.store import digest
 
@@ -21,7 +22,7 @@ VERSION = 2  # raise when answers change
 class ListenerConfig:
     """Options of `guesser: {name: listener, ...}`."""
 
-    base: File = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name
+    base: Annotated[File, "of the extra lm; or a model's folder, a .gguf file, a hub name"] = "gemma3-270m"
 
 
 class Listener:

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+from msgspec import Meta
+
 from guessers.open_qa.passages import Passage
 from guessers.open_qa.short_answers import closest_sentence, sentences_of
 from guessers.text import line_stems
-from sqa.core.errors import Bound, checked
-from sqa.core.paths import File
+from sqa.core.schema import File, checked
 from sqa.files.store import digest
 
 VERSION = 1  # raise when answers change
@@ -63,10 +64,10 @@ ASKING = "\nAnswer:"
 class LmReaderConfig:
     """Which model, and how much it reads."""
 
-    base: File = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name (smt/lm/base.py)
-    passages: Annotated[int, Bound(0, 50)] = 3  # shown of those retrieved, the best
-    max_tokens: Annotated[int, Bound(1, 100)] = 10  # pieces of an answer at most
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it
+    base: Annotated[File, "of the extra lm; or a folder, a .gguf file, a hub name"] = "gemma3-270m"
+    passages: Annotated[int, Meta(ge=0, le=50), "shown of those retrieved, the best"] = 3
+    max_tokens: Annotated[int, Meta(ge=1, le=100), "pieces of an answer at most"] = 10
+    precision: Annotated[Literal["auto", "float32", "bfloat16"], "auto = bfloat16 if the CPU has it"] = "auto"
 
 
 class LmReader:

@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from guessers.open_qa.passages import Passage
-from sqa.core.errors import Bound, ConfigError, Count, DataError, checked
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
+from sqa.core.schema import Count, checked
 from sqa.files.atomic import file_digest
 from sqa.files.hub import find_model
 from sqa.files.pretrained import WANTED, Device, load_pretrained, pick_device
@@ -37,14 +39,14 @@ VERSION = 1  # raise when answers change
 class ReaderConfig:
     """Which model, and how it reads."""
 
-    model: str  # a folder with config, *.safetensors and a fast tokenizer, or a name on the Hugging Face hub
-    max_length: Annotated[int, Bound(32)] = 384  # pieces of a window, question and marks included
-    stride: Count = 128  # pieces that two windows of a passage share
-    max_answer: Count = 30  # pieces of an answer at most
-    batch: Count = 16  # windows read at once
-    device: Device = "auto"  # auto = a GPU if there is one
-    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
-    download: bool = False  # fetch a hub model that is not in the local cache
+    model: Annotated[str, "a folder with config, *.safetensors and a fast tokenizer, or a name on the Hugging Face hub"]
+    max_length: Annotated[int, Meta(ge=32), "pieces of a window, question and marks included"] = 384
+    stride: Annotated[Count, "pieces that two windows of a passage share"] = 128
+    max_answer: Annotated[Count, "pieces of an answer at most"] = 30
+    batch: Annotated[Count, "windows read at once"] = 16
+    device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
+    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
+    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
 
 
 class Reader:

@@ -7,10 +7,11 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
+from msgspec import Meta
 from torch import Tensor, nn
 
 from guessers.rerank.scorer import CLIP, Scorer
-from sqa.core.errors import Bound, Count, NotNegative, Positive, Share, Whole, checked
+from sqa.core.schema import Count, NotNegative, Positive, Share, Whole, checked
 from sqa.data.texts import Fold
 from sqa.training.trainer import Trainer
 
@@ -31,7 +32,7 @@ class Counts:
 class RerankTraining:
     """Keys of configs/train_guessers.yaml:rerank; see there for meanings and units."""
 
-    limit: Annotated[int, Bound(KEPT_BACK)] | None
+    limit: Annotated[int, Meta(ge=KEPT_BACK)] | None
     noise: Share
     translated: tuple[Path, ...]
     points: Count

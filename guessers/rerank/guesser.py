@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from guessers.rerank.numbers import NUMBERS, numbers
 from guessers.rerank.scorer import Scorer, Tensors, best
 from guessers.retrieval.bm25 import Index
 from sqa.core.errors import DataError
-from sqa.core.paths import File
+from sqa.core.schema import File
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 
@@ -41,7 +41,7 @@ DEPTH = 50  # pages taken of TF-IDF and of BM25
 class RerankConfig:
     """What `guesser: {name: rerank, ...}` takes."""
 
-    model: File = "rerank"  # a bundled model (folder of data/models) or a folder
+    model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "rerank"
 
 
 class Candidates(NamedTuple):

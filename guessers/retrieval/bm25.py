@@ -22,13 +22,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from guessers import text
-from sqa.core.errors import DataError, NotNegative, Positive, Share, checked
-from sqa.core.paths import File
+from sqa.core.errors import DataError
+from sqa.core.schema import File, NotNegative, Positive, Share, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import (
     folder_digest,
@@ -54,11 +54,11 @@ Similarity = Literal["exact", "lucene", "elasticsearch", "tfidf"]
 class Bm25Config:
     """What `guesser: {name: bm25, ...}` takes."""
 
-    model: File = "bm25"  # a bundled model (folder of data/models) or a folder
-    k1: Positive = 0.6  # how slowly repeated words saturate, > 0
-    b: Share = 0.9  # how much long pages are discounted, 0 (not) to 1 (in proportion)
-    pair_boost: NotNegative = 0.5  # weight of the pairs of words, >= 0
-    similarity: Similarity = "exact"  # lucene, elasticsearch: as these compute it; tfidf: guessers/retrieval/tfidf.py
+    model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "bm25"
+    k1: Annotated[Positive, "how slowly repeated words saturate, > 0"] = 0.6
+    b: Annotated[Share, "how much long pages are discounted, 0 (not) to 1 (in proportion)"] = 0.9
+    pair_boost: Annotated[NotNegative, "weight of the pairs of words, >= 0"] = 0.5
+    similarity: Annotated[Similarity, "lucene, elasticsearch: as these compute it; tfidf: retrieval/tfidf.py"] = "exact"
 
 
 def analyzer_of(name: str) -> Analyzer:

@@ -12,9 +12,9 @@ common ones do: on complete questions of tournaments never seen that is worth th
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from sqa.core.errors import NotNegative, Share, checked
-from sqa.core.paths import File
+from sqa.core.schema import File, NotNegative, Share, checked
 from sqa.core.types import Guesser
 
 
@@ -23,9 +23,9 @@ from sqa.core.types import Guesser
 class TfidfConfig:
     """What `guesser: {name: tfidf, ...}` takes."""
 
-    model: File = "bm25"  # counts of the BM25 guesser: a bundled model or a folder
-    b: Share = 0.7  # how much long pages are discounted, 0 (not) to 1 (cosine)
-    pair_boost: NotNegative = 0.7  # weight of the pairs of words, >= 0
+    model: Annotated[File, "counts of the BM25 guesser: a bundled model or a folder"] = "bm25"
+    b: Annotated[Share, "how much long pages are discounted, 0 (not) to 1 (cosine)"] = 0.7
+    pair_boost: Annotated[NotNegative, "weight of the pairs of words, >= 0"] = 0.7
 
 
 def build(config: TfidfConfig) -> Guesser:

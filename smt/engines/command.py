@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
-from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator
-from sqa.core.errors import ConfigError, DataError, Whole, checked
-from sqa.core.paths import SOUGHT, File
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.schema import SOUGHT, File, Whole, checked
 from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
@@ -35,13 +36,13 @@ TIMEOUT = 600  # seconds for one call of the command
 class CommandConfig:
     """The program and the policy around it."""
 
-    command: tuple[File, ...]  # program and arguments; reads lines on stdin, writes as many on stdout
-    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
-    blank_lines: Whole = 1  # put between sentences and expected back, so that the program sees them apart
-    separator: str = ""  # a line translated between sentences and dropped, for a program that remembers the last one
-    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
-    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
-    files: tuple[File, ...] | None = None  # what else the program reads: modules, models, folders; [] = nothing
+    command: Annotated[tuple[File, ...], "program and arguments; reads lines on stdin, writes as many on stdout"]
+    k: PolicyK = "full"
+    blank_lines: Annotated[Whole, "put between sentences and expected back, so that the program sees them apart"] = 1
+    separator: Annotated[str, "line translated and dropped between sentences, against memory of the last one"] = ""
+    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    n: PolicyN = None
+    files: Annotated[tuple[File, ...] | None, "what else the program reads (models, folders); [] = nothing"] = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

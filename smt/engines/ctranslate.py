@@ -9,18 +9,18 @@ vocabulary, and what turns text into pieces: our vocabulary.model, or the tokeni
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from smt.engines.hub import TextCodec, files_fingerprint, load_tokenizer
 from smt.models.next_piece import piece_limit
 from smt.models.transformer import Transformer
 from smt.models.vocab import BOS, PAD, UNK, Vocabulary
-from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
-from sqa.core.errors import Count, DataError, Whole, checked
+from sqa.core.errors import DataError
 from sqa.core.packages import need
-from sqa.core.paths import File
+from sqa.core.schema import Count, File, Whole, checked
 from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.records import json_document
 from sqa.files.store import digest
@@ -35,20 +35,21 @@ MAX_PIECES = 1024  # source pieces where the tokenizer states no limit
 class CTranslateConfig:
     """Which converted model and how it searches."""
 
-    folder: File  # what `convert` wrote
-    source_language: str | None = None  # code as the tokenizer knows it; null for bilingual models
-    target_language: str | None = None  # the same
-    beams: Count = 1  # hypotheses kept; 1 = greedy
-    batch_tokens: Count = 4096  # source pieces in a batch, padding included
-    max_new_tokens: Count = 256  # pieces written per text at most
-    compute_type: Literal["default", "auto", "int8", "int8_float32", "int8_float16", "int16", "float16", "float32"] = (
-        "default"  # arithmetic; default = as the model was stored, int8 = fastest on a CPU
-    )
-    device: Literal["auto", "cpu", "cuda"] = "cpu"  # auto = a GPU if there is one
-    threads: Whole = 0  # of one translation; 0 = CTranslate2's choice
-    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
-    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
-    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+    folder: Annotated[File, "what `convert` wrote"]
+    source_language: Annotated[str | None, "code as the tokenizer knows it; null for bilingual models"] = None
+    target_language: Annotated[str | None, "the same"] = None
+    beams: Annotated[Count, "hypotheses kept; 1 = greedy"] = 1
+    batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
+    max_new_tokens: Annotated[Count, "pieces written per text at most"] = 256
+    compute_type: Annotated[
+        Literal["default", "auto", "int8", "int8_float32", "int8_float16", "int16", "float16", "float32"],
+        "default = as stored, int8 = fastest on a CPU",
+    ] = "default"
+    device: Annotated[Literal["auto", "cpu", "cuda"], "auto = a GPU if there is one"] = "cpu"
+    threads: Annotated[Whole, "of one translation; 0 = CTranslate2's choice"] = 0
+    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    k: PolicyK = "full"
+    n: PolicyN = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

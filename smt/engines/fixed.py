@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from sqa.core.errors import DataError
-from sqa.core.paths import SOUGHT, File
+from sqa.core.schema import SOUGHT, File
 from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
 from sqa.files import records
@@ -29,9 +29,9 @@ GIVEN = ("reference", "source")  # texts that a question has itself
 class FixedConfig:
     """Where the text comes from and when it appears."""
 
-    text: File = "reference"  # "reference" = the data set's human translation, "source" = none, else a UTF-8 file
-    reveal: Literal["full", "diagonal"] = "full"  # each word after its whole sentence, or at an interpreter's pace
-    unit: Literal["sentence", "question"] = "sentence"  # what a line of the file translates, in data set order
+    text: Annotated[File, '"reference" = the human translation, "source" = none, else a UTF-8 file'] = "reference"
+    reveal: Annotated[Literal["full", "diagonal"], "after the whole sentence, or at an interpreter's pace"] = "full"
+    unit: Annotated[Literal["sentence", "question"], "what a line of the file translates"] = "sentence"
 
     ABSENT: ClassVar = {"k": "a fixed text has no k, `reveal` says when its words appear"}
 

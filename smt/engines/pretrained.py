@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
-from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.full_input import in_batches
 from smt.policies.prefixes import PolicyTranslator
-from sqa.core.errors import ConfigError, Count, DataError, checked
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
-from sqa.core.paths import File
+from sqa.core.schema import Count, File, checked
 from sqa.files.hub import find_model
 from sqa.files.pretrained import Device, load_weights, pick_device
 from sqa.files.store import digest
@@ -33,18 +33,18 @@ VERSION = 2  # raise when translating changes its output
 class PretrainedConfig:
     """Which model, between which languages, and how it searches."""
 
-    model: File  # name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer
-    source_language: str | None = None  # code as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt
-    target_language: str | None = None  # the same; for opus-mt only where the model writes several languages
-    beams: Count = 1  # hypotheses kept; 1 = greedy
-    batch_tokens: Count = 4096  # source pieces in a batch, padding included
-    max_new_tokens: Count = 256  # pieces written per text at most
-    device: Device = "auto"  # auto = a GPU if there is one
-    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
-    download: bool = False  # fetch a hub model that is not in the local cache
-    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
-    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
-    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+    model: Annotated[File, "name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer"]
+    source_language: Annotated[str | None, "as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt"] = None
+    target_language: Annotated[str | None, "the same; for opus-mt only where the model writes several languages"] = None
+    beams: Annotated[Count, "hypotheses kept; 1 = greedy"] = 1
+    batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
+    max_new_tokens: Annotated[Count, "pieces written per text at most"] = 256
+    device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
+    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
+    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
+    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    k: PolicyK = "full"
+    n: PolicyN = None
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

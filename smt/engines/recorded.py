@@ -31,8 +31,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
-from sqa.core.paths import SOUGHT, File
 from sqa.core.registry import misspelt
+from sqa.core.schema import SOUGHT, File
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
 from sqa.files.logs import Pieces, kind_of
@@ -68,9 +68,9 @@ KEYS = Row.__struct_fields__
 class RecordedConfig:
     """The file and how to read it."""
 
-    file: File  # the log or table; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
-    unit: Unit = "sentence"  # what one line of the log, or one name in the table, stands for
-    pieces: Pieces | None = None  # the kind of the log's tokens; null: words, refused if they look like pieces of words
+    file: Annotated[File, "the log or table; of SimulStreaming also a folder of NAME.jsonl"]
+    unit: Annotated[Unit, "what one line of the log, or one name in the table, stands for"] = "sentence"
+    pieces: Annotated[Pieces | None, "kind of the tokens; null: words, refused if they look like pieces"] = None
 
     ABSENT: ClassVar = {"k": "a recorded log has no k, its delays are in it"}
 

@@ -12,7 +12,7 @@ language model without one translates whole texts after the prompt "Spanish: ...
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 
@@ -23,7 +23,7 @@ from smt.lm.lm_stepper import LmWriter
 from smt.models.beam import VERSION as SEARCH
 from smt.models.beam import Beam, beam_of
 from smt.models.writing import WaitKTranslator, WholeTexts
-from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule, parse_k
 from smt.statistical import lexicon as lexicons
@@ -31,7 +31,8 @@ from smt.statistical.glosses import VERSION as GLOSSES
 from smt.statistical.glosses import load_glosses
 from smt.statistical.lexicon import Lexicon
 from sqa.core.errors import ConfigError
-from sqa.core.paths import DATA, File
+from sqa.core.paths import DATA
+from sqa.core.schema import File
 from sqa.data.languages import certain_pair
 from sqa.files.store import digest
 
@@ -43,21 +44,21 @@ Precision = Literal["float32", "bfloat16", "int8"]
 class CausalLmConfig:
     """Which model, when it writes, and in which arithmetic."""
 
-    model: File  # an adapter (bundled name or folder), or a language model: packaged name, folder, .gguf file, hub name
-    base: File | None = None  # an adapter's language model, unless it lies under the name it was trained on
-    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
-    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
-    emission_rate: float = 1.0  # wait-k of an adapter: target words written per source word read, 0.5 to 2
-    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
-    source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own
-    target_language: str = "en"  # what it writes
-    beam: int = 1  # hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy
-    bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
-    lexicon: File | None = None  # packed phrase-based model whose words help: statistical/lexicon.py, glosses.py
-    lexicon_bonus: float = lexicons.BONUS  # nats
-    precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
-    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
-    download: bool = False  # fetch a hub model that is not in the local cache
+    model: Annotated[File, "an adapter, or a language model: name, folder, .gguf file, hub name"]
+    base: Annotated[File | None, "an adapter's language model, unless it lies under the name it was trained on"] = None
+    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    k: PolicyK = "full"
+    emission_rate: Annotated[float, "wait-k of an adapter: target words written per source word read, 0.5 to 2"] = 1.0
+    n: PolicyN = None
+    source_language: Annotated[str | None, "ISO 639-1 code or English name; an adapter knows its own"] = None
+    target_language: Annotated[str, "what it writes"] = "en"
+    beam: Annotated[int, "hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy"] = 1
+    bidirectional: Annotated[bool, "the source looks at itself in both directions: full input only"] = False
+    lexicon: Annotated[File | None, "phrase-based model whose words help: statistical/lexicon.py, glosses.py"] = None
+    lexicon_bonus: Annotated[float, "nats"] = lexicons.BONUS
+    precision: Annotated[Literal["auto", "float32", "bfloat16", "int8"], "auto = bfloat16 if the CPU has it"] = "auto"
+    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
+    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
 
     def __post_init__(self) -> None:
         policy_of(self)

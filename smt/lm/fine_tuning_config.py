@@ -1,10 +1,11 @@
 """The config of a fine-tuning: `sqa train smt CONFIG` with the key `base`."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from smt.policies.waitk import parse_k
 from smt.training.config import CorpusConfig
-from sqa.core.errors import BelowOne, Count, Positive, Share, Whole, checked
+from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,24 +13,24 @@ from sqa.core.errors import BelowOne, Count, Positive, Share, Whole, checked
 class LmTrainConfig:
     """The optimiser's side."""
 
-    steps: Count = 1200  # optimiser steps in all
-    batch_pieces: Count = 1600  # source and target pieces per batch, padding included
-    k: tuple[int, ...] = (2, 3, 4, 5, 6, 7, 9, 12, 15)  # source words read first; one is drawn for every pair
-    full_share: Share = 0.5  # chance that a pair is read in full instead
-    bidirectional_share: Share = 0.0  # chance that the source of a pair read in full looks at itself in both directions
-    rank: Count = 16  # of the adapter
-    scale: Positive = 2.0  # factor of the adapter's product
-    learning_rate: Positive = 8e-4  # the peak, reached after `warmup` steps
-    warmup: Whole = 20  # steps of linear rise
-    cooldown: Whole = 300  # last steps, falling linearly to zero
-    copy_weight: Positive = 1.0  # weight of names and numbers that the source has, too; other words: 1
+    steps: Annotated[Count, "optimiser steps in all"] = 1200
+    batch_pieces: Annotated[Count, "source and target pieces per batch, padding included"] = 1600
+    k: Annotated[tuple[int, ...], "source words read first, drawn for every pair"] = (2, 3, 4, 5, 6, 7, 9, 12, 15)
+    full_share: Annotated[Share, "chance that a pair is read in full instead"] = 0.5
+    bidirectional_share: Annotated[Share, "chance that a source read in full looks at itself in both directions"] = 0.0
+    rank: Annotated[Count, "of the adapter"] = 16
+    scale: Annotated[Positive, "factor of the adapter's product"] = 2.0
+    learning_rate: Annotated[Positive, "the peak, reached after `warmup` steps"] = 8e-4
+    warmup: Annotated[Whole, "steps of linear rise"] = 20
+    cooldown: Annotated[Whole, "last steps, falling linearly to zero"] = 300
+    copy_weight: Annotated[Positive, "weight of names and numbers that the source has, too; other words: 1"] = 1.0
     label_smoothing: BelowOne = 0.0
-    clip: Positive = 1.0  # gradient norm
-    checkpoint_every: Count = 25  # steps
-    evaluate_every: Whole = 200  # steps between BLEU measurements on the development set; 0 = never
+    clip: Annotated[Positive, "gradient norm"] = 1.0
+    checkpoint_every: Annotated[Count, "steps"] = 25
+    evaluate_every: Annotated[Whole, "steps between BLEU measurements on the development set; 0 = never"] = 200
     evaluate_sentences: Count = 60
-    compile: bool = True  # compile the layers (needs a C++ compiler): a fifth faster
-    threads: Whole = 0  # CPU threads; 0 = torch's choice
+    compile: Annotated[bool, "compile the layers (needs a C++ compiler): a fifth faster"] = True
+    threads: Annotated[Whole, "CPU threads; 0 = torch's choice"] = 0
     seed: Whole = 0
 
     def problems(self) -> list[str]:
@@ -44,16 +45,16 @@ class LmTrainConfig:
 class LmConfig:
     """One fine-tuning."""
 
-    name: str  # results go to runs/smt/<name>
-    base: str  # the language model: packaged name, folder, .gguf file, hub name
-    corpus: CorpusConfig  # the parallel text; its vocabulary, aligner and lexicon are not used
-    reverse: bool = False  # from English into the other language
-    full_weight_words: Count = 10  # a shorter pair is used less often: n words count n / this
-    longest: Count = 110  # pieces of a side at most
-    output_pieces: Count = 36_000  # most frequent pieces of the targets, to learn; letters and bytes always are
-    start: str | None = None  # an adapter (bundled or a folder) to begin with
-    glosses: str | None = None  # packed phrase-based model that glosses rare source words: statistical/glosses.py
-    development: str = "flores-dev"  # part whose first sentences measure BLEU while training
+    name: Annotated[str, "results go to runs/smt/<name>"]
+    base: Annotated[str, "the language model: packaged name, folder, .gguf file, hub name"]
+    corpus: Annotated[CorpusConfig, "the parallel text; its vocabulary, aligner and lexicon are not used"]
+    reverse: Annotated[bool, "from English into the other language"] = False
+    full_weight_words: Annotated[Count, "a shorter pair is used less often: n words count n / this"] = 10
+    longest: Annotated[Count, "pieces of a side at most"] = 110
+    output_pieces: Annotated[Count, "most frequent target pieces to learn, beside letters and bytes"] = 36_000
+    start: Annotated[str | None, "an adapter (bundled or a folder) to begin with"] = None
+    glosses: Annotated[str | None, "phrase-based model that glosses rare source words: statistical/glosses.py"] = None
+    development: Annotated[str, "part whose first sentences measure BLEU while training"] = "flores-dev"
     train: LmTrainConfig = field(default_factory=LmTrainConfig)
 
     @property

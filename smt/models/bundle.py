@@ -20,7 +20,8 @@ from smt.models.transformer import ModelConfig, Transformer
 from smt.models.vocab import Vocabulary
 from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA, SOUGHT
+from sqa.core.paths import DATA
+from sqa.core.schema import SOUGHT
 from sqa.files.atomic import atomic, held, joined_digest, write_bytes
 from sqa.files.model_files import MAX_BYTES, check_weights
 from sqa.files.records import parse_json

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from smt.models.int8 import Precision, fast_linear
 from smt.models.vocab import BOS, EOS, PAD
-from sqa.core.errors import BelowOne, checked
+from sqa.core.schema import BelowOne, checked
 
 MOST_PIECES = 1 << 16  # positions that a configuration may ask for
 LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)
@@ -44,26 +44,26 @@ def default_lexicon() -> int:
 class ModelConfig:
     """Size and kind of the network."""
 
-    vocabulary: int = 8000  # pieces
-    width: int = 256  # D
-    heads: int = 4  # H; must divide width
+    vocabulary: Annotated[int, "pieces"] = 8000
+    width: Annotated[int, "D"] = 256
+    heads: Annotated[int, "H; must divide width"] = 4
     feed_forward: int = 1024
     encoder_layers: int = 4
     decoder_layers: int = 2
     dropout: BelowOne = 0.1
-    encoder: Literal["causal", "bidirectional"] = "causal"  # bidirectional is for full input only
-    lexicon_width: int = field(default_factory=default_lexicon)  # 0 = neither lexicon nor alignment head
-    source_vocabulary: int = 0  # pieces of a source embedding of its own; 0 = one embedding for both languages
-    tied_output: bool = True  # the target embedding is the output layer too
-    encoder_norm: Literal["pre", "post"] = "pre"  # where a layer normalises: before each part, or after its residual
+    encoder: Annotated[Literal["causal", "bidirectional"], "bidirectional is for full input only"] = "causal"
+    lexicon_width: Annotated[int, "0 = neither lexicon nor alignment head"] = field(default_factory=default_lexicon)
+    source_vocabulary: Annotated[int, "pieces of the source embedding; 0 = one embedding for both languages"] = 0
+    tied_output: Annotated[bool, "the target embedding is the output layer too"] = True
+    encoder_norm: Annotated[Literal["pre", "post"], "normalise before each part, or after its residual"] = "pre"
     decoder_norm: Literal["pre", "post"] = "pre"
-    encoder_final_norm: bool = True  # one more normalisation after the last layer
+    encoder_final_norm: Annotated[bool, "one more normalisation after the last layer"] = True
     decoder_final_norm: bool = True
     activation: Literal["relu", "gelu"] = "relu"
-    positions: Literal["interleaved", "halves", "learned"] = "interleaved"  # sines and cosines by turns, or in halves
-    position_offset: int = 0  # number of the first position, where positions are sines and cosines
-    max_pieces: int = 1024  # positions there are
-    decoder_start: Literal["bos", "eos"] = "bos"  # whose embedding stands before the first target piece
+    positions: Annotated[Literal["interleaved", "halves", "learned"], "of sines and cosines"] = "interleaved"
+    position_offset: Annotated[int, "number of the first position, where positions are sines and cosines"] = 0
+    max_pieces: Annotated[int, "positions there are"] = 1024
+    decoder_start: Annotated[Literal["bos", "eos"], "whose embedding stands before the first target piece"] = "bos"
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

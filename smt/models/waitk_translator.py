@@ -14,6 +14,7 @@ not begin with.
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 from smt.models import copying
 from smt.models.beam import VERSION as SEARCH
@@ -22,10 +23,10 @@ from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.int8 import Precision
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.writing import WaitKTranslator, WholeTexts
-from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import Schedule, Unit, parse_k
-from sqa.core.paths import File
+from sqa.core.schema import File
 from sqa.data.languages import pair_of
 from sqa.files.store import digest
 
@@ -36,14 +37,14 @@ VERSION = 2  # raise when decoding changes its output
 class WaitKConfig:
     """Which model and how far behind the reader it writes."""
 
-    model: File  # a bundled model (es-en, pl-en) or the folder of a trained one
-    k: int | str = "full"  # source words (or pieces) read before the first target word, or "full" = the whole sentence
-    emission_rate: float = 1.0  # target words written per source word read, 0.5 to 2 (the paper: 0.97)
-    unit: Unit = "word"  # what k and the rate count; piece = as fairseq counts, see smt/models/decode.py
-    beam: int = 1  # hypotheses searched before a word is published, see smt/models/beam.py; 1 = greedy
-    look_ahead: int = 2  # with a beam: words of a hypothesis while the source continues; the first is published
-    precision: Precision = "float32"  # of the arithmetic; int8 is faster and may write other words
-    copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
+    model: Annotated[File, "a bundled model (es-en, pl-en) or the folder of a trained one"]
+    k: Annotated[int | str, 'source words (or pieces) read first, or "full"'] = "full"
+    emission_rate: Annotated[float, "target words written per source word read, 0.5 to 2 (the paper: 0.97)"] = 1.0
+    unit: Annotated[Unit, "what k and the rate count; piece = as fairseq counts, see smt/models/decode.py"] = "word"
+    beam: Annotated[int, "hypotheses searched before a word is published, see smt/models/beam.py; 1 = greedy"] = 1
+    look_ahead: Annotated[int, "with a beam: words of a hypothesis while the source continues"] = 2
+    precision: Annotated[Precision, "of the arithmetic; int8 is faster and may write other words"] = "float32"
+    copy_bonus: Annotated[float, "nats for pieces that spell a name of the source, see smt/models/copying.py"] = 0.0
 
     def __post_init__(self) -> None:
         self.schedule()
@@ -73,11 +74,11 @@ def build(config: WaitKConfig) -> WaitKTranslator:
 class PrefixConfig:
     """Which model and the policy around it."""
 
-    model: File  # a bundled model (es-en, pl-en) or the folder of a trained one
-    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
-    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
-    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
-    beam: int = 1  # hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy
+    model: Annotated[File, "a bundled model (es-en, pl-en) or the folder of a trained one"]
+    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    k: PolicyK = "full"
+    n: PolicyN = None
+    beam: Annotated[int, "hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy"] = 1
 
     def __post_init__(self) -> None:
         policy_of(self)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
 
 from smt.policies.full_input import FullInput
 from smt.policies.policy import Policy, own_policy
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     PolicyConfig = str | OwnPart
 else:
     PolicyConfig = Literal[tuple(POLICIES.entries)] | OwnPart  # the names stand in the registry only
+# a translator's keys `k` and `n`
+PolicyK = Annotated[int | str, 'wait-k: source WORDS read before the first target word, or "full" = the whole sentence']
+PolicyN = Annotated[int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"]
 
 
 class Counted(Protocol):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from smt.policies.shown import Words, append, without_last
 
@@ -15,7 +15,7 @@ class Hold:
     least: ClassVar[int] = 0
     usual: ClassVar[int | None] = None
 
-    n: int  # words held back, >= 0
+    n: Annotated[int, "words held back, >= 0"]
     start: int = 1
 
     def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:

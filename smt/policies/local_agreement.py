@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from smt.policies.shown import Words, agreed, append
 
@@ -15,7 +15,7 @@ class LocalAgreement:
     least: ClassVar[int] = 2
     usual: ClassVar[int | None] = 2
 
-    n: int  # translations that must agree, >= 2
+    n: Annotated[int, "translations that must agree, >= 2"]
     start: int = 1
 
     def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:

@@ -5,7 +5,7 @@ Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from smt.policies.shown import Words, without_last
 
@@ -18,7 +18,7 @@ class Retranslate:
     least: ClassVar[int] = 0
     usual: ClassVar[int | None] = 0
 
-    n: int = 0  # words at its end not shown before the sentence has ended, >= 0
+    n: Annotated[int, "words at its end not shown before the sentence has ended, >= 0"] = 0
     start: int = 1
 
     def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:

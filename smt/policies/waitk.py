@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class WaitK:
     After each READ from the k-th on one more word of the newest translation is shown (none where it has no more).
     """
 
-    k: int  # source words, >= 1; FULL = all of them
+    k: Annotated[int, "source words, >= 1; FULL = all of them"]
 
     @property
     def start(self) -> int:

@@ -4,9 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from sqa.core.errors import ConfigError, Count, DataError, Whole, checked
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.schema import Count, Whole, checked
 from sqa.files.atomic import file_digest, write_text
 from sqa.files.records import parse_json
 
@@ -20,9 +21,9 @@ WEIGHTS = 8  # of the log-linear model
 class Decoding:
     """How the decoder searches."""
 
-    stack: Count = 10  # hypotheses kept for each set of translated words
-    options: Count = 10  # longest source phrase, in words
-    reorder: Whole = 0  # source words that may be jumped over; 0 = monotone but for what is inside a phrase
+    stack: Annotated[Count, "hypotheses kept for each set of translated words"] = 10
+    options: Annotated[Count, "longest source phrase, in words"] = 10
+    reorder: Annotated[Whole, "source words that may be jumped over; 0 = monotone but for what is inside a phrase"] = 0
 
 
 def write_model(

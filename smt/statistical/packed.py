@@ -17,15 +17,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from smt.statistical import tokens
 from smt.statistical.model import LANGUAGE, TABLE, WEIGHTS, Decoding, write_model
 from smt.statistical.phrase_table import LEXICON, history_counts, write_language_weights, write_rows
-from sqa.core.errors import BelowOne, ConfigError, Count, DataError, Whole, checked
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import cache_dir
+from sqa.core.schema import BelowOne, Count, Whole, checked
 from sqa.files.atomic import atomic_folder, held, joined_digest, write_text
 from sqa.files.records import lines, parse_json
 
@@ -43,11 +44,11 @@ _ALIGNER = "model: fastAlign\nvariationalBayes: true\nalpha: 0.01\nemitTrainingA
 class PackingConfig:
     """What a packed model keeps of the whole one."""
 
-    longest: Count = 4  # tokens of a phrase's source
-    best: Count = 4  # target phrases per source phrase
-    least: BelowOne = 0.02  # probability of a target phrase given its source
-    composed: Whole = 10  # a source seen less often goes if its best translation is that of two parts put together
-    ngrams: Count = 3  # count of an n-gram of two or more words
+    longest: Annotated[Count, "tokens of a phrase's source"] = 4
+    best: Annotated[Count, "target phrases per source phrase"] = 4
+    least: Annotated[BelowOne, "probability of a target phrase given its source"] = 0.02
+    composed: Annotated[Whole, "count below which a source goes if two parts give its best translation"] = 10
+    ngrams: Annotated[Count, "count of an n-gram of two or more words"] = 3
 
 
 class Phrase(NamedTuple):

@@ -10,8 +10,9 @@ policy every word is written once the sentence is over.  A word it never saw is 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from smt.policies.chosen import PolicyConfig, policy_of, simultaneous
+from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import tokens
 from smt.statistical.model import LANGUAGE, TABLE, Decoding, read_model
@@ -19,7 +20,8 @@ from smt.statistical.packed import is_packed, unpacked
 from smt.statistical.phrase_table import longest_source
 from sqa.core.errors import DataError
 from sqa.core.packages import need
-from sqa.core.paths import DATA, File
+from sqa.core.paths import DATA
+from sqa.core.schema import File
 from sqa.data.languages import pair_of
 from sqa.files.store import digest
 
@@ -31,10 +33,10 @@ LONGEST = 150  # tokens decoded at once; a longer text is translated in pieces o
 class StatisticalConfig:
     """Which model, and when its words are written."""
 
-    model: File  # a bundled model (pbmt-es-en, pbmt-pl-en) or the folder of a trained one, whole or packed
-    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
-    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
-    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+    model: Annotated[File, "a bundled model (pbmt-es-en, pbmt-pl-en) or the folder of a trained one, whole or packed"]
+    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    k: PolicyK = "full"
+    n: PolicyN = None
 
     def __post_init__(self) -> None:
         policy_of(self)

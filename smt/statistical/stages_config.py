@@ -1,13 +1,13 @@
 """The config of a phrase-based training (smt/statistical/stages.py), e.g. configs/pbmt_es_en.yaml."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from smt.statistical.model import Decoding
 from smt.statistical.packed import PackingConfig
 from smt.training.clean import CleanConfig
 from smt.training.prepare import HELD_OUT
-from sqa.core.errors import BelowOne, Count, Whole, checked
+from sqa.core.schema import BelowOne, Count, Whole, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +16,10 @@ class PartsConfig:
     """The text that is learnt from."""
 
     pair: Literal["es-en", "pl-en"]
-    pairs: dict[str, int]  # corpus -> how many of its pairs are aligned, those that suit Quizbowl best
-    back_translation: Literal["none", "apertium", "lexical"] = "none"  # source side made for English tossups
-    back_translation_every: Count = 1  # every n-th tossup sentence is back-translated
-    max_words: Count = 50  # words on either side of an aligned pair
+    pairs: Annotated[dict[str, int], "corpus -> how many of its pairs are aligned, those that suit Quizbowl best"]
+    back_translation: Annotated[Literal["none", "apertium", "lexical"], "source side made for English tossups"] = "none"
+    back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
+    max_words: Annotated[Count, "words on either side of an aligned pair"] = 50
     clean: CleanConfig = field(default_factory=CleanConfig)
 
     def problems(self) -> list[str]:
@@ -35,11 +35,11 @@ class PartsConfig:
 class PhraseConfig:
     """Alignment and phrase table."""
 
-    iterations: Count = 5  # of expectation-maximisation, each direction
-    longest: Count = 5  # tokens of a phrase, either side
-    once: Whole = 3  # a phrase pair seen once is kept if its source has at most so many tokens
-    best: Count = 20  # target phrases kept per source phrase
-    least: BelowOne = 1e-4  # word translations less probable are dropped
+    iterations: Annotated[Count, "of expectation-maximisation, each direction"] = 5
+    longest: Annotated[Count, "tokens of a phrase, either side"] = 5
+    once: Annotated[Whole, "a phrase pair seen once is kept if its source has at most so many tokens"] = 3
+    best: Annotated[Count, "target phrases kept per source phrase"] = 20
+    least: Annotated[BelowOne, "word translations less probable are dropped"] = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class PhraseConfig:
 class LanguageConfig:
     """The n-gram model (interpolated, Jelinek-Mercer) of all English sides of the corpora in `corpus.pairs`."""
 
-    order: Count = 3  # words
-    once: Whole = 2  # an n-gram seen once is kept if it has at most so many words
+    order: Annotated[Count, "words"] = 3
+    once: Annotated[Whole, "an n-gram seen once is kept if it has at most so many words"] = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class LanguageConfig:
 class TuningConfig:
     """The search for the weights (smt/statistical/tune.py)."""
 
-    development: tuple[str, ...] = ("flores-dev",)  # parts whose first sentences are translated
-    sentences: Whole = 200  # of each part; 0 = no tuning
-    rounds: Count = 5  # times the development sentences are translated anew
-    candidates: Count = 100  # translations of each sentence the weights are chosen on
+    development: Annotated[tuple[str, ...], "parts whose first sentences are translated"] = ("flores-dev",)
+    sentences: Annotated[Whole, "of each part; 0 = no tuning"] = 200
+    rounds: Annotated[Count, "times the development sentences are translated anew"] = 5
+    candidates: Annotated[Count, "translations of each sentence the weights are chosen on"] = 100
     seed: Whole = 0
 
 
@@ -69,7 +69,7 @@ class PbmtConfig:
     """One training."""
 
     kind: Literal["pbmt"]
-    name: str  # results go to runs/smt/<name>
+    name: Annotated[str, "results go to runs/smt/<name>"]
     corpus: PartsConfig
     phrases: PhraseConfig = field(default_factory=PhraseConfig)
     language: LanguageConfig = field(default_factory=LanguageConfig)

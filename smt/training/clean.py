@@ -16,10 +16,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec import Meta
+
 from smt.models.vocab import normalise
 from smt.training.language import Languages
-from sqa.core.errors import Bound, ConfigError, Count, Share, Whole, checked
+from sqa.core.errors import ConfigError
 from sqa.core.languages import marks
+from sqa.core.schema import Count, Share, Whole, checked
 
 Pair = tuple[str, str, str]  # source, target, corpus
 VERSION = 2  # raise when other pairs come through: own pairs are then prepared again
@@ -34,14 +37,14 @@ _ALIGNED_TOGETHER = 200_000  # pairs per call of the aligner: its statistics wan
 class CleanConfig:
     """Limits of the cleaner."""
 
-    min_words: Count = 2  # words, either side; shorter lines come from the lexicons instead
-    max_words: int = 80  # words, either side
-    max_ratio: Annotated[float, Bound(1)] = 2.0  # longer side over shorter side, each with `ratio_slack` words more
-    ratio_slack: Whole = 3  # words
-    min_letters: Share = 0.7  # share of letters with their marks and blanks among the characters
-    language: bool = False  # drop a pair one side of which is not in its language (smt/training/language.py)
-    overlap_words: Whole = 0  # also drop a side that shares this many words in a row with held-out text; 0 = off
-    min_aligned: Share = 0.0  # least share of words that both directions of a word aligner link; 0 = not aligned
+    min_words: Annotated[Count, "words, either side; shorter lines come from the lexicons instead"] = 2
+    max_words: Annotated[int, "words, either side"] = 80
+    max_ratio: Annotated[float, Meta(ge=1), "longer side over shorter side, each with `ratio_slack` words more"] = 2.0
+    ratio_slack: Annotated[Whole, "words"] = 3
+    min_letters: Annotated[Share, "share of letters with their marks and blanks among the characters"] = 0.7
+    language: Annotated[bool, "drop a pair one side of which is not in its language (smt/training/language.py)"] = False
+    overlap_words: Annotated[Whole, "drop a side that shares so many words in a row with held-out text; 0 = off"] = 0
+    min_aligned: Annotated[Share, "least share of words linked in both directions of alignment; 0 = not aligned"] = 0.0
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

@@ -5,12 +5,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from msgspec import Meta
+
 from smt.models.transformer import ModelConfig, default_lexicon
 from smt.policies.waitk import FULL, parse_k
 from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
-from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Positive, Whole, checked
-from sqa.core.paths import File
+from sqa.core.errors import ConfigError
+from sqa.core.schema import BelowOne, Count, File, NotNegative, Positive, Whole, checked
 from sqa.pipeline.config import folder_name
 
 PAIRS = ("es-en", "pl-en")  # that the project has text for
@@ -21,19 +23,21 @@ PAIRS = ("es-en", "pl-en")  # that the project has text for
 class CorpusConfig:
     """What the model learns from."""
 
-    pair: str = "und-en"  # es-en or pl-en; of your own pairs any "source-target" (ISO 639), und = not said
-    train: File | None = None  # your own pairs in place of the project's: TSV source, target and, if you like, corpus
-    development: File | None = None  # your own pairs that measure BLEU, TSV; kept out of training
-    weights: dict[str, float] = field(default_factory=dict)  # corpus -> how often each of its pairs is used per epoch
-    default_weight: NotNegative = 0.1  # for corpora not named in `weights`
-    back_translation: Literal["none", "apertium", "lexical"] = "none"  # source side made for English tossups
-    back_translation_every: Count = 1  # every n-th tossup sentence is back-translated
-    made: tuple[MadeConfig, ...] = ()  # corpora of which a translator makes one side
-    lexicon_weight: NotNegative = 1.0  # bilingual lexicons and CLDR names
-    vocabulary_size: Annotated[int, Bound(300, 65535)] = 8000  # pieces, both languages together, 256 bytes among them
-    vocabulary_kind: Literal["unigram", "bpe"] = "unigram"  # how SentencePiece learns them
-    aligned_sentences: Whole = 120_000  # sentences given to the aligner; the lexicon comes from these
-    lexicon_width: Whole = field(default_factory=default_lexicon)  # translations kept per source piece
+    pair: Annotated[str, 'es-en or pl-en; of your own pairs any "source-target" (ISO 639), und = not said'] = "und-en"
+    train: Annotated[File | None, "your own pairs: TSV source, target and, if you like, corpus"] = None
+    development: Annotated[File | None, "your own pairs that measure BLEU, TSV; kept out of training"] = None
+    weights: Annotated[dict[str, float], "corpus -> how often each of its pairs is used per epoch"] = field(
+        default_factory=dict
+    )
+    default_weight: Annotated[NotNegative, "for corpora not named in `weights`"] = 0.1
+    back_translation: Annotated[Literal["none", "apertium", "lexical"], "source side made for English tossups"] = "none"
+    back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
+    made: Annotated[tuple[MadeConfig, ...], "corpora of which a translator makes one side"] = ()
+    lexicon_weight: Annotated[NotNegative, "bilingual lexicons and CLDR names"] = 1.0
+    vocabulary_size: Annotated[int, Meta(ge=300, le=65535), "pieces of both languages, 256 bytes among them"] = 8000
+    vocabulary_kind: Annotated[Literal["unigram", "bpe"], "how SentencePiece learns them"] = "unigram"
+    aligned_sentences: Annotated[Whole, "sentences given to the aligner; the lexicon comes from these"] = 120_000
+    lexicon_width: Annotated[Whole, "translations kept per source piece"] = field(default_factory=default_lexicon)
     seed: Whole = 0
     clean: CleanConfig = field(default_factory=CleanConfig)
 
@@ -60,28 +64,28 @@ class CorpusConfig:
 class TrainConfig:
     """The optimiser's side of a training."""
 
-    steps: Count = 4000  # optimiser steps in all
-    batch_pieces: Count = 2000  # target pieces per batch, padding included
-    accumulate: Count = 1  # batches per optimiser step
-    k: tuple[int | str, ...] = (3, 6, 9, 12, 15, "full")  # one value: single-k; several: multi-path, one k a batch
-    k_weights: tuple[float, ...] = ()  # chance of each k, same order; empty = equal
-    emission_rate: Annotated[float, Bound(0.5, 1)] = 1.0  # target words written per source word read, see `Schedule`
-    learning_rate: NotNegative = 1.5e-3  # the peak, reached after `warmup` steps
-    warmup: Whole = 300  # steps of linear rise
-    schedule: Literal["inverse_sqrt", "constant"] = "inverse_sqrt"  # between the rise and the final fall
-    cooldown: Whole = 500  # last steps, falling linearly to zero
+    steps: Annotated[Count, "optimiser steps in all"] = 4000
+    batch_pieces: Annotated[Count, "target pieces per batch, padding included"] = 2000
+    accumulate: Annotated[Count, "batches per optimiser step"] = 1
+    k: Annotated[tuple[int | str, ...], "one: single-k; several: multi-path, one k a batch"] = (3, 6, 9, 12, 15, "full")
+    k_weights: Annotated[tuple[float, ...], "chance of each k, same order; empty = equal"] = ()
+    emission_rate: Annotated[float, Meta(ge=0.5, le=1), "target words per source word, see `Schedule`"] = 1.0
+    learning_rate: Annotated[NotNegative, "the peak, reached after `warmup` steps"] = 1.5e-3
+    warmup: Annotated[Whole, "steps of linear rise"] = 300
+    schedule: Annotated[Literal["inverse_sqrt", "constant"], "between the rise and the final fall"] = "inverse_sqrt"
+    cooldown: Annotated[Whole, "last steps, falling linearly to zero"] = 500
     label_smoothing: BelowOne = 0.1
-    alignment_weight: NotNegative = 0.3  # weight of the guided-alignment loss
-    clip: Positive = 1.0  # gradient norm
+    alignment_weight: Annotated[NotNegative, "weight of the guided-alignment loss"] = 0.3
+    clip: Annotated[Positive, "gradient norm"] = 1.0
     weight_decay: NotNegative = 0.0
-    checkpoint_every: Count = 250  # steps
-    keep: Count = 4  # checkpoints kept, and averaged into the final model
-    evaluate_every: Whole = 500  # steps between BLEU measurements on the development set; 0 = never
+    checkpoint_every: Annotated[Count, "steps"] = 250
+    keep: Annotated[Count, "checkpoints kept, and averaged into the final model"] = 4
+    evaluate_every: Annotated[Whole, "steps between BLEU measurements on the development set; 0 = never"] = 500
     evaluate_sentences: Count = 200
     evaluate_k: tuple[int | str, ...] = (6, "full")
-    compile: bool = False  # compile the output layer and loss (needs a C++ compiler): a tenth faster
-    precision: Literal["float32", "bfloat16"] = "float32"  # of matrix products on a CPU; a GPU takes bfloat16
-    threads: Whole = 0  # CPU threads; 0 = torch's choice
+    compile: Annotated[bool, "compile the output layer and loss (needs a C++ compiler): a tenth faster"] = False
+    precision: Annotated[Literal["float32", "bfloat16"], "of products on a CPU; a GPU takes bfloat16"] = "float32"
+    threads: Annotated[Whole, "CPU threads; 0 = torch's choice"] = 0
     seed: Whole = 0
 
     def problems(self) -> list[str]:
@@ -100,14 +104,14 @@ class TrainConfig:
 class SmtConfig:
     """One training."""
 
-    name: str  # results go to runs/smt/<name>
+    name: Annotated[str, "results go to runs/smt/<name>"]
     corpus: CorpusConfig
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    development: str = "flores-dev"  # part whose first sentences measure BLEU while training
-    start: str | None = None  # a bundled model or a folder whose vocabulary and weights to begin with
-    data: str | None = None  # name of another training under the same --runs whose prepared data is used; null = own
-    full_encoder: Literal["causal", "bidirectional"] = "causal"  # encoder of a sweep's full-input runs
+    development: Annotated[str, "part whose first sentences measure BLEU while training"] = "flores-dev"
+    start: Annotated[str | None, "a bundled model or a folder whose vocabulary and weights to begin with"] = None
+    data: Annotated[str | None, "training under the same --runs whose prepared data is used; null = own"] = None
+    full_encoder: Annotated[Literal["causal", "bidirectional"], "encoder of a sweep's full-input runs"] = "causal"
 
     def __post_init__(self) -> None:
         if self.corpus.train is not None and self.corpus.development is None and self.train.evaluate_every:

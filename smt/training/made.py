@@ -17,14 +17,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from tqdm import tqdm
 
 from smt.training.clean import Pair
-from sqa.core.errors import Count, DataError, checked
+from sqa.core.errors import DataError
 from sqa.core.paths import cache_dir
 from sqa.core.registry import TRANSLATORS
+from sqa.core.schema import Count, checked
 from sqa.core.trace import hypotheses
 from sqa.core.types import BatchTranslator, Question, Translator
 from sqa.files.atomic import claimed
@@ -41,14 +42,14 @@ BLOCK = 512  # texts translated and kept together
 class MadeConfig:
     """One corpus of made pairs."""
 
-    corpus: str  # its name in `weights`
-    texts: Literal["tossups", "parallel", "made"]  # English tossups; sources of the parallel text; of `of`'s pairs
-    makes: Literal["source", "target"]  # the side that is made
-    translator: dict[str, Any]  # as in a run's config
-    of: tuple[str, ...] = ()  # parallel, made: corpora whose sources are taken; empty = every one
-    every: Count = 1  # every n-th text
-    longest: Count = 60  # words; a longer text is left out
-    shortest: Count = field(default=4)  # words
+    corpus: Annotated[str, "its name in `weights`"]
+    texts: Annotated[Literal["tossups", "parallel", "made"], "tossups; sources of the parallel text, or of `of`"]
+    makes: Annotated[Literal["source", "target"], "the side that is made"]
+    translator: Annotated[dict[str, Any], "as in a run's config"]
+    of: Annotated[tuple[str, ...], "parallel, made: corpora whose sources are taken; empty = every one"] = ()
+    every: Annotated[Count, "every n-th text"] = 1
+    longest: Annotated[Count, "words; a longer text is left out"] = 60
+    shortest: Annotated[Count, "words"] = field(default=4)
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

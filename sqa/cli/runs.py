@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -75,11 +74,18 @@ def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None,
 
 
 def set_threads(path: Path, words: Sequence[str]) -> None:
-    """Before numpy and torch are loaded: as many threads as the parts named in a config or beside it are worth."""
-    from sqa.core.compute import set_for
+    """Set as many threads as the parts of a config and of the words KEY=VALUE,... beside it are worth.
+
+    Called before numpy and torch are loaded, which read the number.
+    """
+    from sqa.core.compute import part_names, set_for
     from sqa.files.yaml_reader import read_yaml
 
-    set_for(re.findall(r"\w[\w.:-]*", " ".join([str(read_yaml(path)), *words])))
+    given = [word.partition("=") for word in words]
+    parts = ("translator", "translator.name", "guesser", "guesser.name", "buzzer", "buzzer.name")
+    set_for(
+        [*part_names(read_yaml(path)), *(name for key, _, names in given if key in parts for name in names.split(","))]
+    )
 
 
 def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConfig:

@@ -71,9 +71,9 @@ def config_keys(
 @config_app.command("schema")
 def config_schema() -> None:
     """The JSON Schema of a run's config, for an editor that completes and checks its keys."""
-    from sqa.cli.config_keys import schema
+    from sqa.cli.config_keys import json_schema
 
-    print(json.dumps(schema(), indent=2, ensure_ascii=False))
+    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
 @start_app.command()

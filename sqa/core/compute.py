@@ -1,4 +1,4 @@
-"""How numbers are computed: threads of the libraries below, rows read together, and loops as machine code.
+"""Threads of numerical libraries, batches of similar length, and compiled loops.
 
 Networks of a few million weights are slower on many threads than on one, and on a busy machine many times slower,
 because a thread that waits for a processor holds up all others.  So small models take one thread, large ones all
@@ -7,7 +7,7 @@ processors.  A user's OMP_NUM_THREADS is kept.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors' worth
 
 
 def usable(quota: Path = QUOTA) -> int:
-    """Processors that this process may use: those it is bound to, at most its share of time."""
+    """Return the number of processors that this process may use, within its share of time."""
     bound = len(os.sched_getaffinity(0))
     try:
         share, period = quota.read_text(encoding="ascii").split()
@@ -28,8 +28,25 @@ def usable(quota: Path = QUOTA) -> int:
         return bound
 
 
+def part_names(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of a run's parts, those inside a fusion too, from the plain values of its config."""
+    waiting = [config.get(key) for key in ("translator", "guesser", "buzzer")]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            waiting += [part.get("name"), part.get("policy"), part.get("guessers")]
+        elif isinstance(part, list):
+            waiting += part
+        elif isinstance(part, str):
+            yield part
+    quality = config.get("quality")
+    for entry in quality if isinstance(quality, list) else [quality]:
+        if isinstance(entry, Mapping):
+            yield from map(str, entry)
+
+
 def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.environ) -> int | None:
-    """Set the number of threads for parts of these names ("mine.py:build": your own) and return it.
+    """Set and return the number of threads for parts of these names; "mine.py:build" is a part of your own.
 
     None where the user has set it.  Best called before numpy and torch are loaded; a loaded torch is set too.
     """
@@ -47,7 +64,7 @@ def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.env
 
 
 def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Indices of rows of similar length, longest first, at most `tokens` with padding to a group (or one row alone)."""
+    """Yield groups of rows of similar length, longest first: at most `tokens` with padding, or one row."""
     group: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         if group and (len(group) + 1) * lengths[group[0]] > tokens:
@@ -59,7 +76,7 @@ def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as machine code where numba is installed (the extra `fast`), else unchanged; same results.
+    """Compile a function with numba if the extra `fast` is installed; the results are the same.
 
     Machine code is cached beside its file or in the user's cache folder.  The import of numba takes half a second, so
     modules that call this are imported where their loops are needed.

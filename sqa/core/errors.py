@@ -1,4 +1,4 @@
-"""Every error the project raises on purpose, with the exit code the command line gives it.
+"""Errors that the project raises on purpose, and their exit codes.
 
     SqaError                      exit 1   a check failed
       ConfigError                 exit 2   a config, flag or argument is wrong; lists all problems at once
@@ -15,15 +15,11 @@ binary text of a file or a program.
 from __future__ import annotations
 
 import functools
-import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import ParamSpec
 
 P = ParamSpec("P")
-T = TypeVar("T")
 LONGEST = 1200  # characters of a line of a message
 MOST = 40  # lines
 _HEAD, _TAIL = 800, 300  # characters kept of a longer line
@@ -32,7 +28,7 @@ _UNSEEN = {c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *rang
 
 
 def on_a_screen(text: str) -> str:
-    """A message with long lines cut in their middle, many lines at their end, and control characters written out."""
+    """Shorten a message to a screen and escape its control characters."""
     lines = text.translate(_UNSEEN).split("\n")
     if len(lines) > MOST:
         lines[MOST - 1 :] = [f"and {len(lines) - MOST + 1} more lines"]
@@ -86,7 +82,7 @@ class TraceError(SqaError):
         super().__init__(f"{where}: {message}")
 
     def __reduce__(self) -> tuple[type[TraceError], tuple[str, str, int | None]]:
-        """Between processes: an exception is made anew from what its class takes, not from its text."""
+        """Pickle the constructor's arguments instead of the text."""
         return type(self), (self.message, self.question_id, self.step)
 
 
@@ -99,7 +95,7 @@ class RemoteProtocolError(SqaError):
 
 
 def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
-    """Decorates what `python -m MODULE` calls: 0, or for a deliberate error its exit code and its text on stderr."""
+    """Let a main function return 0, or print a deliberate error on stderr and return its exit code."""
 
     @functools.wraps(main)
     def wrapped(*arguments: P.args, **options: P.kwargs) -> int:
@@ -111,68 +107,3 @@ def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
         return 0
 
     return wrapped
-
-
-# --------------------------------------------------------------------------------------------- numbers of a config
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """Which numbers a key of a config takes: `Annotated[int, Bound(1)]`.  No NaN, no infinity."""
-
-    least: float
-    most: float = math.inf
-    above: bool = False  # `least` itself is not taken
-    below: bool = False  # `most` itself is not taken
-
-    def takes(self, value: float) -> bool:
-        low = value > self.least if self.above else value >= self.least
-        return low and math.isfinite(value) and (value < self.most if self.below else value <= self.most)
-
-    def __str__(self) -> str:
-        if self.most == math.inf:
-            return f"{'>' if self.above else '>='} {self.least}"
-        return f"in {'(' if self.above else '['}{self.least}, {self.most}{')' if self.below else ']'}"
-
-
-Count = Annotated[int, Bound(1)]
-Whole = Annotated[int, Bound(0)]
-Positive = Annotated[float, Bound(0, above=True)]
-NotNegative = Annotated[float, Bound(0)]
-Share = Annotated[float, Bound(0, 1)]
-BelowOne = Annotated[float, Bound(0, 1, below=True)]
-
-
-def checked(cls: type[T]) -> type[T]:
-    """A config's dataclass (stands below `@dataclass`) whose instances keep the bounds of their fields.
-
-    ConfigError lists all that do not, "batch: must be >= 1, got 0", and what the class's own `problems` finds.
-    """
-
-    def check(self: object) -> None:
-        wrong = [
-            f"{key}: must be {bound}{' or null' * optional}, got {value}"
-            for key, (bound, optional) in bounds(type(self)).items()  # type: ignore[arg-type]  # a class is hashable
-            if (value := getattr(self, key)) is not None and not bound.takes(value)
-        ]
-        try:
-            wrong += getattr(self, "problems", list)()
-        except ConfigError as error:  # of a part of it
-            wrong += error.problems
-        if wrong:
-            raise ConfigError(wrong)
-
-    cls.__post_init__ = check  # type: ignore[attr-defined]
-    return cls
-
-
-@functools.cache
-def bounds(cls: type) -> dict[str, tuple[Bound, bool]]:
-    """The keys of a config class that have a `Bound`, and whether they may be null."""
-    by_key = {}
-    for key, hint in get_type_hints(cls, include_extras=True).items():
-        members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        for bound in (extra for member in members for extra in getattr(member, "__metadata__", ())):
-            if isinstance(bound, Bound):
-                by_key[key] = bound, type(None) in members
-    return by_key

@@ -1,4 +1,4 @@
-"""Where things lie: the project's folders, the bundled data, the user's cache.
+"""Paths of the project's folders, the bundled data and the user's cache.
 
 In a checkout the folders beside `sqa` (configs, data, docs, smt, ...) are what they are in the repository; in an
 installed package they lie below `sqa/bundled`.
@@ -6,14 +6,10 @@ installed package they lie below `sqa/bundled`.
 
 import os
 from pathlib import Path
-from typing import Annotated
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 
-SOUGHT = "a relative path is sought beside the config, then in the current folder"
-File = Annotated[str, SOUGHT]  # key of a config that may name a file or folder to read
-FilePath = Annotated[Path, SOUGHT]  # key of one that does
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE / "bundled" if (PACKAGE / "bundled").is_dir() else PACKAGE.parent
 DATA = ROOT / "data"
@@ -21,7 +17,7 @@ CONFIGS = ROOT / "configs"
 
 
 def beside(name: str, folder: Path | None) -> str:
-    """A path that exists below the config's `folder`, as one from here; other texts and bare words as given."""
+    """Return a path that exists below the config's `folder` relative to here; return other texts unchanged."""
     path = Path(folder or "", name)
     there = path.parent if "{" in path.name else path  # prism/{run}.txt
     is_word = "/" not in name and not path.suffix

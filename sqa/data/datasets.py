@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA, SOUGHT
+from sqa.core.paths import DATA
+from sqa.core.schema import SOUGHT
 from sqa.core.types import BLANKLESS, BY_CHARACTER, GREATEST_SMALL, Question
 from sqa.files import records
 

@@ -32,8 +32,10 @@ from itertools import groupby
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta
 
-from sqa.core.errors import Bound, ConfigError, Count, Positive, checked
+from sqa.core.errors import ConfigError
+from sqa.core.schema import Count, Positive, checked
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.data.priors import is_content, strip_edges
@@ -44,7 +46,7 @@ from sqa.metrics.qa import log_reciprocal_rank
 
 HALVED = math.log(2)  # nats
 TINY = 1e-9  # nats: differences of logarithms are so far off, otherwise on another processor
-Chance = Annotated[float, Bound(0, 1, above=True)]
+Chance = Annotated[float, Meta(gt=0, le=1)]
 Kind = Literal["hallucination", "omission", "drop"]
 KINDS: tuple[Kind, ...] = ("hallucination", "omission", "drop")
 TARGET = "en"  # every translation here is English
@@ -56,12 +58,12 @@ SIZE_WEIGHT = 0.1  # nats that one invented or lost content word adds to a findi
 class DiagnoseConfig:
     """Thresholds of errors."""
 
-    probability: Chance = 0.5  # 0..1: a content word that is wrong with this probability is hallucinated
-    trust: Chance = 0.5  # a word with less trust than this (0..1, see sqa/diagnose/alignment.py) is unaligned
-    drop: Positive = HALVED  # nats: a step is a drop when log MRR falls by at least this; ln 2 = from rank 1 to 2
-    omission_words: Count = 3  # content words, names counted twice, that make a stretch of lost source an omission
-    top: int = 50  # guesses searched for the answer
-    floor: float = -4.0  # log reciprocal rank of an answer that is not among them
+    probability: Annotated[Chance, "0..1: a content word that is wrong with this probability is hallucinated"] = 0.5
+    trust: Annotated[Chance, "a link with less trust (0..1, sqa/diagnose/alignment.py) does not count"] = 0.5
+    drop: Annotated[Positive, "nats: a drop is a fall of log MRR by at least this; ln 2 = rank 1 to 2"] = HALVED
+    omission_words: Annotated[Count, "lost content words, names twice, that make an omission"] = 3
+    top: Annotated[int, "guesses searched for the answer"] = 50
+    floor: Annotated[float, "log reciprocal rank of an answer that is not among them"] = -4.0
 
 
 @dataclass(frozen=True, slots=True)

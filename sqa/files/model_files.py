@@ -12,8 +12,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA, SOUGHT
+from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
+from sqa.core.schema import SOUGHT
 from sqa.files.atomic import held, joined_digest, write_bytes
 from sqa.files.records import parse_json
 

@@ -1,4 +1,4 @@
-"""Backends of a store that several machines use; that of one machine is `LocalFolder` (sqa/files/store.py).
+"""Storage backends for several machines; the backend of one machine is `LocalFolder` (sqa/files/store.py).
 
     SharedFolder()       a network file system, without locks, which such systems often lack or fake
     Objects("s3")        any object storage that fsspec supports (S3 with s3fs, memory:// in tests), without locks
@@ -29,7 +29,7 @@ class SharedFolder(Backend):
     """A folder that several machines see, without locks."""
 
     def read(self, path: Path) -> bytes:
-        """A file's bytes; a missing one is waited for (62 s), because another machine may just have written it."""
+        """Return a file's bytes; wait up to 62 s for a missing file, which another machine may just have written."""
         for wait in WAITS:
             with suppress(FileNotFoundError):
                 return path.read_bytes()
@@ -106,7 +106,7 @@ class Objects(Backend):
 
 
 def shared(url: str) -> tuple[Path, Backend]:
-    """The root and backend of a store that several machines use: a folder, or a URL such as s3://bucket/folder.
+    """Return root and backend of a store for several machines: a folder, or a URL such as s3://bucket/folder.
 
     An unknown protocol, or one whose package is missing: ConfigError.
     """

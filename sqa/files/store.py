@@ -1,4 +1,4 @@
-"""Stage results in files: found by what made them, whole or not at all.
+"""Store of stage results in files, keyed by everything that can change them.
 
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
     <root>/store/<stage>/<key>/parts.json       the same part by part, for `sqa store explain`; a later run adds it
@@ -27,6 +27,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 from msgspec import ValidationError, convert
+from msgspec.json import encode
 from numpy.typing import NDArray
 
 from sqa.core import trace as tr
@@ -47,18 +48,16 @@ def digest(value: Any) -> str:
 
 
 def dataset_fingerprint(questions: Iterable[Question]) -> str:
-    """sha256 (hex) over the canonical values of the questions, in order."""
+    """sha256 (hex) over the questions as JSON lines with named fields, in order."""
     total = hashlib.sha256()
-    for q in questions:
-        more: list[object] = [q.word_times, q.recording] if q.word_times else []
-        more += [asdict(q.asked)] if q.asked else []
-        total.update(digest([q.id, q.dataset, q.language, q.sentences, q.reference, q.page, *more]).encode())
+    for question in questions:
+        total.update(encode(question) + b"\n")
     return total.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a stage's rows depend on.  `key` names its folder."""
+    """Everything that a stage's rows depend on.  `key` names its folder."""
 
     name: str  # "translate", "guess", "buzz", "score"
     implementation: str  # "module:attribute" or the metrics' signatures
@@ -73,13 +72,13 @@ class Stage:
         return digest(self.inputs())
 
     def inputs(self) -> dict[str, Any]:
-        """Everything the key is made from, as JSON values."""
+        """Return everything the key is made from, as JSON values."""
         values = {**asdict(self), "upstream": list(self.upstream), "schema_version": SCHEMA_VERSION}
         return {"stage": values.pop("name"), **values}
 
 
 class Backend(Protocol):
-    """What a store needs of what lies below it; what is not said otherwise is of a folder without locks."""
+    """Storage backend interface; the default methods are those of a folder without locks."""
 
     def names(self, folder: Path) -> set[str]:
         """The files in a folder; none of a missing folder."""
@@ -106,7 +105,7 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalFolder(Backend):
-    """Files of one machine, locked by `flock` while a stage is made."""
+    """Backend of one machine, whose folders are locked by `flock` while a stage is made."""
 
     def write(self, path: Path, data: bytes) -> None:
         write_bytes(path, data)
@@ -181,15 +180,14 @@ class Store:
         return self.root / "store" / "questions" / fingerprint / "questions.jsonl"
 
     def keep(self, questions: Sequence[Question]) -> str:
-        """Write questions, unless the store has them; their fingerprint."""
+        """Write questions unless the store has them, and return their fingerprint."""
         fingerprint = dataset_fingerprint(questions)
         if not self.backend.exists(self.questions(fingerprint)):
-            lines = (json.dumps(asdict(question), ensure_ascii=False) + "\n" for question in questions)
-            self.backend.write(self.questions(fingerprint), "".join(lines).encode())
+            self.backend.write(self.questions(fingerprint), b"".join(encode(q) + b"\n" for q in questions))
         return fingerprint
 
     def kept(self, fingerprint: str) -> list[Question]:
-        """The questions that `keep` wrote.  Changed or unreadable: DataError."""
+        """Return the questions that `keep` wrote.  Raises DataError if they are changed or unreadable."""
         path = self.questions(fingerprint)
         try:
             questions = [convert(parse_json(line), Question) for line in self.backend.read(path).splitlines()]
@@ -270,7 +268,7 @@ ROWS: Mapping[str, tuple[Schema, Callable[[Table], dict[str, Any]]]] = {
 
 
 def read_rows(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, Any]:
-    """question id -> emissions, or the guesses or the buzz of every step, for every question of the block."""
+    """Return the emissions, guesses or buzzes of every question of a block, by question id."""
     schema, rows_of = ROWS[stage.name]
     try:
         rows = rows_of(store.read(stage, index, schema))
@@ -291,7 +289,7 @@ def write_table(path: Path, table: Table, metadata: Mapping[str, str]) -> None:
 
 
 def table_bytes(table: Table, metadata: Mapping[str, str]) -> bytes:
-    """A table as a file; the same rows give the same bytes."""
+    """Return a table as the bytes of a file; equal rows give equal bytes."""
     about = {"schema_version": str(SCHEMA_VERSION), **metadata, "kinds": {name: c.kind for name, c in table.items()}}
     arrays: dict[str, NDArray[Any]] = {"about": _json_array(about)}
     for name, column in table.items():
@@ -373,7 +371,7 @@ def _array(data: bytes) -> NDArray[Any]:
 
 
 def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
-    """The table of a file's bytes, and its metadata."""
+    """Return the table of a file's bytes, and its metadata."""
     if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
         raise ValueError("not what its checksum says")
     with ZipFile(BytesIO(data)) as archive:

@@ -11,18 +11,16 @@ that names its component (`name`) replaces the whole.
 """
 
 import re
-import types
-import typing
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
+from sqa.core.schema import kind_of
 from sqa.files.records import GREATEST_WHOLE
 
 MAX_TEXT = 4 << 20  # characters of a document
@@ -45,7 +43,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _told(error: Exception) -> str:
-    """An error in one line: where, what, and where began what could not be read."""
+    """Return an error in one line: its place, the problem, and where the unread part begins."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return " ".join(str(error).split())
     place, start = error.problem_mark, error.context_mark
@@ -63,7 +61,7 @@ class _Loader(yaml.SafeLoader):
         self._sizes: dict[int, int] = {}  # id of a composed node -> values in it, aliases written out
 
     def compose_node(self, parent: Any, index: Any) -> Node | None:
-        """PyYAML's own, with counts of values and depth."""
+        """Count values and depth while PyYAML composes a node."""
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs give it no types
         start = event.start_mark
         self._depth += 1
@@ -87,7 +85,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """PyYAML's own; of two equal keys it would take the second without a word."""
+        """Refuse repeated keys, of which PyYAML takes the last one."""
         keys = set()
         for key_node, _ in node.value:
             if isinstance(key_node, ScalarNode):
@@ -104,7 +102,7 @@ def _children(node: Node) -> list[Node]:
 
 
 def _check_kind(node: Node) -> None:
-    """Only plain kinds, integers of 64 bits, text that can be encoded."""
+    """Refuse other than plain kinds, integers of 64 bits and text that can be encoded."""
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind not in _PLAIN:
         raise _problem(f"a {kind} is not taken; put text in quotes", node.start_mark)
@@ -219,30 +217,3 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
             value = _merged(base[key], value)
         merged[key] = value
     return merged
-
-
-def kind_of(value: Any) -> str:
-    """A value and its kind, short, for messages."""
-    if value is None:
-        return "null (nothing)"
-    names = {bool: "true or false", int: "number", float: "number", str: "text", list: "list", dict: "mapping"}
-    return f"{names.get(type(value), type(value).__name__)} {str(value)[:60]!r}"
-
-
-def describe(hint: Any) -> str:
-    """A type in a config author's words."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Annotated:
-        return describe(arguments[0])
-    if origin in (Union, types.UnionType):
-        return " or ".join(describe(argument) for argument in arguments)
-    if origin is Literal:
-        return " or ".join(repr(argument) for argument in arguments)
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        return f"a list of {len(arguments)}: {', '.join(map(describe, arguments))}"
-    if origin is tuple:
-        return f"a list of {describe(arguments[0])}"
-    if is_dataclass(hint) or origin in (dict, Mapping):
-        return "a mapping of keys to values"
-    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
-    return "null" if hint is type(None) else names.get(hint, str(hint))

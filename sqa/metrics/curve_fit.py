@@ -17,12 +17,13 @@ anew.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from msgspec import to_builtins
 
-from sqa.core.errors import Count, DataError, Whole, checked
+from sqa.core.errors import DataError
+from sqa.core.schema import Count, Whole, checked
 from sqa.core.types import Bools, Floats
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import BeyondEnd, Buzzes
@@ -42,8 +43,8 @@ class FitConfig:
     """Options of a fit."""
 
     method: Method = "cubic"
-    beyond_end: BeyondEnd = "refuse"  # positions above 1
-    resamples: Count = 1000  # of the band's bootstrap over questions
+    beyond_end: Annotated[BeyondEnd, "positions above 1"] = "refuse"
+    resamples: Annotated[Count, "of the band's bootstrap over questions"] = 1000
     seed: Whole = 0
 
 

@@ -47,7 +47,7 @@ def url_problems(url: str) -> list[str]:
 
 
 def without_secret(url: str) -> str:
-    """An address as it may be shown: no user, no password."""
+    """Return an address without user and password, for messages."""
     return re.sub(r"//[^/@]*@", "//", url)
 
 
@@ -163,7 +163,7 @@ class Http:
 
 
 def _kind(error: Exception) -> Kind:
-    """How a connection failed."""
+    """Return the way in which a connection failed."""
     if isinstance(error, requests.exceptions.SSLError):
         return "insecure"
     reason = getattr(error.args[0], "reason", None) if error.args else None
@@ -172,7 +172,7 @@ def _kind(error: Exception) -> Kind:
 
 
 class Service:
-    """One service.  Unexpected answers are RemoteProtocolErrors that quote them."""
+    """A JSON service.  Unexpected answers raise RemoteProtocolErrors that quote them."""
 
     def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "") -> None:
         """`retries`: further attempts after a broken connection or a 5xx; for requests that may be repeated."""

@@ -1,29 +1,31 @@
-"""Configs: plain values in (sqa/files/yaml_reader.py), frozen dataclasses out, all problems at once.
+"""Load configs: plain values become frozen dataclasses, and all problems are reported at once.
 
 A config class is a frozen dataclass: its fields say which keys exist, of which type, and which have defaults.  An
 unknown key, a missing key or a wrong type is a problem "FILE key: what was expected"; so is what the class's own
-`__post_init__` raises (ConfigError or ValueError with a message "key: must be ..."; bounds: sqa/core/errors.py).
+`__post_init__` raises (ConfigError or ValueError with a message "key: must be ..."; bounds: sqa/core/schema.py).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
+
+from msgspec import ValidationError, convert
 
 from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
-from sqa.core.paths import SOUGHT, File, beside
+from sqa.core.paths import beside
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
+from sqa.core.schema import SOUGHT, Count, File, Key, Whole, checked, describe, keys, kind_of
 from sqa.files.records import GREATEST_WHOLE
-from sqa.files.yaml_reader import describe, kind_of, mapping_in, name_of, read_yaml
+from sqa.files.yaml_reader import mapping_in, name_of, read_yaml
 
 C = TypeVar("C")
 
@@ -33,23 +35,20 @@ _WRITTEN_IF_ANY = {"written": "if any"}  # of a field that is written only where
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class DatasetConfig:
-    """Which questions."""
+    """The questions of a run."""
 
-    name: File  # a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions
-    limit: int | None = None  # at most this many questions, from the start; null = all
+    name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions"]
+    limit: Annotated[Count | None, "at most this many questions, from the start; null = all"] = None
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
         from sqa.data.datasets import question_sets
 
-        problems = []
-        if self.name not in question_sets() and not Path(self.name).suffix:
-            near, names = did_you_mean(self.name, question_sets()), ", ".join(question_sets())
-            problems.append(f"name: unknown question set {self.name!r}{near}; known: {names}, or a file")
-        if self.limit is not None and self.limit < 1:
-            problems.append(f"limit: must be >= 1 or null, got {self.limit}")
-        if problems:
-            raise ConfigError(problems)
+        if self.name in question_sets() or Path(self.name).suffix:
+            return []
+        near, names = did_you_mean(self.name, question_sets()), ", ".join(question_sets())
+        return [f"name: unknown question set {self.name!r}{near}; known: {names}, or a file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +56,24 @@ class ComponentConfig:
     """A translator, guesser or buzzer: its registered name and an instance of its own config class."""
 
     name: str
-    options: Any  # instance of the dataclass that the component's build function takes
-    other_languages: bool = False  # of a translator: it may be given questions of other languages than its own
+    options: Annotated[Any, "instance of the dataclass that the component's build function takes"]
+    other_languages: Annotated[bool, "of a translator: accept questions in other languages than its own"] = False
 
 
 @dataclass(frozen=True, slots=True)
 class QualityConfig:
     """An entry of `quality:`, a metric that needs a model, a program or a file: sqa/metrics/quality/text_metric.py."""
 
-    kind: str  # "comet", "external", ...
-    options: Any  # instance of the dataclass that the kind's build function takes
+    kind: Annotated[str, '"comet", "external", ...']
+    options: Annotated[Any, "instance of the dataclass that the kind's build function takes"]
 
     @property
     def name(self) -> str:
-        """What the report calls it."""
+        """The name of the metric in reports."""
         return getattr(self.options, "name", self.kind)
 
     def for_run(self, run: str) -> QualityConfig:
-        """The same with `{run}` in the name of a file replaced by the run's name."""
+        """Replace `{run}` in the name of a file by the run's name."""
         file = getattr(self.options, "file", "")
         if "{run}" not in file:
             return self
@@ -83,9 +82,9 @@ class QualityConfig:
 
 @dataclass(frozen=True, slots=True)
 class AnswersConfig:
-    """Which answers are right."""
+    """The rule by which answers are right."""
 
-    matching: Literal["strict", "aliases"] = "strict"  # aliases: beside strict, as Quizbowl matches them (ew@aliases)
+    matching: Annotated[Literal["strict", "aliases"], "aliases: as Quizbowl matches too (ew@aliases)"] = "strict"
 
 
 def _default_metrics() -> tuple[str, ...]:
@@ -95,16 +94,17 @@ def _default_metrics() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class RunConfig:
-    """One run: what `sqa run CONFIG` reads.  Without a guesser or a buzzer only what needs none is scored."""
+    """The config of a run.  Without a guesser or a buzzer, only metrics that need none are computed."""
 
-    name: str  # the run's folder; the config file's name unless the file says otherwise
+    name: Annotated[str, "the run's folder; the config file's name unless the file says otherwise"]
     dataset: DatasetConfig
     translator: ComponentConfig
     guesser: ComponentConfig | None = None
     buzzer: ComponentConfig | None = None
     metrics: tuple[str, ...] = field(default_factory=_default_metrics)
-    seed: int = 0  # of the resampling behind the intervals
+    seed: Annotated[Whole, "of the resampling behind the intervals"] = 0
     quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
     answers: AnswersConfig | None = field(default=None, metadata=_WRITTEN_IF_ANY)
 
@@ -121,7 +121,7 @@ class RunConfig:
         mapping = to_mapping(self)
         return (run_from_mapping, (mapping,)) if _in_files(mapping) else object.__reduce_ex__(self, protocol)
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
         from sqa.metrics import ALL, problems
 
         wrong = problems(self.metrics)
@@ -132,11 +132,7 @@ class RunConfig:
             wrong.append("metrics: at least one is needed")
         if self.buzzer is not None and self.guesser is None:
             wrong.append("buzzer: needs a guesser")
-        if self.seed < 0:
-            wrong.append(f"seed: must be >= 0, got {self.seed}")
-        wrong += folder_name(self.name)
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong + folder_name(self.name)
 
 
 def _in_files(value: Any) -> bool:
@@ -147,7 +143,7 @@ def _in_files(value: Any) -> bool:
 
 
 def folder_name(name: str, key: str = "name") -> list[str]:
-    """What is wrong with a name that becomes a folder below --runs: it must not lead anywhere else."""
+    """Return the problems of a name that becomes a folder below --runs."""
     if name == "store":
         return [f"{key}: 'store' is the folder of stored results below --runs; give the run another name"]
     plain = name and Path(name).name == name and not name.startswith(".") and name.isprintable()
@@ -158,13 +154,13 @@ def folder_name(name: str, key: str = "name") -> list[str]:
 
 
 def load_run(path: Path) -> RunConfig:
-    """Read a run's YAML.  Raises ConfigError listing all problems."""
+    """Read a run's YAML file.  Raises ConfigError with all problems."""
     path = Path(path)
     return _named_run(read_yaml(path), name_of(path), str(path), path.parent)
 
 
 def run_in(content: bytes, name: str, folder: Path | None = None) -> RunConfig:
-    """The same of a YAML text, called `name` unless it says otherwise; `folder` is that of the file it comes from."""
+    """Read a run's YAML text; `name` is the run's name unless the text has one, `folder` that of the text's file."""
     return _named_run(mapping_in(content, name), name, name, folder)
 
 
@@ -198,7 +194,7 @@ def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C
 
 
 def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
-    """A RunConfig from plain values (the inverse of `to_mapping`).  ConfigError lists all problems.
+    """Make a RunConfig from plain values, inverting `to_mapping`.  Raises ConfigError with all problems.
 
     Files are searched in `folder`, then in the current one (`sqa.core.paths.File`).
     """
@@ -216,19 +212,19 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
 
 
 def of_parts(**parts: Any) -> RunConfig:
-    """A run with these parts, given and checked as in a run's YAML: for what names parts and no run."""
+    """Check parts as those of a run, for configs that name parts and no run."""
     stand_ins = {"name": "parts", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}, "metrics": ("bleu",)}
     return run_from_mapping({**stand_ins, **parts})
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:
-    """The same run on at most `limit` questions, under a name that says so."""
+    """Return the same run on at most `limit` questions, with the limit in its name."""
     dataset = dataclasses.replace(config.dataset, limit=limit)
     return dataclasses.replace(config, name=f"{config.name}-limit{limit}", dataset=dataset)
 
 
 def to_mapping(config: Any) -> Any:
-    """Plain YAML values of a config: what `run_from_mapping` reads back to an equal config."""
+    """Return a config as plain YAML values, which `run_from_mapping` reads back."""
     if isinstance(config, (ComponentConfig, OwnPart)):
         flag = {OTHER_LANGUAGES: True} if getattr(config, OTHER_LANGUAGES, False) else {}
         return {"name": config.name, **to_mapping(config.options), **flag}
@@ -248,7 +244,7 @@ def to_mapping(config: Any) -> Any:
 
 
 class Reader:
-    """Plain values as values of a type; collects `problems`, lines "key: what was expected, what was got".
+    """Reader of plain values by type; collects `problems`, lines "key: expected ..., got ...".
 
     `key` is dotted, as the author finds it in the file: "translator.k", "metrics[2]".  What cannot be read is None.
     """
@@ -259,26 +255,20 @@ class Reader:
         self.problems: list[str] = []
 
     def record(self, cls: type, value: Any, key: str) -> Any:
-        """An instance of a dataclass from a mapping."""
+        """Return an instance of a dataclass from a mapping; None if there are problems."""
         if not isinstance(value, Mapping):
             return self._add(key, f"expected a mapping of keys to values, got {kind_of(value)}")
-        before = len(self.problems)
-        declared = {f.name: f for f in fields(cls) if f.init}
-        hints = typing.get_type_hints(cls, include_extras=True)
+        before, known = len(self.problems), keys(cls)
         for name in value:
-            if name not in declared:
-                self._add(join(key, name), f"unknown{did_you_mean(str(name), declared, cls)}")
+            if name not in known:
+                self._add(join(key, name), f"unknown{did_you_mean(str(name), known, cls)}")
         arguments: dict[str, Any] = {}
-        for name, f in declared.items():
+        for name, declared in known.items():
             inner = join(key, name)
-            if name not in value:
-                if f.default is MISSING and f.default_factory is MISSING:
-                    self._add(inner, f"missing; expected {describe(hints[name])}")
-            elif hints[name] == ComponentConfig or hints[name] == ComponentConfig | None:
-                if value[name] is not None or hints[name] == ComponentConfig:
-                    arguments[name] = self.component(PARTS[name], value[name], inner)
-            else:
-                arguments[name] = self.value(hints[name], value[name], inner)
+            if name in value:
+                arguments[name] = self._part_or_value(declared, value[name], inner)
+            elif declared.required:
+                self._add(inner, f"missing; expected {describe(declared.hint)}")
         if len(self.problems) > before:
             return None
         try:
@@ -289,8 +279,13 @@ class Reader:
             self.problems.append(_placed(key, str(error)))
         return None
 
+    def _part_or_value(self, declared: Key, value: Any, key: str) -> Any:
+        """Read a key, whose value may be a part of a run."""
+        is_part = declared.hint == ComponentConfig or (declared.hint == ComponentConfig | None and value is not None)
+        return self.component(PARTS[declared.name], value, key) if is_part else self.value(declared.hint, value, key)
+
     def component(self, registry: Registry, value: Any, key: str) -> ComponentConfig | None:
-        """{name: waitk, k: 6} -> ComponentConfig("waitk", WaitKConfig(k=6)); a bare name is {name: NAME}."""
+        """Read a part, such as {name: waitk, k: 6}; the bare name waitk means {name: waitk}."""
         value = {"name": value} if isinstance(value, str) else value
         if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
             given = f", got {', '.join(map(str, value)) or 'none'}" if isinstance(value, Mapping) else ""
@@ -307,13 +302,13 @@ class Reader:
         other = registry is TRANSLATORS and options.pop(OTHER_LANGUAGES, False)
         if not isinstance(other, bool):
             self._add(join(key, OTHER_LANGUAGES), f"expected true or false, got {kind_of(other)}")
-        if "policy" in options and "policy" in typing.get_type_hints(cls):
+        if "policy" in options and "policy" in keys(cls):
             options = self._with_policy(options, join(key, "policy"))
         config = self.record(cls, options, key)
         return None if config is None else ComponentConfig(name, config, bool(other))
 
     def _with_policy(self, options: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """`policy: {name: wait-k, k: 6}` as the short `policy: wait-k, k: 6`; a policy of your own as an `OwnPart`."""
+        """Rewrite `policy: {name: wait-k, k: 6}` as `policy: wait-k, k: 6`; your own policy becomes an `OwnPart`."""
         policy = options["policy"]
         nested = {"name": policy} if isinstance(policy, str) else policy
         if not isinstance(nested, Mapping) or not isinstance(nested.get("name"), str):
@@ -331,7 +326,7 @@ class Reader:
         return {**others, "policy": nested["name"], **{name: inner[name] for name in inner if name in ("k", "n")}}
 
     def guessers(self, value: Any, key: str) -> tuple[ComponentConfig, ...]:
-        """[{name: bm25}, gru] -> the guessers of a fusion."""
+        """Read the guessers of a fusion, such as [{name: bm25}, gru]."""
         if not isinstance(value, (list, tuple)):
             self._add(key, f"expected a list of guessers, got {kind_of(value)}")
             return ()
@@ -342,7 +337,7 @@ class Reader:
         return tuple(part for part in parts if part is not None)
 
     def _quality(self, value: Any, key: str) -> tuple[QualityConfig, ...]:
-        """[{comet: {model: m}}, {external: [program, argument]}] -> QualityConfigs; a mapping stands for its items."""
+        """Read `quality:`, a list such as [{comet: {model: m}}, {external: [program]}] or one mapping of kinds."""
         items: list[tuple[str, Any]] = []  # (kind, options)
         given = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value
         for i, entry in enumerate(given if isinstance(given, (list, tuple)) else [given]):
@@ -365,7 +360,7 @@ class Reader:
         return tuple(entries)
 
     def value(self, hint: Any, value: Any, key: str) -> Any:
-        """`value` as the type `hint`."""
+        """Read a value of the type `hint`."""
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if hint is Any:  # checked by the part that takes it
             return value
@@ -391,20 +386,23 @@ class Reader:
                 self.value(arguments[0], name, f"{key} key"): self.value(arguments[1], item, join(key, name))
                 for name, item in value.items()
             }
-        if origin is Literal:
-            if any(value == choice and type(value) is type(choice) for choice in arguments):
-                return value
-            near = did_you_mean(value, [a for a in arguments if isinstance(a, str)]) if isinstance(value, str) else ""
-            return self._add(key, f"expected {describe(hint)}, got {value!r}{near}")
-        if hint in (int, float) and _fits(hint, value) and not _finite(hint, value):
-            kind = "finite number" if hint is float else "whole number of 64 bits"
-            return self._add(key, f"expected a {kind}, got {kind_of(value)}")
-        if isinstance(hint, type) and _fits(hint, value):
-            return float(value) if hint is float else Path(value) if hint is Path else value
-        return self._add(key, f"expected {describe(hint)}, got {kind_of(value)}{_unquoted(hint, value)}")
+        return self._plain(hint, value, key)
+
+    def _plain(self, hint: Any, value: Any, key: str) -> Any:
+        """Read a number, text, truth value, path or choice; an int may stand for a float."""
+        given = float(value) if isinstance(value, float) else value  # numpy's are subclasses
+        try:
+            read = convert(given, hint, dec_hook=_path)
+        except (ValidationError, TypeError):  # TypeError: a type that msgspec does not know
+            return self._add(key, f"expected {describe(hint)}, got {kind_of(value)}{_advice(hint, value)}")
+        if isinstance(read, float) and not math.isfinite(read):
+            return self._add(key, f"expected a finite number, got {kind_of(value)}")
+        if isinstance(read, int) and abs(read) > GREATEST_WHOLE:
+            return self._add(key, f"expected a whole number of 64 bits, got {kind_of(value)}")
+        return read
 
     def _union(self, hint: Any, arguments: tuple[Any, ...], value: Any, key: str) -> Any:
-        """The first member of a union that takes the value; the exact type before a wider one."""
+        """Read the value as the first member of a union that accepts it; the exact type goes first."""
         if value is None and type(None) in arguments:
             return None
         if OwnPart in arguments:
@@ -426,28 +424,23 @@ class Reader:
         self.problems.append(f"{key}: {problem}")
 
 
-def _unquoted(hint: Any, value: Any) -> str:
-    """The advice on a number between quotation marks where a number is expected."""
+def _path(cls: type, value: Any) -> Path:
+    """Convert what msgspec does not: a text to a path."""
+    if cls is not Path:
+        raise TypeError(f"no text gives a {cls.__name__}")
+    return Path(value)
+
+
+def _advice(hint: Any, value: Any) -> str:
+    """Return the nearest choice, or advice on a quoted number; empty if there is neither."""
+    if not isinstance(value, str):
+        return ""
+    if typing.get_origin(hint) is Literal:
+        return did_you_mean(value, [choice for choice in typing.get_args(hint) if isinstance(choice, str)])
     try:
-        quoted = hint in (int, float) and isinstance(value, str) and math.isfinite(hint(value))
+        return "; write it without quotes" if hint in (int, float) and math.isfinite(hint(value)) else ""
     except ValueError:
         return ""
-    return "; write it without quotes" if quoted else ""
-
-
-def _fits(hint: type, value: Any) -> bool:
-    """Exact types, except that an int is a float and a str is a Path; a bool is no number."""
-    if hint is Path:
-        return isinstance(value, (str, Path))
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return type(value) is hint
-
-
-def _finite(hint: type, value: float) -> bool:
-    """No NaN, no infinity, no integer beyond the greatest float, or for an int beyond 64 bits."""
-    most = GREATEST_WHOLE if hint is int else sys.float_info.max
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= most
 
 
 def join(key: str, name: object) -> str:
@@ -455,6 +448,6 @@ def join(key: str, name: object) -> str:
 
 
 def _placed(key: str, problem: str) -> str:
-    """A component's own "key: ..." below its key in the file; a key that the problem repeats is written once."""
+    """Put a part's problem "key: ..." below the part's key in the file, naming a repeated key once."""
     last = key.rpartition(".")[2]
     return join(key, problem.removeprefix(f"{last}.") if last else problem)

@@ -181,7 +181,7 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
-    """Make the blocks of a stage that the store lacks: how many they were, and the wall time if it was all of them."""
+    """Make the missing blocks of a stage; return their number, and the wall time if all were missing."""
     store, stage, blocks = work.store, work.stages[name], blocks_of(work.questions, BLOCK_SIZE)
     store.describe(stage, lambda: work.key_parts(name))
     if not store.missing(stage, len(blocks)):
@@ -198,7 +198,7 @@ def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | No
 
 
 def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
-    """The metrics of a run, those of texts measured; question id -> metric of texts -> score."""
+    """Measure the metrics of texts; return all metrics of the run, and scores by question id and metric."""
     wanted = [*work.of_texts, *(work.parts.quality(entry.for_run(work.config.name)) for entry in work.config.quality)]
     if not wanted:
         return work.metrics, {}
@@ -306,7 +306,8 @@ def stage_of(
     name: str, registry: Registry, config: ComponentConfig, component: Any, upstream: tuple[str, ...], dataset: str
 ) -> Stage:
     """The stage of a component: `upstream` are the keys of those it reads, `dataset` the questions' fingerprint."""
-    identity = digest([VERSION, N_GUESSES, fingerprint_of(registry, config, component)])
+    part = fingerprint_of(registry, config, component)
+    identity = digest({"version": VERSION, "guesses": N_GUESSES, "component": part})
     return Stage(name, registry.identity(config.name), identity, upstream, dataset, BLOCK_SIZE)
 
 

@@ -28,7 +28,7 @@ KEPT = {"segment": "text", "stats": "[f8]"}
 def score_texts(
     metrics: Sequence[BuiltMetric], traces: Iterable[QuestionTrace], store: Store, progress: bool
 ) -> tuple[dict[str, BuiltMetric], dict[str, dict[str, Score]]]:
-    """The metrics by name, those that failed replaced by `not_computed`, and question id -> metric name -> score."""
+    """Return metrics by name, failed ones as `not_computed`, and scores by question id and metric name."""
     segments, refused = _segments(traces)
     ids = [*segments, *refused]
     by_name: dict[str, BuiltMetric] = {}
@@ -50,7 +50,7 @@ def score_texts(
 
 
 def _segments(traces: Iterable[QuestionTrace]) -> tuple[dict[str, Segment], dict[str, str]]:
-    """Segments by question, and why a question has none."""
+    """Return the segment of each question, or the reason why it has none."""
     segments, refused = {}, {}
     for trace in traces:
         try:
@@ -61,7 +61,7 @@ def _segments(traces: Iterable[QuestionTrace]) -> tuple[dict[str, Segment], dict
 
 
 def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, progress: bool) -> list[tuple[float, ...]]:
-    """Statistics of each segment, from the store where it has them."""
+    """Return the statistics of each segment, read from the store where possible."""
     identity = metric.fingerprint()
     if identity is None:
         return metric.measure(segments)
@@ -90,7 +90,7 @@ def _kept(store: Store, stage: Stage) -> dict[str, tuple[float, ...]]:
 
 
 def _keep(store: Store, stage: Stage, measured: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
-    """Adds to the store's statistics (another run may have added some meanwhile) and returns all of them."""
+    """Add to the store's statistics, which another run may have extended meanwhile, and return all of them."""
     with store.working_on(stage):
         rows = {**_kept(store, stage), **measured}
         store.write(stage, 0, table_of(KEPT, sorted(rows.items())))

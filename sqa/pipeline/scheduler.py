@@ -20,10 +20,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from sqa.core.errors import ConfigError, Count, RemoteProtocolError, checked
+from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.core.packages import need
+from sqa.core.schema import Count, checked
 from sqa.files.shared import shared
 from sqa.files.store import Store
 from sqa.pipeline.config import load
@@ -46,17 +47,17 @@ RETURN = 600.0  # seconds to wait for a lost scheduler to come back
 class SlurmConfig:
     """What `--scheduler slurm:FILE` reads; docs/cluster.md has one, explained."""
 
-    jobs: Count  # Slurm jobs to ask for, each a machine or a part of one
-    cores: Count = 1  # per job; as many workers, each with one thread
-    memory: str = "4GB"  # per job
+    jobs: Annotated[Count, "Slurm jobs to ask for, each a machine or a part of one"]
+    cores: Annotated[Count, "per job; as many workers, each with one thread"] = 1
+    memory: Annotated[str, "per job"] = "4GB"
     walltime: str = "01:00:00"
     partition: str | None = None
     account: str | None = None
-    interface: str | None = None  # the network that workers reach the scheduler by, such as ib0
-    directives: tuple[str, ...] = ()  # more lines of #SBATCH, such as --gres=gpu:1
-    prologue: tuple[str, ...] = ()  # lines of shell before the worker starts, such as `module load python`
-    logs: str | None = None  # folder of the jobs' output
-    adaptive: bool = False  # jobs start when there is work and end when there is none, at most `jobs`
+    interface: Annotated[str | None, "the network that workers reach the scheduler by, such as ib0"] = None
+    directives: Annotated[tuple[str, ...], "more lines of #SBATCH, such as --gres=gpu:1"] = ()
+    prologue: Annotated[tuple[str, ...], "lines of shell before the worker starts, such as `module load python`"] = ()
+    logs: Annotated[str | None, "folder of the jobs' output"] = None
+    adaptive: Annotated[bool, "jobs start when there is work and end when there is none, at most `jobs`"] = False
 
 
 class SchedulerGone(RemoteProtocolError):

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -60,8 +60,8 @@ Pages = dict[str, int]  # title -> its index, in the order of first use
 class ViewConfig:
     """Settings of the page."""
 
-    curve: str = "qanta2018"  # a published expected-wins curve, or a curve file (.json)
-    priors: Path | None = None  # of the word aligner; None = the bundled ones
+    curve: Annotated[str, "a published expected-wins curve, or a curve file (.json)"] = "qanta2018"
+    priors: Annotated[Path | None, "of the word aligner; None = the bundled ones"] = None
 
 
 def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) -> dict[str, Any]:

@@ -1,121 +1,82 @@
-"""The checkpoints of a training, written atomically, with the state of its optimiser.
+"""The checkpoints of a training: files `checkpoint-<step>.pt` in its folder, each written whole or not at all.
 
-Its whole state is a mapping of names to tensors by name, state dictionaries or plain values.  It is one file
-(`head.pt`), replaced each time, or, where other code reads the weights as well (to average the last ones), folders
-checkpoint-<step>: model.safetensors, optimizer.safetensors, state.json.
+A checkpoint is a mapping of names to tensors by name, state dictionaries or plain values.
 """
 
-import json
 import pickle
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import atomic, atomic_folder
-from sqa.files.records import parse_json
-
-TENSORS = ("model", "optimizer")  # parts stored as tensors; all others are plain values in state.json
+from sqa.files.atomic import atomic
 
 
 class Checkpoints:
-    """The checkpoints of one training, at a file named *.pt or in a folder."""
+    """The checkpoints of one training."""
 
-    def __init__(self, path: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
-        """`keep`: the number of folders kept; `identity`: values that a checkpoint in a file must have, by key."""
-        self.path, self.keep, self.identity = path, keep, identity
-
-    @property
-    def in_file(self) -> bool:
-        return self.path.suffix == ".pt"
+    def __init__(self, folder: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
+        """`keep`: the number of files kept; `identity`: values by key that a checkpoint must have to be resumed."""
+        self.folder, self.keep = folder, keep
+        self.identity = {key: repr(value) for key, value in (identity or {}).items()}
 
     def complete(self) -> list[Path]:
-        """Complete checkpoints, oldest first."""
-        if self.in_file:
-            return [self.path] if self.path.is_file() else []
-        return sorted(path for path in self.path.glob("checkpoint-???????") if (path / "state.json").exists())
+        """Return the checkpoints, oldest first."""
+        return sorted(self.folder.glob("checkpoint-???????.pt"))
 
     def write(self, step: int, content: Mapping[str, Any]) -> Path:
-        """Write the state after `step` and delete the oldest beyond `keep`; returns the file or folder."""
-        if self.in_file:
-            record = {"identity": repr(self.identity), "keys": self._keys(), "step": step, **content}
-            with atomic(self.path) as partial:
-                torch.save(record, partial)
-            return self.path
-        target = self.path / f"checkpoint-{step:07d}"
-        with atomic_folder(target) as draft:
-            for name in TENSORS:
-                tensors = {key: value.contiguous() for key, value in content[name].items()}
-                save_file(tensors, draft / f"{name}.safetensors")
-            plain = {key: value for key, value in content.items() if key not in TENSORS}
-            (draft / "state.json").write_text(json.dumps({"step": step, **plain}) + "\n", encoding="utf-8")
-            if target.exists():
-                _remove(target)
+        """Write the state after `step`, delete the oldest beyond `keep`, and return the file."""
+        path = self.folder / f"checkpoint-{step:07d}.pt"
+        with atomic(path) as partial:
+            torch.save({"identity": self.identity, "step": step, **content}, partial)
         for old in self.complete()[: -self.keep]:
-            _remove(old)
-        return target
+            old.unlink()
+        return path
 
     def newest(self) -> dict[str, Any] | None:
-        """The content of the newest checkpoint, with its `step`; None without a checkpoint.
+        """Return the content of the newest checkpoint with its `step`; None without a checkpoint.
 
-        Damaged, or of an earlier version: DataError; a file of another config: ConfigError naming the keys that differ.
+        Raises:
+            DataError: The file is damaged.
+            ConfigError: It belongs to another config; the message names the keys that differ.
         """
         complete = self.complete()
         if not complete:
             return None
-        try:
-            if self.in_file:
-                content: dict[str, Any] = torch.load(self.path, weights_only=True)
-            else:
-                content = parse_json((complete[-1] / "state.json").read_bytes())
-                content |= {name: load_file(complete[-1] / f"{name}.safetensors") for name in TENSORS}
-        except (RuntimeError, EOFError, OSError, ValueError, SafetensorError, pickle.UnpicklingError) as error:
-            raise DataError(f"{complete[-1]}: the checkpoint is damaged; remove it to start again") from error
-        if self.in_file:
-            self._check_identity(content)
+        content = _content(complete[-1])
+        before = content["identity"]
+        if differ := [key for key in {**before, **self.identity} if before.get(key) != self.identity.get(key)]:
+            other = f"belongs to another config ({', '.join(differ)} differ)"
+            raise ConfigError(f"work: {complete[-1]} {other}; remove it or name another folder")
         return content
 
     def remove(self) -> None:
         """Delete them all."""
         for path in self.complete():
-            _remove(path)
+            path.unlink()
 
     def average(self, last: int) -> dict[str, Tensor]:
-        """Mean of the weights of the `last` newest folders.  No checkpoint: DataError."""
-        folders = self.complete()[-last:]
-        if not folders:
-            raise DataError(f"{self.path}: no checkpoint to average; train first")
+        """Return the mean of the weights of the `last` newest checkpoints.  No checkpoint: DataError."""
+        paths = self.complete()[-last:]
+        if not paths:
+            raise DataError(f"{self.folder}: no checkpoint to average; train first")
         total: dict[str, Tensor] = {}
-        for path in folders:
-            for name, value in load_file(path / "model.safetensors").items():
+        for path in paths:
+            for name, value in _content(path)["model"].items():
                 total[name] = total[name] + value if name in total and value.is_floating_point() else value
-        return {name: value / len(folders) if value.is_floating_point() else value for name, value in total.items()}
-
-    def _keys(self) -> dict[str, str]:
-        return {key: repr(value) for key, value in (self.identity or {}).items()}
-
-    def _check_identity(self, content: Mapping[str, Any]) -> None:
-        before, now = content.get("keys", {}), self._keys()
-        if "step" not in content:
-            raise DataError(f"{self.path}: the checkpoint is of an earlier version; remove it to start again")
-        if content["identity"] != repr(self.identity):
-            keys = ", ".join(key for key in now if before.get(key) != now[key])
-            other = f"belongs to another config ({keys} differ)"
-            raise ConfigError(f"work: {self.path} {other}; remove it or name another folder")
+        return {name: value / len(paths) if value.is_floating_point() else value for name, value in total.items()}
 
 
-def _remove(path: Path) -> None:
-    """Delete a checkpoint; a folder stops being one first."""
-    if path.is_file():
-        return path.unlink()
-    (path / "state.json").unlink(missing_ok=True)
-    shutil.rmtree(path)
+def _content(path: Path) -> dict[str, Any]:
+    """Return the content of a checkpoint, its tensors on the CPU; DataError if the file is damaged."""
+    try:
+        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
+        raise DataError(f"{path}: the checkpoint is damaged; remove it to start again") from error
+    return content
 
 
 class Moments:

@@ -157,12 +157,13 @@ def test_a_figure_of_your_own(mine: Path) -> None:
 
 SAME = """
 from dataclasses import dataclass
+from typing import Annotated
 
 
 @dataclass(frozen=True)
 class Same:
     page: str
-    score: float = 0.5  # of every guess
+    score: Annotated[float, "of every guess"] = 0.5
 
     def guess(self, texts, n):
         return [[(self.page, self.score)] for _ in texts]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import Engine, Select, Table, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -46,9 +46,9 @@ class BoardConfig:
     """Storage of a board, and its additional tasks."""
 
     folder: Path = Path("board")
-    db: str | None = None  # database URL; None = SQLite in <folder>/board.sqlite
-    files: str | None = None  # fsspec URL; None = <folder>/files
-    tasks: tuple[str, ...] = ()  # your own: "module:function" that makes a Task
+    db: Annotated[str | None, "database URL; None = SQLite in <folder>/board.sqlite"] = None
+    files: Annotated[str | None, "fsspec URL; None = <folder>/files"] = None
+    tasks: Annotated[tuple[str, ...], 'your own: "module:function" that makes a Task'] = ()
 
     @property
     def work(self) -> Path:

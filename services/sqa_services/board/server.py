@@ -28,7 +28,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from sqa.core.errors import Count, NotComputable, SqaError, checked
+from sqa.core.errors import NotComputable, SqaError
+from sqa.core.schema import Count, checked
 from sqa.report.viewer import policy_of, render
 from sqa.report.viewer_data import ViewConfig, traces_data
 from sqa_services.board import accounts, lifecycle, queue
@@ -314,7 +315,7 @@ class ServeConfig:
     """Address of the server, and the daily quota."""
 
     address: Address = field(default_factory=Address)
-    per_day: Count = 20  # submissions of an account
+    per_day: Annotated[Count, "submissions of an account"] = 20
 
 
 def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:

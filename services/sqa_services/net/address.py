@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Annotated
 
-from sqa.core.errors import Bound, Count, checked
+from msgspec import Meta
+
+from sqa.core.schema import Count, checked
 
 SHORTEST = 16  # characters of a token
 
@@ -23,10 +25,10 @@ class Address:
     """The address of a server and the limits of its requests."""
 
     host: str = "127.0.0.1"
-    port: Annotated[int, Bound(0, 65535)] = 0  # 0 = a free one
-    token: str | None = None  # "Authorization: Bearer TOKEN" is then needed; beyond loopback there has to be one
-    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
-    max_body: Count = 1 << 20  # bytes of a request
+    port: Annotated[int, Meta(ge=0, le=65535), "0 = a free one"] = 0
+    token: Annotated[str | None, '"Authorization: Bearer TOKEN" is then needed; required beyond loopback'] = None
+    names: Annotated[tuple[str, ...], "host names that may ask, beside this machine's; beyond loopback none: any"] = ()
+    max_body: Annotated[Count, "bytes of a request"] = 1 << 20
 
     def problems(self) -> list[str]:
         """List the problems, one line each."""

@@ -18,7 +18,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
-from sqa.core.paths import File
+from sqa.core.schema import File
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Guess
 from sqa.files.atomic import file_digest
@@ -95,7 +95,7 @@ def points(buzzes: Sequence[tuple[float, bool] | None]) -> list[int]:
 class PersonConfig:
     """Whose answers."""
 
-    file: File  # PLAYER.jsonl of `sqa play export`
+    file: Annotated[File, "PLAYER.jsonl of `sqa play export`"]
 
 
 class _Record(Struct):

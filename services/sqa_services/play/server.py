@@ -117,10 +117,10 @@ class Answer(Struct):
 class PlayConfig:
     """Runs to play on, and settings of the server."""
 
-    runs: tuple[Path, ...]  # folders of finished runs, or configs (.yaml) whose model translates when a game begins
-    games: Path = Path("games")  # folder of the journal
+    runs: Annotated[tuple[Path, ...], "folders of runs, or configs (.yaml) whose model translates as a game begins"]
+    games: Annotated[Path, "folder of the journal"] = Path("games")
     address: Address = field(default_factory=Address)
-    consent: Path | None = None  # file of a consent text of your own
+    consent: Annotated[Path | None, "file of a consent text of your own"] = None
     timing: Timing = field(default_factory=Timing)
 
 

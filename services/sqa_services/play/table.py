@@ -11,7 +11,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
-from sqa.core.errors import Bound, SqaError, checked
+from msgspec import Meta
+
+from sqa.core.errors import SqaError
+from sqa.core.schema import checked
 from sqa.core.trace import QuestionTrace
 from sqa_services.net.guard import Refused
 from sqa_services.net.serving import LOG
@@ -23,7 +26,7 @@ from sqa_services.play.runs import PlayedRun
 Event = dict[str, Any]
 Phase = Literal["waiting", "reading", "answering", "saving", "done"]
 GRACE = 5.0  # seconds from a request to the page's stream
-Seconds = Annotated[float, Bound(0, 3600, above=True)]
+Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,8 @@ Seconds = Annotated[float, Bound(0, 3600, above=True)]
 class Timing:
     """Time limits."""
 
-    answer_seconds: Seconds = 20.0  # to type after the buzz
-    end_seconds: Seconds = 10.0  # to buzz after the last word
+    answer_seconds: Annotated[Seconds, "to type after the buzz"] = 20.0
+    end_seconds: Annotated[Seconds, "to buzz after the last word"] = 10.0
 
 
 @dataclass(slots=True)

@@ -26,12 +26,12 @@ from pathlib import Path
 from select import select
 from tempfile import TemporaryFile
 from threading import Event, Timer
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
-from sqa.core.paths import File
+from sqa.core.schema import File
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import Segment, segment_of
@@ -52,9 +52,9 @@ SHOWN = 300  # characters of a wrong reply, and of stderr, that an error quotes
 class ExternalConfig:
     """An external program and its score."""
 
-    command: tuple[File, ...]  # program and arguments; no shell
-    higher_is_better: bool = True  # false for an error rate
-    name: str = ""  # in the report; "" = external:PROGRAM
+    command: Annotated[tuple[File, ...], "program and arguments; no shell"]
+    higher_is_better: Annotated[bool, "false for an error rate"] = True
+    name: Annotated[str, 'in the report; "" = external:PROGRAM'] = ""
 
     def __post_init__(self) -> None:
         if not self.name and self.command:

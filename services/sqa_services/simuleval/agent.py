@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from operator import length_hint
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.own.code import Code, building
@@ -50,8 +50,8 @@ Translate = Callable[[Iterator[str]], Iterator[str]]
 class SimulevalConfig:
     """The agent's class and its command line."""
 
-    agent: str  # "path/to/file.py:ClassName" or "module:ClassName"
-    args: tuple[str | int | float, ...] = ()  # as on SimulEval's command line: [--waitk, 3]
+    agent: Annotated[str, '"path/to/file.py:ClassName" or "module:ClassName"']
+    args: Annotated[tuple[str | int | float, ...], "as on SimulEval's command line: [--waitk, 3]"] = ()
 
     def __post_init__(self) -> None:
         if not all(self.agent.rpartition(":")):

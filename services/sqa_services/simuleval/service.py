@@ -9,9 +9,9 @@ announced with the last word, as SimulEval does (see agent.py); the package itse
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from sqa.core.errors import Positive, checked
+from sqa.core.schema import Positive, checked
 from sqa.core.types import Emission, Question
 from sqa.files.store import digest
 from sqa.net.client import Service, token_from, url_problems
@@ -25,10 +25,10 @@ VERSION = 1  # raise when the same service would be driven otherwise
 class SimulevalServiceConfig:
     """Keys of `translator: {name: simuleval_service, ...}`."""
 
-    url: str = "http://localhost:12321"  # of the service
-    label: str = ""  # any name for what answers; change it with the agent behind the address: results are kept
-    timeout: Positive = 600.0  # seconds for one reply
-    token_env: str | None = None  # environment variable with a bearer token; null = none is sent
+    url: Annotated[str, "of the service"] = "http://localhost:12321"
+    label: Annotated[str, "any name for what answers, under which results are kept"] = ""
+    timeout: Annotated[Positive, "seconds for one reply"] = 600.0
+    token_env: Annotated[str | None, "environment variable with a bearer token; null = none is sent"] = None
 
     def problems(self) -> list[str]:
         """List the problems of the address."""

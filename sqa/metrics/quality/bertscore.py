@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
-from sqa.core.paths import File
+from sqa.core.schema import Count, File, checked
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.metrics.quality.text_metric import (
     SENTENCES,
     Device,
     MeanOfSegments,
     Segment,
-    check_sizes,
     model_label,
+    model_problems,
     model_type,
     refused_with,
 )
@@ -28,20 +28,21 @@ VERSION = 2  # raise when the same model would give other scores here
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class BertScoreConfig:
     """Which encoder, and which of its layers."""
 
-    model: File  # folder, or a hub name: roberta-large
-    name: str = "bertscore"  # in the report
-    layer: int | None = None  # whose output is compared, from 1; null = the package's choice for that hub name
-    baseline: bool = False  # rescale by the package's baseline for English and that hub name
-    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
-    download: bool = False  # fetch a hub model that is not in the local cache
-    batch_size: int = 16  # segments at a time
-    device: Device = "cpu"  # cpu, or cuda where there is a GPU
+    model: Annotated[File, "folder, or a hub name: roberta-large"]
+    name: Annotated[str, "in the report"] = "bertscore"
+    layer: Annotated[Count | None, "whose output is compared, from 1; null = the package's choice"] = None
+    baseline: Annotated[bool, "rescale by the package's baseline for English and that hub name"] = False
+    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
+    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
+    batch_size: Annotated[Count, "segments at a time"] = 16
+    device: Annotated[Device, "cpu, or cuda where there is a GPU"] = "cpu"
 
-    def __post_init__(self) -> None:
-        check_sizes(self, "bertscore", "batch_size", *(("layer",) if self.layer is not None else ()))
+    def problems(self) -> list[str]:
+        return model_problems(self)
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from sqa.core.errors import DataError
 from sqa.core.packages import need
-from sqa.core.paths import File
+from sqa.core.schema import Count, File, checked
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.metrics.quality.text_metric import (
     SENTENCES,
@@ -17,8 +17,8 @@ from sqa.metrics.quality.text_metric import (
     MeanOfSegments,
     Segment,
     batches,
-    check_sizes,
     model_label,
+    model_problems,
     model_type,
     refused_with,
 )
@@ -28,18 +28,19 @@ VERSION = 2  # raise when the same model would give other scores here
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class BleurtConfig:
     """Which model."""
 
-    model: File  # folder, or a hub name: lucadiliello/BLEURT-20-D12
-    name: str = "bleurt"  # in the report
-    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
-    download: bool = False  # fetch a hub model that is not in the local cache
-    batch_size: int = 8  # segments at a time
-    device: Device = "cpu"  # cpu, or cuda where there is a GPU
+    model: Annotated[File, "folder, or a hub name: lucadiliello/BLEURT-20-D12"]
+    name: Annotated[str, "in the report"] = "bleurt"
+    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
+    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
+    batch_size: Annotated[Count, "segments at a time"] = 8
+    device: Annotated[Device, "cpu, or cuda where there is a GPU"] = "cpu"
 
-    def __post_init__(self) -> None:
-        check_sizes(self, "bleurt", "batch_size")
+    def problems(self) -> list[str]:
+        return model_problems(self)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from sqa.core.errors import DataError
 from sqa.core.packages import need
-from sqa.core.paths import File
+from sqa.core.schema import Count, File, checked
 from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
 from sqa.files.yaml_reader import parse_yaml
@@ -27,8 +27,8 @@ from sqa.metrics.quality.text_metric import (
     MeanOfSegments,
     Segment,
     batches,
-    check_sizes,
     model_label,
+    model_problems,
     refused_with,
 )
 
@@ -38,20 +38,21 @@ VERSION = 2  # raise when the same model would give other scores here
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class CometConfig:
     """Which model, and how it is run."""
 
-    model: File  # folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da
-    name: str = "comet"  # in the report
-    encoder: File | None = None  # folder or hub name of its encoder's tokenizer; null = what hparams.yaml names
-    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
-    encoder_revision: str | None = None  # the same of the encoder
-    download: bool = False  # fetch hub models that are not in the local cache
-    batch_size: int = 8  # segments at a time
-    device: Device = "cpu"  # cpu, or cuda where there is a GPU
+    model: Annotated[File, "folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da"]
+    name: Annotated[str, "in the report"] = "comet"
+    encoder: Annotated[File | None, "folder or hub name of the tokenizer; null = as hparams.yaml says"] = None
+    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
+    encoder_revision: Annotated[str | None, "the same of the encoder"] = None
+    download: Annotated[bool, "fetch hub models that are not in the local cache"] = False
+    batch_size: Annotated[Count, "segments at a time"] = 8
+    device: Annotated[Device, "cpu, or cuda where there is a GPU"] = "cpu"
 
-    def __post_init__(self) -> None:
-        check_sizes(self, "comet", "batch_size")
+    def problems(self) -> list[str]:
+        return model_problems(self)
 
 
 @dataclass(frozen=True)

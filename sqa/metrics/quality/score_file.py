@@ -10,9 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import File
+from sqa.core.schema import File
 from sqa.files import records
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
@@ -23,10 +24,10 @@ HEADER = ("question", "score")
 class ScoreFileConfig:
     """Where the scores are and what they are."""
 
-    file: File  # {run} in it stands for the run's name
-    name: str = "scores"  # in the report
-    made_by: str = ""  # program, version, model, settings: goes into the signature
-    higher_is_better: bool = True  # false for an error rate
+    file: Annotated[File, "{run} in it stands for the run's name"]
+    name: Annotated[str, "in the report"] = "scores"
+    made_by: Annotated[str, "program, version, model, settings: goes into the signature"] = ""
+    higher_is_better: Annotated[bool, "false for an error rate"] = True
 
     def __post_init__(self) -> None:
         if not self.file or not self.name:

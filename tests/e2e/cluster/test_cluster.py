@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from cluster_ablation import DASK_WARNS, blocks, killed, prepare, restarted, results, threads_as_workers
 from outcome import process
-from small_runs import PARTS
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from sqa.pipeline import overrides, sweep
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current, scheduled
 
@@ -135,19 +132,6 @@ def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made)
     assert (results(runs), blocks(runs)) == expected[1:]
 
 
-def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
-    mapping = {"dataset": {"name": "questions.jsonl"}, **PARTS, "metrics": ["ew", "bleu"]}
-    Path("swept.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["k=1,2,3"]))
-    made, scores = [], set()
-    for runs, where in ((folder / "sweep", None), (folder / "spread", cluster.scheduler_address)):
-        with scheduled(where, runs):
-            swept = list(sweep.run_all(combinations, runs, progress=False))
-        made.append(([(run.folder.name, run.rows, run.chosen) for run in swept], results(runs), blocks(runs)))
-        scores = {run.values()["ew"] for run in swept}
-    assert made[0] == made[1] and len(scores) > 1
-
-
 SLURM = """
 jobs: 1
 cores: 2
@@ -157,20 +141,6 @@ partition: cpu
 directives: [--gres=gpu:1]
 prologue: [source /shared/env]
 """
-
-
-def test_local_workers_spend_their_time_on_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask's own settings have them give each 64 KiB back and look at themselves: a fifth of an ablation's time."""
-    import dask
-
-    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # where other workers were started from this process
-    with scheduled("local:1", tmp_path):
-        requested = current()
-        assert requested is not None
-        client = requested.client(1)
-        [threshold] = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()
-        [profiled] = client.run(dask.config.get, "distributed.worker.profile.enabled").values()
-    assert threshold is None and profiled is False
 
 
 @pytest.mark.slow

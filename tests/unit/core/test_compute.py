@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqa.core import compute, progress
-from sqa.core.compute import VARIABLES, buckets, set_for, usable
+from sqa.core.compute import VARIABLES, buckets, part_names, set_for, usable
 from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS
 
@@ -27,6 +27,21 @@ def test_small_models_get_one_thread_large_ones_all_and_a_user_decides(monkeypat
     given = {"OMP_NUM_THREADS": "3"}
     assert set_for(["waitk"], given) is None and given == {"OMP_NUM_THREADS": "3"}
     assert {*TRANSLATORS.names(), *GUESSERS.names(), *BUZZERS.names(), *QUALITY.names()} >= compute.LARGE
+
+
+@pytest.mark.parametrize(
+    ("config", "names"),
+    [
+        ({"translator": "waitk", "guesser": {"name": "bm25", "model": "bert"}, "buzzer": None}, {"waitk", "bm25"}),
+        ({"guesser": {"name": "fusion", "guessers": ["gru", {"name": "llm"}]}}, {"fusion", "gru", "llm"}),
+        ({"translator": {"name": "command", "policy": {"name": "mine.py:P"}}}, {"command", "mine.py:P"}),
+        ({"quality": [{"comet": "x"}, {"bleurt": "y"}]}, {"comet", "bleurt"}),
+        ({"quality": {"comet": "x"}}, {"comet"}),
+        ({"translator": 3, "guesser": {"guessers": 5}, "quality": 7}, set()),
+    ],
+)
+def test_parts_of_a_config_are_named(config: dict[str, object], names: set[str]) -> None:
+    assert set(part_names(config)) == names
 
 
 def test_a_share_of_the_processors_counts(tmp_path: Path) -> None:
@@ -68,25 +83,3 @@ def test_buckets_hold_every_row_once_and_as_many_as_asked(lengths: list[int], to
     longest = [max(lengths[i] for i in group) for group in groups]
     for group, most in zip(groups, longest, strict=True):
         assert len(group) == max(1, tokens // most) or (group is groups[-1] and len(group) * most <= tokens)
-
-
-def test_a_bar_on_a_terminal_moves_while_nothing_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Event:
-        """A clock that has struck three times."""
-
-        def __init__(self) -> None:
-            self.left = 3
-
-        def wait(self, seconds: float) -> bool:
-            self.left -= 1
-            return self.left < 0
-
-        def set(self) -> None: ...
-
-    written = io.StringIO()
-    written.isatty = lambda: True  # type: ignore[method-assign]
-    monkeypatch.setattr(progress, "Event", Event)
-    monkeypatch.setattr(sys, "stderr", written)
-    with progress.bar("translate", 3, 1, mininterval=0) as bar:
-        bar.update()
-    assert written.getvalue().count("translate") >= 4 and "2/3" in written.getvalue()

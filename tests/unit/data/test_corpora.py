@@ -71,16 +71,6 @@ def test_xqb(name, count, first, last, twice, unequal, most):
     assert min(len(sentence) for q in questions for sentence in q.sentences) >= 3
 
 
-def test_tossups() -> None:
-    need("tossups")
-    tossups = texts.load_tossups()
-    assert len(tossups) == len({t.id for t in tossups}) == 38_789
-    assert (tossups[0].id, tossups[-1].id) == ("qbr-2012-pace-1-1", "qbr-2022-workshop-15-5")
-    assert sum(t.page is not None for t in tossups) == 30_777
-    assert len({t.page for t in tossups} - {None}) == 9_332
-    assert round(sum(len(t.text.split()) for t in tossups) / len(tossups)) == 124
-
-
 def test_guessdev() -> None:
     need("guessdev")
     tossups = texts.load_guessdev()
@@ -89,16 +79,3 @@ def test_guessdev() -> None:
     assert len(questions) == 1_108
     assert (questions[0].id, questions[0].page) == ("qanta-93135", "Texas annexation")
     assert all(q.reference_text == q.text for q in questions)
-
-
-@pytest.mark.parametrize(
-    ("pair", "part", "count", "corpora"),
-    [
-        ("es-en", "newstest2013", 3000, 1),
-        ("pl-en", "train", 214_804, 22),
-    ],
-)
-def test_parallel(pair: str, part: str, count: int, corpora: int) -> None:
-    need(f"mt-{pair}-{part}")
-    seen = Counter(line.corpus for line in texts.load_parallel(pair, part))
-    assert sum(seen.values()) == count and len(seen) == corpora

@@ -1,8 +1,6 @@
 """Loading questions: the user's own files, the mini set's format, and every kind of bad input."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,29 +101,6 @@ def test_unknown_names_offer_the_nearest() -> None:
     refused(ConfigError, "dataset.limit: must be >= 1", datasets.load_questions, "mini-es", limit=0)
 
 
-def test_mini_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    question = {"id": "mini-001", "page": "Moon", "category": "Science", "en": ["It is round.", "Name it."]}
-    question |= {"es": ["Es redonda.", "Nómbrela."], "pl": ["Jest okrągły.", "Nazwij go."]}
-    path = tmp_path / "questions.json"
-    path.write_text(json.dumps({"version": 1, "licence": "CC0-1.0", "questions": [question]}), encoding="utf-8")
-    monkeypatch.setattr(datasets, "MINI", path)
-    (spanish,) = datasets.load_questions("mini-es")
-    (english,) = datasets.load_questions("mini-en")
-    assert (spanish.id, spanish.dataset, spanish.language, spanish.page) == ("mini-001-es", "mini-es", "es", "Moon")
-    assert spanish.sentences == (("Es", "redonda."), ("Nómbrela.",))
-    assert spanish.reference == english.reference == ("It is round.", "Name it.")
-    assert english.words == ("It", "is", "round.", "Name", "it.")
-
-
-def test_import_is_light() -> None:
-    code = (
-        "import sys, sqa.data.datasets, sqa.core.answers, sqa.data.download\n"
-        "print([m for m in ('torch', 'pandas', 'pyarrow', 'requests', 'sentence_splitter') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 @pytest.mark.usefixtures("no_data")
 def test_without_data_available_is_false_and_mirror_only_files_say_so() -> None:
     assert not datasets.available("xqb-es")
@@ -183,13 +158,6 @@ SAME |= {"tha": "th", "khm_Khmr": "km", "haw": "haw", "pt-BR": "pt", "Japanese":
 def test_one_code_for_each_language(tmp_path: Path, written: str) -> None:
     [question] = questions(tmp_path, language=written, source=["Lima 2030"])
     assert question.language == SAME[written]
-
-
-@pytest.mark.parametrize("language", ["jpn", "zho", "cmn", "zh-Hans", "ja_JP", "yue"])
-def test_synonyms_of_codes_are_read_by_characters(tmp_path: Path, language: str) -> None:
-    for source in ("秘鲁的首都。利马", ["秘鲁的首都。利马"]):
-        [question] = questions(tmp_path, language=language, source=source)
-        assert len(question.words) == 8
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,10 @@ def test_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) ->
         ("comet", "quality[0]: expected {comet: {model: folder}} or the like, got text 'comet'"),
         ([{"comet": "a"}, {"comet": "b"}], "quality: two metrics would be called 'comet'; give one a `name`"),
         ([{"bertscore": {"model": "x", "batch_size": 0}}], "quality[0].bertscore.batch_size: must be >= 1, got 0"),
-        ([{"comet": {"model": "x", "device": "tpu"}}], "quality[0].comet.device: expected 'cpu' or 'cuda', got 'tpu'"),
+        (
+            [{"comet": {"model": "x", "device": "tpu"}}],
+            "quality[0].comet.device: expected 'cpu' or 'cuda', got text 'tpu'",
+        ),
     ],
 )
 def test_wrong_configs(tmp_path: Path, written: object, problem: str) -> None:

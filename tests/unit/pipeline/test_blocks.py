@@ -13,7 +13,6 @@ from refusals import refused
 from small_runs import small_config
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import GUESSES
 from sqa.files import shared as shared_stores
 from sqa.files.shared import Objects, SharedFolder, shared
@@ -21,9 +20,8 @@ from sqa.files.store import Store
 from sqa.pipeline.blocks import Workshop
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.engine import run
-from sqa.pipeline.parts import Parts
 from sqa.pipeline.saving import save
-from sqa.pipeline.scheduler import SlurmConfig, current, parse, scheduled
+from sqa.pipeline.scheduler import SlurmConfig, parse, scheduled
 
 
 def files(root):
@@ -119,13 +117,6 @@ def test_a_plan_is_made_anew_after_code_of_ones_own_was_edited(tmp_path):
     assert plans[0] == plans[1] != plans[2]
 
 
-def test_components_beyond_the_last_ones_go(tmp_path):
-    parts, name = Parts(keep=2), "doubles:build_translator"
-    configs = [small_config(tmp_path, translator={"name": name, "k": k}).translator for k in (2, 3, 4)]
-    kept = [parts.component(TRANSLATORS, configs[i]) for i in (0, 1, 0, 2, 0, 1)]
-    assert kept[0] is kept[2] is kept[4] and kept[5] is not kept[1]
-
-
 # -------------------------------------------------------------------------------------------------- shared folders
 
 KILLED = """
@@ -181,11 +172,7 @@ def test_schedulers():
     refused(ConfigError, r"jobs: must be >= 1, got 0", SlurmConfig, jobs=0)
 
 
-def test_nothing_is_started_before_it_is_used(tmp_path):
-    with scheduled("local", tmp_path):
-        started = current()
-        assert started is not None and started._client is None
-    assert current() is None
+def test_a_wrong_store_of_a_scheduler_is_refused(tmp_path):
     for spec, store, says in ((None, "s3://b/x", "is for --scheduler"), ("local", "nowhere://b/x", "nowhere://b/x")):
         with pytest.raises(ConfigError, match=f"--store: {says}"), scheduled(spec, tmp_path, store):
             pass

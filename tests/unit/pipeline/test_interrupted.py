@@ -110,33 +110,6 @@ def test_full_disk_at_any_write_leaves_no_mixture(tmp_path, monkeypatch, old_and
     assert outcomes == {"old", "refused", "new"} and after > 20
 
 
-def test_full_disk_in_a_whole_run_leaves_no_mixture(tmp_path, monkeypatch) -> None:
-    def run(k: int) -> None:
-        saving.save(small_run(tmp_path, translator={"name": "doubles:build_translator", "k": k}), tmp_path / "runs")
-
-    def timeless(outcome: Any) -> Any:
-        return outcome and [part for part in outcome if part != outcome[4]]
-
-    run(1)
-    old = seen(tmp_path / "runs" / "t")
-    shutil.copytree(tmp_path / "runs", tmp_path / "before")
-    run(3)
-    new = seen(tmp_path / "runs" / "t")
-    for after in range(1000):
-        shutil.rmtree(tmp_path / "runs")
-        shutil.copytree(tmp_path / "before", tmp_path / "runs")
-        with full_disk(monkeypatch, after) as called:
-            try:
-                run(3)
-            except OSError as error:
-                assert error.errno == errno.ENOSPC
-        outcome = seen_or_refused(tmp_path / "runs" / "t")
-        assert outcome is None or timeless(outcome) in (timeless(old), timeless(new))
-        if after >= len(called):
-            break
-    assert timeless(outcome) == timeless(new) and after > 50
-
-
 def test_a_killed_writer_leaves_no_mixture(tmp_path, old_and_new) -> None:
     """Readers see no mixture while it writes either."""
     expected = [None]

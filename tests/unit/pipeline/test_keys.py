@@ -8,41 +8,10 @@ from small_runs import small_run
 from sqa.pipeline import engine
 from sqa.pipeline.engine import STAGES
 
-OWN = """
-from dataclasses import dataclass
-
-@dataclass(frozen=True)
-class Config:
-    step: int = 1
-
-class Copier:
-    def translate(self, source):
-        yield from source
-{method}
-def build(config: Config):
-    return Copier()
-# {note}
-"""
-SAID = "\n    def fingerprint(self):\n        return 'the same'\n"
-
 
 def keys(tmp_path, **changes):
     """The keys of a small run."""
     return small_run(tmp_path, 3, **changes).keys
-
-
-@pytest.mark.parametrize("in_file", [True, False])
-@pytest.mark.parametrize("method", [SAID, ""])
-def test_an_edited_part_of_ones_own_has_another_key(tmp_path, monkeypatch, method, in_file):
-    """A part by its source and config, whatever it says of itself, in a file or in a module."""
-    module, stored = f"own_copier_{in_file}_{bool(method)}", []
-    file = tmp_path / f"{module}.py"
-    monkeypatch.syspath_prepend(str(tmp_path))
-    name = f"{file}:build" if in_file else f"{module}:build"
-    for note, step in (("one", 1), ("two", 1), ("one", 2), ("one", 1)):
-        file.write_text(OWN.format(method=method, note=note), encoding="utf-8")
-        stored.append(keys(tmp_path, translator={"name": name, "step": step})["translate"])
-    assert len(set(stored)) == 3 and stored[0] == stored[3]
 
 
 @pytest.mark.parametrize("constant", ["N_GUESSES", "VERSION", "BLOCK_SIZE"])

@@ -1,17 +1,15 @@
 """Relative paths in a config are sought beside it, then in the current folder."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 from refusals import refused
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT, beside
+from sqa.core.paths import beside
 from sqa.pipeline.config import load_run
 from sqa.pipeline.parts import Parts
 
-EXAMPLE = ROOT / "docs" / "example"
 PARTS = {  # config -> keys that name files, as `translator.file`
     "dataset: {name: in/q.jsonl}\ntranslator: fixed": "dataset.name",
     "dataset: in/q.jsonl\ntranslator: fixed": "dataset.name",
@@ -69,16 +67,6 @@ def test_a_bundled_name_is_no_path(tmp_path, monkeypatch):
     config = load_run(tmp_path / "c.yaml")
     names = (config.dataset.name, config.translator.options.text, config.guesser.options.model)
     assert names == ("mini-es", "reference", "bm25")
-
-
-def test_the_example_runs_from_any_folder(tmp_path, monkeypatch):
-    text = (EXAMPLE / "mine.yaml").read_text(encoding="utf-8").replace("docs/example/", "")
-    (tmp_path / "start").mkdir()
-    (tmp_path / "start" / "mine.yaml").write_text(text)
-    shutil.copy(EXAMPLE / "instances.log", tmp_path / "start")
-    monkeypatch.chdir(tmp_path)
-    config = load_run(Path("start/mine.yaml"))
-    assert Parts().questions(config.dataset) and config.translator.options.file == "start/instances.log"
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
 
     monkeypatch.setattr(smt.training.transformer_training.SmtTraining, "step", second_step_is_the_last)
     assert sweep(config(), (2, "full"), 1, runs) == []
-    assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002"]
+    assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002.pt"]
     assert "delete it" in capsys.readouterr().err
     monkeypatch.undo()
     monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)

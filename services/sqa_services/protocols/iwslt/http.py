@@ -22,13 +22,14 @@ import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sqa.core.errors import ConfigError, Positive, SqaError, checked
+from sqa.core.errors import ConfigError, SqaError
+from sqa.core.schema import Positive, checked
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
 from sqa.pipeline.named import contestant_from
@@ -57,12 +58,14 @@ class ServeConfig:
     """Settings of the server."""
 
     dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
-    strict: bool = False  # keep the originals' mistakes; see `session.py`
-    output: Path | None = None  # folder of text, delay and scores; a session's lie in sessions/NAME in it
-    address: Address = field(default_factory=Address)  # its token is needed for all but GET /
-    journal: Path | None = None  # file of the sessions; None = journal.sqlite in `output`, without one none
-    session_hours: Positive = 168.0  # without a request, after which a session leaves the memory
-    participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `table`
+    strict: Annotated[bool, "keep the originals' mistakes; see `session.py`"] = False
+    output: Annotated[Path | None, "folder of text, delay and scores; a session's lie in sessions/NAME in it"] = None
+    address: Annotated[Address, "its token is needed for all but GET /"] = field(default_factory=Address)
+    journal: Annotated[Path | None, "file of the sessions; None = journal.sqlite in `output`, without one none"] = None
+    session_hours: Annotated[Positive, "without a request, after which a session leaves the memory"] = 168.0
+    participants: Annotated[
+        tuple[tuple[str, str], ...], "names and tokens: each is kept to one session, see `table`"
+    ] = ()
 
     def problems(self) -> list[str]:
         """List the problems of `participants`."""

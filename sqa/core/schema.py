@@ -1,0 +1,150 @@
+"""Schema of configs: frozen dataclasses whose annotations hold bounds and help texts.
+
+    @dataclass(frozen=True, slots=True)
+    @checked
+    class Training:
+        steps: Annotated[Count, "optimiser steps"] = 4000
+        clip: Annotated[float, Meta(gt=0), "norm of the gradient"] = 1.0
+
+The loader (sqa/pipeline/config.py), `sqa config keys` and `sqa config schema` read these annotations.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, Union
+
+from msgspec import Meta
+
+from sqa.core.errors import ConfigError
+
+T = TypeVar("T")
+SOUGHT = "a relative path is sought beside the config, then in the current folder"
+File = Annotated[str, SOUGHT]  # key of a config that may name a file or folder to read
+FilePath = Annotated[Path, SOUGHT]  # key of one that does
+
+Count = Annotated[int, Meta(ge=1)]
+Whole = Annotated[int, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+BelowOne = Annotated[float, Meta(ge=0, lt=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a config class."""
+
+    name: str
+    hint: Any  # its annotation
+    default: Any  # MISSING: the key is required
+    help: str  # empty: the class says nothing about it
+    bounds: Meta | None
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING
+
+
+@functools.cache
+def keys(cls: type) -> dict[str, Key]:
+    """Return the keys of a config class by name, in the order of its fields."""
+    hints, found = typing.get_type_hints(cls, include_extras=True), {}
+    for field in fields(cls):
+        if field.init:
+            notes = list(_notes(hints[field.name]))
+            texts = [note for note in notes if isinstance(note, str) and note != SOUGHT]
+            bounds = next((note for note in notes if isinstance(note, Meta)), None)
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            found[field.name] = Key(field.name, hints[field.name], default, "".join(texts[:1]), bounds)
+    return found
+
+
+def _notes(hint: Any) -> Iterator[object]:
+    """Yield the metadata of an annotation and of the members of a union in it."""
+    yield from getattr(hint, "__metadata__", ())
+    if typing.get_origin(hint) in (Annotated, Union, types.UnionType):
+        for inner in typing.get_args(hint):
+            yield from _notes(inner)
+
+
+def checked(cls: type[T]) -> type[T]:
+    """Let instances of a config's dataclass keep the bounds of their keys; stands below `@dataclass`.
+
+    The constructor raises ConfigError with every value out of bounds, "batch: must be >= 1, got 0", and with the
+    problems that the class's own method `problems` returns or raises.
+    """
+
+    def check(self: object) -> None:
+        wrong = []
+        for key in keys(type(self)).values():  # type: ignore[arg-type]  # a class is hashable
+            value = getattr(self, key.name)
+            if key.bounds is not None and value is not None and not _within(key.bounds, value):
+                null = " or null" * (type(None) in typing.get_args(_plain(key.hint)))
+                wrong.append(f"{key.name}: must be {_in_words(key.bounds)}{null}, got {value}")
+        try:
+            wrong += getattr(self, "problems", list)()
+        except ConfigError as error:  # of a part of it
+            wrong += error.problems
+        if wrong:
+            raise ConfigError(wrong)
+
+    cls.__post_init__ = check  # type: ignore[attr-defined]
+    return cls
+
+
+def _plain(hint: Any) -> Any:
+    """Return an annotation without its metadata."""
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
+
+
+def _within(bounds: Meta, value: float) -> bool:
+    """Return whether a number is finite and within its bounds."""
+    return (
+        math.isfinite(value)
+        and (bounds.ge is None or value >= bounds.ge)
+        and (bounds.gt is None or value > bounds.gt)
+        and (bounds.le is None or value <= bounds.le)
+        and (bounds.lt is None or value < bounds.lt)
+    )
+
+
+def _in_words(bounds: Meta) -> str:
+    """Return bounds as messages show them: ">= 1", "in (0, 1]"."""
+    least, most = (bounds.ge if bounds.gt is None else bounds.gt), (bounds.le if bounds.lt is None else bounds.lt)
+    if most is None:
+        return f"{'>=' if bounds.gt is None else '>'} {least}"
+    return f"in {'[' if bounds.gt is None else '('}{least}, {most}{']' if bounds.lt is None else ')'}"
+
+
+def kind_of(value: Any) -> str:
+    """Return a value and its kind, short, for messages."""
+    if value is None:
+        return "null (nothing)"
+    names = {bool: "true or false", int: "number", float: "number", str: "text", list: "list", dict: "mapping"}
+    return f"{names.get(type(value), type(value).__name__)} {str(value)[:60]!r}"
+
+
+def describe(hint: Any) -> str:
+    """Return a type in a config author's words."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return describe(arguments[0])
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(describe, arguments))
+    if origin is Literal:
+        return " or ".join(map(repr, arguments))
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return f"a list of {len(arguments)}: {', '.join(map(describe, arguments))}"
+    if origin is tuple:
+        return f"a list of {describe(arguments[0])}"
+    if is_dataclass(hint) or origin in (dict, Mapping):
+        return "a mapping of keys to values"
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
+    return "null" if hint is type(None) else names.get(hint, str(hint))
