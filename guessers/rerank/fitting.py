@@ -22,9 +22,9 @@ KEPT_BACK = 8  # one in so many texts chooses the epoch
 class Counts:
     """A retrieval model, and what it counted."""
 
-    model: str  # a bundled BM25 model or a folder
-    folds: tuple[Fold, ...]  # of tossups
-    bonus: bool  # bonus parts too
+    model: Annotated[str, "a bundled BM25 model or a folder"]
+    folds: Annotated[tuple[Fold, ...], "of tossups"]
+    bonus: Annotated[bool, "bonus parts too"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

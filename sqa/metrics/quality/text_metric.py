@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import ratio, ratio_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
@@ -172,16 +172,10 @@ def model_label(model: str, folder: Path) -> str:
     return folder.name if Path(model).expanduser().is_dir() else f"{model}@{folder.name[:12]}"
 
 
-def check_sizes(config: Any, kind: str, *keys: str) -> None:
-    """Raise ConfigError unless the numbers are at least 1 and the model is named."""
+def model_problems(config: Any) -> list[str]:
+    """Return the problems of a config's `model`, `revision` and `name`."""
     from sqa.files.hub import unpinned
 
-    wrong = [f"{kind}.{key}: must be >= 1, got {getattr(config, key)}" for key in keys if getattr(config, key) < 1]
-    if not config.model:
-        wrong.append(f"{kind}.model: a folder or a name on the Hugging Face hub is needed")
-    if problem := unpinned(config.model, config.revision, config.download):
-        wrong.append(f"{kind}.{problem}")
-    if not config.name:
-        wrong.append(f"{kind}.name: must not be empty")
-    if wrong:
-        raise ConfigError(wrong)
+    wrong = [] if config.model else ["model: a folder or a name on the Hugging Face hub is needed"]
+    wrong += [problem] if (problem := unpinned(config.model, config.revision, config.download)) else []
+    return wrong if config.name else [*wrong, "name: must not be empty"]
