@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from experiments.contestants import Contestant, Needs, Value, names_of, twice
 from sqa import metrics as metric_names
-from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.data import datasets as question_sets
@@ -21,10 +19,9 @@ from sqa.pipeline import folder as folders
 from sqa.pipeline import paired
 from sqa.pipeline.blocks import Workshop, workshop_of
 from sqa.pipeline.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
-from sqa.pipeline.engine import EMPTY_SENTENCES, run
-from sqa.pipeline.parts import Parts
-from sqa.pipeline.saving import UNKNOWN_PAGES, pack, unpack
-from sqa.pipeline.spread import Job, spread
+from sqa.pipeline.engine import EMPTY_SENTENCES
+from sqa.pipeline.saving import UNKNOWN_PAGES
+from sqa.pipeline.spread import run_all
 
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 SEPARATE = "separate wait-k"  # one model per k
@@ -240,15 +237,8 @@ def finished(
 
 def run_cells(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[Row]:
     """Return the rows of all cells; read finished runs from their folders and make the others first."""
-    saved = {cell.run.name: workshop(runs).finished(cell.run, runs / cell.run.name) for cell in todo}
-    unfinished = [cell for cell in todo if saved[cell.run.name] is None]
-    jobs = [Job(cell.run, partial(_finish, cell.run), beside=cell.beside) for cell in unfinished]
-    if jobs:
-        with progress.bar("ablation", len(todo), len(todo) - len(jobs), "run") as bar:
-            for index, files in spread(jobs, Store(runs), config.workers):
-                unpack(files, runs / unfinished[index].run.name)
-                bar.update()
-    return [row_of_run(cell, saved[cell.run.name] or folders.read(runs / cell.run.name), config) for cell in todo]
+    made = run_all([c.run for c in todo], runs, workers=config.workers, beside=[c.beside for c in todo])
+    return [row_of_run(cell, saved, config) for cell, saved in zip(todo, made, strict=True)]
 
 
 def row_of_run(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Row:
@@ -258,11 +248,6 @@ def row_of_run(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> 
     intervals = bootstrap_many([saved.stats[name] for name in signatures], metrics, config.resamples, config.seed)
     by_name, n = dict(zip(signatures, intervals, strict=True)), len(saved.questions)
     return Row(cell, n, saved.stats, by_name, signatures, counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES])
-
-
-def _finish(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
-    """On a worker, when all blocks of a run are in the store: the files of its folder."""
-    return pack(run(config, store, parts=parts, progress=False))
 
 
 def workshop(runs: Path) -> Workshop:

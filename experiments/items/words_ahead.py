@@ -23,7 +23,7 @@ from sqa.core.significance import Mean, bootstrap_many
 from sqa.data.datasets import question_sets
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.pipeline.config import load
-from sqa.report import markdown
+from sqa.results import markdown
 
 Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the human translation
 SHOWN = ("1", "3", "6")  # k
@@ -101,7 +101,7 @@ def block(ledger: Ledger) -> list[str]:
             for pace in ledger.values("rate"):
                 cells = [ledger.one("words-ahead", pair=pair, set=name, rate=pace, k=k) for k in SHOWN]
                 lines.append([pair, name, pace, *(number(cell, 2, interval=False) for cell in cells)])
-    return markdown.table(["pair", "test set", "rate", *(f"k = {k}" for k in SHOWN)], lines)
+    return markdown(["pair", "test set", "rate", *(f"k = {k}" for k in SHOWN)], lines)
 
 
 ITEM = Item(

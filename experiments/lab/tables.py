@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
-from sqa.report import markdown
+from sqa.results import markdown
 
 Cell = Mapping[str, str | int]
 FORMS = {"0-100": ".1f", "words": ".1f", "share": ".1%", "count": ",.0f", "per second": ",.0f", "ratio": ".1f"}
@@ -46,7 +46,7 @@ def table(
 ) -> list[str]:
     """Lines of a table: `rows` are (names, cell), and `head` stands above the names."""
     lines = [[*names, *(_shown(ledger, c, {**cell, **c.cell}) for c in columns)] for names, cell in rows]
-    return markdown.table([*head, *(column.head for column in columns)], lines)
+    return markdown([*head, *(column.head for column in columns)], lines)
 
 
 def _shown(ledger: Ledger, column: Column, cell: Cell) -> str:

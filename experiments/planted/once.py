@@ -17,10 +17,10 @@ import numpy as np
 
 from experiments.planted.learn import SERVED, Table, fit, of_group, table, training_table
 from experiments.planted.materials import WORDS, plant, references
+from sqa import results
 from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
 from sqa.diagnose.detector import Network, load_detector
-from sqa.pipeline.saving import tsv
 
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
 
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             scorer = SCORERS.resolve(name)(f"{language}-en")
             test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
             rows += rows_of(language, groups, training_table(language, scorer), test, clean)
-    print(tsv(HEADER, rows), end="")
+    results.show(results.Table(HEADER, rows))
 
 
 if __name__ == "__main__":

@@ -5,30 +5,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqa.api.runs import Run, frames, part_names
+from sqa.api.runs import Run, part_names
 from sqa.core.compute import set_for
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
-from sqa.pipeline import paired, saving
+from sqa.pipeline import paired
 from sqa.pipeline.config import run_from_mapping, to_mapping
 from sqa.pipeline.overrides import named
-from sqa.pipeline.sweep import run_all
-from sqa.report import tables
+from sqa.pipeline.spread import run_all
 from sqa.report.plots import COLUMN, Line, Panel, Point, canvas, draw, style
+from sqa.results import Table
 
 if TYPE_CHECKING:
-    import pandas
-
     from sqa.report.plots import Axes
 
 Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
 KEYS = ("translator", "guesser", "k")
-ENDS = ("", "_low", "_high")  # of the columns of an interval, after the metric's name
 PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # of results that are printed as they are
 TRAINED_FOR = "its guesser"  # the buzzer that the project bundles for a guesser
 
@@ -60,8 +56,8 @@ class Experiment:
         if not configs:
             raise ConfigError("an experiment needs at least one translator and one guesser")
         set_for(name for _, config in configs for name in part_names(config))
-        swept = run_all([((), config) for _, config in configs], Path(self.runs), progress)
-        return Results(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, swept, strict=True))
+        made = run_all([config for _, config in configs], Path(self.runs), progress)
+        return Results(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, made, strict=True))
 
     def _combinations(self) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
         """(labels of translator, guesser and k) and the config's plain values."""
@@ -105,16 +101,13 @@ class Results(tuple[Result, ...]):
     def table(self, *metrics: str, intervals: bool = False) -> Table:
         """A row a combination, a column a metric (none named: all), with 95% intervals if wanted."""
         names = metrics or self._names()
-        digits = [getattr(self._metric(name), "digits", 0) for name in names]
-        ends = ENDS if intervals else ENDS[:1]
-        text: list[tuple[str, ...]] = [(*KEYS, *names)]
-        values: list[tuple[str | float | None, ...]] = [(*KEYS, *(f"{name}{end}" for name in names for end in ends))]
+        digits = {name: getattr(self._metric(name), "digits", 0) for name in names}
+        rows = []
         for result in self:
-            keys = (result.translator, result.guesser, result.k)
-            rows = [_ends(result.run.rows.get(name))[: len(ends)] for name in names]
-            text.append((*keys, *map(_cell, rows, digits)))
-            values.append((*keys, *chain.from_iterable(rows)))
-        return Table(tuple(text), tuple(values))
+            measured = [result.run.rows.get(name) for name in names]
+            cells = [row if intervals or row is None else row.value for row in measured]
+            rows.append((result.translator, result.guesser, result.k, *cells))
+        return Table((*KEYS, *names), rows, digits)
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""
@@ -146,33 +139,6 @@ class Results(tuple[Result, ...]):
         return None if folder is None else paired.metrics_of([name], folder)[0]
 
 
-@dataclass(frozen=True, repr=False)
-class Table:
-    """Text cells, a header first, and the numbers behind them."""
-
-    rows: tuple[tuple[str, ...], ...]
-    values: tuple[tuple[str | float | None, ...], ...]  # the same with whole numbers; the ends of intervals apart
-
-    def __repr__(self) -> str:
-        return tables.aligned(self.rows).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return tables.html_table(self.rows)
-
-    def to_latex(self) -> str:
-        """A tabular with the rules of booktabs."""
-        return tables.latex(self.rows)
-
-    def to_tsv(self) -> str:
-        """Tab-separated lines."""
-        return tables.tsv_text(self.rows)
-
-    def to_frame(self) -> pandas.DataFrame:
-        """A data frame: translator, guesser and k as text, the others as numbers; ends of intervals have columns."""
-        head, *body = self.values
-        return frames().DataFrame(body, columns=list(head)).astype(dict.fromkeys(head[len(KEYS) :], float))
-
-
 def _mapping(part: Part) -> dict[str, Any]:
     return {"name": part} if isinstance(part, str) else dict(to_mapping(part))
 
@@ -198,13 +164,3 @@ def _bundled_buzzer(guesser: Mapping[str, Any]) -> dict[str, str]:
     if not (DATA / "models" / f"buzzer-mlp-{name}").is_dir():
         raise ConfigError(f"guesser {name!r}: no bundled buzzer was trained for it; give buzzer=..., or buzzer=None")
     return {"name": "mlp", "model": name}
-
-
-def _ends(row: saving.ReportRow | None) -> tuple[float | None, ...]:
-    """The value of a metric, and the ends of its interval."""
-    return (None, None, None) if row is None else (row.value, row.low, row.high)
-
-
-def _cell(ends: Sequence[float | None], digits: int) -> str:
-    value, *interval = ("n/a" if end is None else f"{end:.{digits}f}" for end in ends)
-    return f"{value} [{', '.join(interval)}]" if interval and "n/a" not in interval else value

@@ -53,6 +53,11 @@ class Comparison:
     p_randomization: float
     n: int  # questions
 
+    @property
+    def value(self) -> float:
+        """The difference, as the value of a row of results."""
+        return self.diff
+
 
 def bootstrap_band(stats: Floats, curve: Curve, n_resamples: int = 1000, seed: int = 0) -> Band:
     """A curve's values on all questions with a pointwise percentile band; stats (n, d), `score_many` gives (B, k)."""

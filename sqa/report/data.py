@@ -1,6 +1,5 @@
 """The report's data: finished run folders, grouped by questions and compared, and the reasons for missing values."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,18 +9,18 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import short
 from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
 from sqa.files.records import parse_json
 from sqa.files.store import digest
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired, saving
+from sqa.pipeline import paired
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
-from sqa.pipeline.saving import ReportRow
+from sqa.results import Row
 
 _MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that are shown without their key
 _TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
@@ -51,7 +50,7 @@ class Reported:
 
     label: str  # its folder's name, with parents where another run has the same name
     saved: RunFolder
-    rows: dict[str, ReportRow]  # by metric, in the report's order
+    rows: dict[str, Row]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> why it has no value
     digits: dict[str, int]  # metric -> digits after the point, of those that have a value
     components: tuple[Component, ...]
@@ -138,7 +137,7 @@ def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[
 
 def _read(folder: Path, label: str) -> Reported:
     saved = runs.read(folder)
-    rows = read_rows(saved)
+    rows = saved.report
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(folder, saved.stages, label)
@@ -157,37 +156,7 @@ def _digits(saved: RunFolder) -> dict[str, int]:
     return digits
 
 
-def read_rows(saved: RunFolder) -> dict[str, ReportRow]:
-    """The lines of a run's report.tsv by metric.  Another header or a broken line: DataError."""
-    path = saved.folder / saving.REPORT
-    try:
-        lines = saved.bytes_of(saving.REPORT).decode().removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: cannot be read ({error}); run the config again") from error
-    if lines[0].split("\t") != list(saving.REPORT_HEADER):
-        raise DataError(f"{path}:1: not the header of a report; run the config again")
-    rows: dict[str, ReportRow] = {}
-    for number, line in enumerate(lines[1:], start=2):
-        cells = line.split("\t", len(saving.REPORT_HEADER) - 1)
-        try:
-            metric, value, low, high, n, unit, signature = cells
-            row = ReportRow(metric, _number(value), _number(low), _number(high), int(n), unit, signature)
-        except ValueError as error:
-            raise DataError(f"{path}:{number}: not a line of a report ({error}); run the config again") from error
-        rows[metric] = row
-    return rows
-
-
-def _number(cell: str) -> float | None:
-    if cell == "n/a":
-        return None
-    number = float(cell)
-    if not math.isfinite(number):
-        raise ValueError(f"{cell} is no finite number")
-    return number
-
-
-def _reason(row: ReportRow) -> str:
+def _reason(row: Row) -> str:
     """Why a line has no value: the reason in its signature, else that it is undefined."""
     reason = row.signature.removeprefix("not computed: ")
     return reason if reason != row.signature else "undefined on these questions"

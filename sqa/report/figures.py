@@ -22,9 +22,9 @@ from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named
 from sqa.pipeline.folder import open_run
 from sqa.pipeline.parts import Parts
-from sqa.pipeline.saving import ReportRow
 from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k
+from sqa.results import Row, Table
 
 if TYPE_CHECKING:
     from sqa.report.plots import Figure
@@ -34,7 +34,6 @@ LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # the first that all ru
 BINS = 20  # positions at which expected wins are drawn
 CURVE = "qanta2018"
 Series = Mapping[str, Sequence[Reported]]  # name in the legend -> runs, in the order of k
-Table = list[list[str]]
 
 
 def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list[Drawn], list[Gap]]:
@@ -110,13 +109,13 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
     return [finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(shown, panels, lag))]
 
 
-def _value(run: Reported, metric: str) -> ReportRow | None:
+def _value(run: Reported, metric: str) -> Row | None:
     """The line of a metric, where it has a value."""
     row = run.rows.get(metric)
     return row if row is not None and row.value is not None else None
 
 
-def _shown(run: Reported, metric: str) -> ReportRow | None:
+def _shown(run: Reported, metric: str) -> Row | None:
     """The same, but for a translation that IS the reference: a hundred of a hundred would squeeze all else."""
     row = _value(run, metric)
     return None if row is not None and row.unit == "0-100" and row.low == row.value == 100 else row
@@ -147,20 +146,16 @@ def _legend(name: str) -> str:
 
 
 def _numbers(series: Series, panels: Sequence[tuple[str, str]], lag: str) -> Table:
-    """What is drawn, a line per run and metric."""
-    table = [["series", "run", "k", *([lag] if lag else []), "metric", "value", "low", "high"]]
+    """Return the drawn numbers, a line for each run and metric."""
+    lines = []
     for name, runs in series.items():
         for run in runs:
             for metric, _ in panels:
                 if row := _shown(run, metric):
                     start = [name, run.label, "" if run.k is None else str(run.k)]
-                    start += [_digits(run.rows[lag].value)] if lag else []
-                    table.append([*start, metric, *map(_digits, (row.value, row.low, row.high))])
-    return table
-
-
-def _digits(value: float | None) -> str:
-    return "n/a" if value is None or np.isnan(value) else f"{value:.6f}"
+                    start += [run.rows[lag].value] if lag else []
+                    lines.append([*start, metric, row.value, row.low, row.high])
+    return Table(["series", "run", "k", *([lag] if lag else []), "metric", "value", "low", "high"], lines)
 
 
 # -------------------------------------------------------------------------------------------- over the source read
@@ -206,10 +201,12 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         f"What answering every question at this point would win (curve {CURVE}): the mean over "
         f"{len(group[0].saved.questions)} questions, with its 95% band."
     )
-    table = [["run", "source_read", "ew", "low", "high"]]
-    for label, band in bands.items():
-        for i, numbers in enumerate(zip(band.value, band.low, band.high, strict=True), start=1):
-            table.append([label, f"{i / BINS:g}", *map(_digits, numbers)])
+    lines = [
+        (label, f"{i / BINS:g}", *map(float, numbers))
+        for label, band in bands.items()
+        for i, numbers in enumerate(zip(band.value, band.low, band.high, strict=True), start=1)
+    ]
+    table = Table(("run", "source_read", "ew", "low", "high"), lines)
     names = {run.label: name for name, runs in series.items() for run in runs}
     draw = partial(_source_figure, panels, names, bands)
     return [finish(draw, folder, f"over_source{suffix}", title, caption, table), *gaps]

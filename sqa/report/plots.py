@@ -9,7 +9,6 @@ A value may be a row of a ledger, or of a report: whatever has `value`, `low` an
 
 from __future__ import annotations
 
-import csv
 import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqa.files.atomic import atomic, write_text
+from sqa.results import Table
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -315,14 +315,10 @@ class Palette(NamedTuple):
     ordered: Sequence[str]  # for things with one
 
 
-def finish(
-    draw: Callable[[Palette], Figure], folder: Path, stem: str, title: str, caption: str, table: Sequence[Sequence[str]]
-) -> Drawn:
+def finish(draw: Callable[[Palette], Figure], folder: Path, stem: str, title: str, caption: str, table: Table) -> Drawn:
     """Draw for both kinds of page and write the files."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(table)
     numbers = folder / f"{stem}.csv"
-    write_text(numbers, text.getvalue())
+    write_text(numbers, table.to_csv())
     literal = {"text.parse_math": False}  # a dollar in a run's name is a dollar
     with warnings.catch_warnings():
         # names of runs may hold letters that the font lacks: a box in a legend is no failure

@@ -24,7 +24,7 @@ from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.pipeline.export import submission_lines
-from sqa.report.tables import as_objects, restyled
+from sqa.results import Table
 
 
 class Shell:
@@ -264,10 +264,10 @@ def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> 
     assert r"xqb-es & no &" in sqa("data", "list", "--latex").out
 
 
-def test_cells_that_only_look_like_numbers_stay_texts() -> None:
-    assert restyled("a\tb\n10\t2\nthe end\n", "aligned") == " a  b\n10  2\nthe end\n"
-    rows = as_objects([["a", "b"], ["1_000", "n/a"], ["nan", "2"]])
-    assert rows == [{"a": "1_000", "b": None}, {"a": "nan", "b": 2}]
+def test_texts_that_look_like_numbers_stay_texts() -> None:
+    table = Table(("a", "b"), [("1_000", None), ("10", 2.5)], {"b": 1})
+    assert table.to_text() == "a        b\n1_000  n/a\n10     2.5\n"
+    assert table.to_objects() == [{"a": "1_000", "b": None}, {"a": "10", "b": 2.5}]
 
 
 def test_an_interrupted_command_that_can_go_on_says_so(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

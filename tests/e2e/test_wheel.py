@@ -69,7 +69,8 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
     subprocess.run([*install, *map(str, wheels)], check=True, cwd=home)
     [packages] = (home / "environment" / "lib").glob("python3*/site-packages")
     metadata = {wheel.name.partition("-py3")[0] + ".dist-info" for wheel in wheels}
-    assert len(metadata) == 2 and {path.name for path in packages.iterdir()} == {"sqa", "sqa_services", *metadata}
+    roots = {"sqa", "smt", "guessers", "buzzers", "experiments", "sqa_services"}
+    assert len(metadata) == 2 and {path.name for path in packages.iterdir()} == roots | metadata
     lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     (packages / "lent.pth").write_text("".join(f"{path}\n" for path in lent), encoding="utf-8")
     (home / "folder").mkdir()

@@ -18,7 +18,7 @@ from small_runs import PARTS
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from sqa.pipeline import overrides, sweep
+from sqa.pipeline import overrides, spread
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current, scheduled
 
@@ -142,9 +142,9 @@ def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
     made, scores = [], set()
     for runs, where in ((folder / "sweep", None), (folder / "spread", cluster.scheduler_address)):
         with scheduled(where, runs):
-            swept = list(sweep.run_all(combinations, runs, progress=False))
-        made.append(([(run.folder.name, run.rows, run.chosen) for run in swept], results(runs), blocks(runs)))
-        scores = {run.values()["ew"] for run in swept}
+            swept = spread.run_all([config for _, config in combinations], runs, progress=False)
+        made.append(([(run.folder.name, run.report) for run in swept], results(runs), blocks(runs)))
+        scores = {run.report["ew"].value for run in swept}
     assert made[0] == made[1] and len(scores) > 1
 
 

@@ -20,6 +20,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
+from sqa.pipeline import spread
 from sqa.pipeline.config import load
 
 KS = [1, 3, 6, "full"]
@@ -74,7 +75,7 @@ def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, mon
     base = load(folder / "ablation.yaml", grid.AblationConfig)
     todo = list(grid.cells(base, ["mini-es"], {}))
     before = [(row.intervals, row.signatures, row.empty_sentences) for row in grid.run_cells(todo, base, runs)]
-    monkeypatch.setattr(grid, "spread", None)
+    monkeypatch.setattr(spread, "spread", None)
     assert [(r.intervals, r.signatures, r.empty_sentences) for r in grid.run_cells(todo, base, runs)] == before
 
 

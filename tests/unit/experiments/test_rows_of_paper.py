@@ -10,12 +10,12 @@ from experiments.ablation import report
 from experiments.items import claims
 from experiments.items import guessers as guesser_items
 from experiments.lab import grid_rows
-from experiments.lab.ledger import Ledger
 from experiments.lab.pages import ledger_of
 from experiments.paper import examples, table4, table4_answers
 from experiments.stepwise import errors as stepwise
 from experiments.stepwise.systems import RULES
 from sqa.core.types import Question
+from sqa.results import Frame
 
 
 def test_unknown_pages_are_named_where_the_guesser_says_them() -> None:
@@ -23,7 +23,7 @@ def test_unknown_pages_are_named_where_the_guesser_says_them() -> None:
         cell = SimpleNamespace(dataset="d", guesser=guesser, translator="t", k=3)
         return SimpleNamespace(n=5, cell=cell, unknown_pages=unknown, empty_sentences=2)
 
-    ledger = Ledger("over-k", "", "", "", {}, grid_rows.COLUMNS)
+    ledger = Frame(grid_rows.COLUMNS, ())
     notes = list(report.tables(ledger, [row("bm25", 2), row("silent", None)]))
     assert "2 of the answer pages are unknown to bm25; those questions count as wrong." in notes
     assert not any("unknown to silent" in note for note in notes)

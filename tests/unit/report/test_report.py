@@ -28,8 +28,8 @@ from sqa.report import figures
 from sqa.report.data import changes, compared, described, read_runs, run_names
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
-from sqa.report.markdown import table
 from sqa.report.report import main
+from sqa.results import MEASURED, markdown
 
 METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 
@@ -237,7 +237,7 @@ TEXTS = [*"word a|b ` ``x x` <b>&amp;</b> a_b \\`\\| tab\there $x$".split(" "), 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_code_and_plain_texts_survive_markdown(text: str) -> None:
-    rendered = page("\n".join(["# T", "", *table([code("h"), "h"], [[code(text), plain(text)]])]), "T", [])
+    rendered = page("\n".join(["# T", "", *markdown([code("h"), "h"], [[code(text), plain(text)]])]), "T", [])
     shown = re.findall(r"<td[^>]*>(.*?)</td>", rendered)
     expected = " ".join(text.split())
     assert html.unescape(shown[0]).removeprefix("<code>").removesuffix("</code>") == expected
@@ -260,9 +260,9 @@ def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Pa
     ("broken", "message"),
     [
         (None, r"report\.tsv: cannot be read"),
-        ("nothing\n", r"report\.tsv:1: not the header"),
-        ("HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
-        ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
+        ("nothing\n", r"report\.tsv: damaged \(not the header"),
+        ("HEADER\new\t1.0\n", r"report\.tsv: damaged \(not enough values"),
+        ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv: damaged .*no finite number"),
     ],
 )
 def test_a_damaged_run(tmp_path: Path, broken: str | None, message: str) -> None:
@@ -273,7 +273,7 @@ def test_a_damaged_run(tmp_path: Path, broken: str | None, message: str) -> None
     if broken is None:
         path.unlink()
     else:
-        path.write_text(broken.replace("HEADER", "\t".join(saving.REPORT_HEADER)))
+        path.write_text(broken.replace("HEADER", "\t".join(MEASURED)))
     refused(SqaError, message, main, [path.parent], tmp_path / "report")
 
 
