@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +22,6 @@ from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
 from sqa.results import Row
 
-_MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that are shown without their key
-_TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
 _KEY = re.compile(r"[0-9a-f]{64}")
 _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question sets whose file has another name in the manifest
 
@@ -236,32 +234,19 @@ def _yaml(value: Any) -> str:
 
 
 def described(component: ComponentConfig | None, *without: str) -> str:
-    """A component in a few words: its name, its model or file, and settings other than defaults; "none" for None."""
+    """A component's name, its k and the settings that are not defaults; "none" for None."""
     if component is None:
         return "none"
-    values, defaults = to_mapping(component.options), _defaults(component.options)
-    telling = (key for key in values if key in _TELLING or key not in defaults or values[key] != defaults[key])
-    shown = [_short(key, values[key]) for key in telling if key not in without]
-    shown = [text for text in shown if text not in ("", component.name)]  # bm25 of the model bm25
-    return " ".join([short(component.name), *shown])
+    options = component.options
+    defaults = {each.name: each.default for each in fields(options)}
+    changed = [name for name in defaults if name == "k" or getattr(options, name) != defaults[name]]
+    settings = {name: to_mapping(getattr(options, name)) for name in changed if name not in without}
+    return " ".join([short(component.name), *(f"{name}={_short(value)}" for name, value in settings.items())])
 
 
-def _defaults(options: Any) -> dict[str, Any]:
-    """The defaults of a config's fields, as YAML values."""
-    fields = type(options).__dataclass_fields__.values()
-    return {field.name: to_mapping(field.default) for field in fields}
-
-
-def _short(key: str, value: Any) -> str:
-    """A setting: paths by their last part, model names and files without their key."""
-    if value is None:
-        return ""
-    if isinstance(value, dict):  # a policy with settings
-        settings = (_short(inner, setting) for inner, setting in value.items() if inner != "name")
-        return " ".join([f"{key}={short(str(value.get('name', '')))}", *settings])
-    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    text = Path(text).name if Path(text).is_absolute() else text
-    return text if isinstance(value, list) or key in _MADE_FROM else f"{key}={text}"
+def _short(value: Any) -> str:
+    """A setting; absolute paths by their last part."""
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else _yaml(value)
 
 
 def one_line(text: str) -> str:

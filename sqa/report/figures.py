@@ -1,7 +1,7 @@
 """The report's figures: scores over k, scores over lag, expected wins over the share of the source that was read.
 
-Each is drawn twice, for light and for dark pages; the light one is written as PDF and PNG with the drawn numbers as
-CSV beside it.  The bands and bars are the 95% intervals over questions of the runs' own reports.
+Each is written as PDF and PNG with the drawn numbers as CSV beside it.  The bands and bars are the 95% intervals over
+questions of the runs' own reports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sqa.metrics.qa import curve_named
 from sqa.pipeline.folder import open_run
 from sqa.pipeline.parts import Parts
 from sqa.report.data import Gap, Reported, described, one_line
-from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k
+from sqa.report.plots import PAGE, Drawn, Line, Panel, finish, order, over_k
 from sqa.results import Row, Table
 
 if TYPE_CHECKING:
@@ -59,11 +59,12 @@ def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
     families: dict[str, list[Reported]] = {}
     for run in group:
         families.setdefault(run.family, []).append(run)
-    config = {key: runs[0].saved.config for key, runs in families.items()}
-    names = {key: described(c.translator, "k") for key, c in config.items()}
-    for add in (lambda c: described(c.guesser), lambda c: described(c.buzzer)):
-        if len({add(c) for c in config.values()}) > 1:
-            names = {key: f"{name}, {add(config[key])}" for key, name in names.items()}
+    configs = {key: runs[0].saved.config for key, runs in families.items()}
+    parts = {
+        key: (described(c.translator, "k"), described(c.guesser), described(c.buzzer)) for key, c in configs.items()
+    }
+    telling = [i for i, each in enumerate(zip(*parts.values(), strict=True)) if i == 0 or len(set(each)) > 1]
+    names = {key: ", ".join(parts[key][i] for i in telling) for key in parts}
     if len(set(names.values())) < len(names):
         names = {key: runs[0].label for key, runs in families.items()}
     return {names[key]: sorted(runs, key=lambda run: order(run.k or "")) for key, runs in families.items()}
@@ -127,7 +128,7 @@ def _panels(series: Series) -> list[tuple[str, str]]:
     return [(metric, label) for metric, label in PANELS if any(_shown(run, metric) for run in every)]
 
 
-def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: str, palette: Palette) -> Figure:
+def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: str) -> Figure:
     """A panel per metric, a line per series over k, or over a lag with the k at its points."""
     grid = []
     for metric, label in panels:
@@ -137,7 +138,7 @@ def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: 
                 x = {k: float(rows[lag].value or 0) for k, rows in drawn.items()} if lag else None
                 lines.append(Line(_legend(name), index, {k: rows[metric] for k, rows in drawn.items()}, x=x))
         grid.append(Panel(label, lines))
-    return over_k([grid], xlabel, 2.0, PAGE, palette.named, bars=bool(lag))
+    return over_k([grid], xlabel, 2.0, PAGE, bars=bool(lag))
 
 
 def _legend(name: str) -> str:
@@ -190,12 +191,10 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         bands[run.label] = bootstrap_band(curve_stats(values), MeanCurve("ew-at"), seed=run.saved.config.seed)
     if not bands:
         return gaps
-    panels = {name: [run for run in runs if run.label in bands] for name, runs in series.items() if len(runs) > 1}
-    single = [run for runs in series.values() if len(runs) == 1 for run in runs if run.label in bands]
-    for start in range(0, len(single), 6):  # as many as can be told apart
-        more = f" ({start // 6 + 1})" if len(single) > 6 else ""
-        panels[("other runs" if panels else "all runs") + more] = single[start : start + 6]
-    panels = {name: runs for name, runs in panels.items() if runs}
+    drawn = [(name, [run for run in runs if run.label in bands]) for name, runs in series.items()]
+    panels = {name: {_k(run): bands[run.label] for run in runs} for name, runs in drawn if len(runs) > 1}
+    if single := {_legend(name): bands[runs[0].label] for name, runs in drawn if len(runs) == 1}:
+        panels["other runs" if panels else "all runs"] = single
     title = f"Expected wins over the source read, {_dataset(group)}"
     caption = (
         f"What answering every question at this point would win (curve {CURVE}): the mean over "
@@ -207,32 +206,25 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         for i, numbers in enumerate(zip(band.value, band.low, band.high, strict=True), start=1)
     ]
     table = Table(("run", "source_read", "ew", "low", "high"), lines)
-    names = {run.label: name for name, runs in series.items() for run in runs}
-    draw = partial(_source_figure, panels, names, bands)
+    draw = partial(_source_figure, panels)
     return [finish(draw, folder, f"over_source{suffix}", title, caption, table), *gaps]
 
 
-def _source_figure(panels: Series, names: Mapping[str, str], bands: Mapping[str, Band], palette: Palette) -> Figure:
-    """A panel per series, coloured in the order of k, and panels of six for the runs that belong to none."""
-    ordered = [len({run.family for run in runs}) == 1 and len(runs) > 1 for runs in panels.values()]
-    families = [runs for runs, in_order in zip(panels.values(), ordered, strict=True) if in_order]
-    ks = sorted({run.k or "" for runs in families for run in runs}, key=order)
-    steps = np.linspace(0, len(palette.ordered) - 1, len(ks)).round().astype(int)
-    colours = [*(palette.ordered[step] for step in steps), *palette.named]
+def _k(run: Reported) -> str:
+    return "full input" if run.k == "full" else f"k = {run.k}"
+
+
+def _source_figure(panels: Mapping[str, Mapping[str, Band]]) -> Figure:
+    """A panel for each series of several runs, and one for the other runs."""
     x = {str(i): 100 * i / BINS for i in range(1, BINS + 1)}
-    drawn = []
-    for (name, runs), in_order in zip(panels.items(), ordered, strict=True):
-        lines = []
-        for i, run in enumerate(runs):
-            k = "full input" if run.k == "full" else f"k = {run.k}"
-            label, index = (k, ks.index(run.k or "")) if in_order else (_legend(names[run.label]), len(ks) + i)
-            lines.append(Line(label, index, _points(bands[run.label]), x=x))
-        drawn.append(Panel(name, lines))
+    drawn = [
+        Panel(title, [Line(name, i, _points(band), x=x) for i, (name, band) in enumerate(bands.items())])
+        for title, bands in panels.items()
+    ]
     columns = min(2, len(drawn))
     grid = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
     width = PAGE if columns > 1 else 0.7 * PAGE
-    label = "expected wins if answered here"
-    return over_k(grid, "source read (% of its characters)", 2.3, width, colours, ylabel=label)
+    return over_k(grid, "source read (% of its characters)", 2.3, width, ylabel="expected wins if answered here")
 
 
 def _points(band: Band) -> dict[str, Interval]:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,16 +15,13 @@ from recorded import Keep, recorded
 from refusals import refused
 from viewer_runs import EVIL, make
 
-from smt.lm.translator import CausalLmConfig
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired, saving
-from sqa.pipeline.config import ComponentConfig
-from sqa.report import figures
-from sqa.report.data import changes, compared, described, read_runs, run_names
+from sqa.pipeline import saving
+from sqa.report.data import changes, read_runs, run_names
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
 from sqa.report.report import main
@@ -147,20 +143,6 @@ def test_without_a_buzzer_or_a_store_the_rest_is_reported(tmp_path: Path) -> Non
     assert re.search(r"`expected wins over the source read` .*is missing; run the config again", gaps)
 
 
-def test_recorded_wall_times_and_the_seed_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds, band = [], figures.bootstrap_band
-    monkeypatch.setattr(figures, "bootstrap_band", lambda *a, seed: seeds.append(seed) or band(*a, seed=seed))
-    run = make(tmp_path, "timed", seed=4, **METRICS)
-    (run / "times.json").write_text('{"translate": 12.25, "guess": 3}')
-    main([run], tmp_path / "report")
-    text = (tmp_path / "report" / "report.md").read_text()
-    assert cells(section(text, "## Wall times"))[1] == ["`timed`", "12.2", "3.0"]
-    assert "wall times" not in section(text, "## Not computed, and why")
-    assert seeds == [4] and cells(section(text, "## What was run"))[1][-1] == "4"
-    (run / "times.json").write_text("[1]")
-    refused(DataError, r"times\.json: damaged", main, [run], tmp_path / "report", html=False)
-
-
 def test_runs_on_different_questions_are_kept_apart(tmp_path: Path) -> None:
     first = make(tmp_path, "a", **METRICS)
     (tmp_path / "other").mkdir()
@@ -205,12 +187,11 @@ def test_the_page_asks_for_nothing_and_runs_nothing(report: Path) -> None:
     tags = {tag for tag, _ in elements.elements}
     assert not tags & {"script", "link", "iframe", "object", "embed", "form", "base"}
     images = [value for tag, a in elements.elements for value in (a.get("src"), a.get("srcset")) if value]
-    assert len(images) == 6  # three figures, light and dark
+    assert len(images) == 3
     assert all(image.startswith("data:image/svg+xml;base64,") for image in images)
     assert not any(name.startswith("on") or name == "style" for _, a in elements.elements for name in a)
     [policy] = [a["content"] for tag, a in elements.elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy is not None and policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
-    assert "prefers-color-scheme: dark" in text
 
 
 def test_texts_of_runs_never_become_markup(tmp_path: Path) -> None:
@@ -260,7 +241,6 @@ def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Pa
     ("broken", "message"),
     [
         (None, r"report\.tsv: cannot be read"),
-        ("nothing\n", r"report\.tsv: damaged \(not the header"),
         ("HEADER\new\t1.0\n", r"report\.tsv: damaged \(not enough values"),
         ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv: damaged .*no finite number"),
     ],
@@ -296,15 +276,6 @@ def test_runs_of_equal_names_are_told_apart(tmp_path: Path) -> None:
     assert run_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "y"]
 
 
-def test_what_cannot_be_compared_is_of_its_metric_or_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    notes = ["bleu: left out, signatures differ", "other questions: q1"]
-    monkeypatch.setattr(paired, "compare", lambda *_: ([], notes))
-    one, two = (SimpleNamespace(saved=SimpleNamespace(signatures={"bleu": "s"}), label=label) for label in "ab")
-    rows, gaps = compared(one, two)
-    expected = {"difference of bleu": "left out, signatures differ", "difference of all metrics": "other questions: q1"}
-    assert not rows and {gap.what: gap.why for gap in gaps} == expected
-
-
 def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> None:
     first = runs.read(sweep[0]).config
     changed = runs.read(make(tmp_path, "x", translator={"name": "fixed", "text": "reference"}, buzzer=None)).config
@@ -313,10 +284,3 @@ def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> Non
     assert (differences["buzzer"], differences["metrics"]) == ("null", "[al]")
     assert "name" not in differences
     assert changes(first, runs.read(sweep[1]).config) == [("translator.k", "3")]
-
-
-@pytest.mark.parametrize(("model", "shown"), [("/models/mine/lm-x", "lm-x"), ("mine/lm-x", "mine/lm-x")])
-def test_a_part_is_described_by_the_last_name_of_an_absolute_path(model: str, shown: str) -> None:
-    options = CausalLmConfig(model=model, k=3)
-    assert described(ComponentConfig("causal-lm", options), "k") == f"causal-lm {shown}"
-    assert described(ComponentConfig("causal-lm", options)) == f"causal-lm {shown} k=3"
