@@ -11,6 +11,7 @@ import numpy as np
 from experiments.contestants import Contestant, Needs, Value, names_of, twice
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
+from sqa.core.k import K
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
@@ -35,7 +36,7 @@ class System:
     label: str  # its name in tables and figures
     language: str  # code of the source language of the data sets it is for: es, or spa
     translator: dict[str, Value]  # as in a run's config, without k
-    k: tuple[int | str, ...] | None = None  # its values of k; null = those of the grid
+    k: tuple[K, ...] | None = None  # its values of k; null = those of the grid
     needs: Needs | None = None  # without which it is left out, with the reason on stderr
     seed: int | None = None  # of its training; entries that differ in it and in the model only are one translator
 
@@ -57,7 +58,7 @@ class AblationConfig:
     name: str
     datasets: tuple[str, ...]
     fallback: tuple[str, ...]
-    k: tuple[int | str, ...]
+    k: tuple[K, ...]
     contestants: tuple[Contestant, ...]
     metrics: tuple[str, ...]
     resamples: Count = 1000
@@ -97,7 +98,7 @@ class Cell:
 
     dataset: str
     family: str  # the label of a `System`, "reference", or the name of a sweep's models
-    k: int | str  # a number of words, "full", "diagonal"
+    k: K  # a number of words, "full", "diagonal"
     guesser: str  # name of the contestant, see experiments/contestants.py
     run: RunConfig
     seed: int | None = None  # of the translator's training, where several were trained
@@ -161,7 +162,7 @@ class Entry(NamedTuple):
     """A translator at one k."""
 
     family: str
-    k: int | str
+    k: K
     translator: dict[str, Any]  # as in a run's config
     seed: int | None = None
 
@@ -255,7 +256,7 @@ def workshop(runs: Path) -> Workshop:
     return workshop_of(Store(runs.resolve()))
 
 
-def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[int | str]) -> dict[str, list[Entry]]:
+def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[K]) -> dict[str, list[Entry]]:
     """Per source language, the finished models of its sweep at the requested k; stderr says how many there are."""
     from smt.training.sweep import MULTI, finished
 

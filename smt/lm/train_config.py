@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from smt.policies.waitk import parse_k
 from smt.training.config import CorpusConfig
 from sqa.core.errors import BelowOne, Count, Positive, Share, Whole, checked
+from sqa.core.k import parse_k
 
 
 @dataclass(frozen=True, slots=True)

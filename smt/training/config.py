@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from smt.models.transformer import ModelConfig, default_lexicon
-from smt.policies.waitk import FULL, parse_k
+from smt.policies.waitk import FULL
 from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
 from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Positive, Whole, checked
+from sqa.core.k import parse_k
 from sqa.core.paths import File
 from sqa.pipeline.config import folder_name
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from smt.models.bundle import load_model
-from smt.policies.waitk import parse_k
 from smt.training import identity
 from smt.training.config import SmtConfig
 from smt.training.steps import LOG
@@ -27,6 +26,7 @@ from smt.training.train import bleu_by_k, prepared_data, train_in, work_folder
 from sqa.core import progress
 from sqa.core.compute import usable
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.k import parse_k
 from sqa.files.atomic import empty, held, write_text
 from sqa.files.records import parse_json
 from sqa.pipeline.config import load

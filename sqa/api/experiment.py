@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqa.api.runs import Run, part_names
 from sqa.core.compute import set_for
 from sqa.core.errors import ConfigError
+from sqa.core.k import K
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
 from sqa.pipeline import paired
@@ -35,7 +36,7 @@ class Experiment:
 
     translators: Sequence[Part]
     guessers: Sequence[Part]
-    k: Sequence[int | str] = ()  # for every translator that has a k; none: each its own
+    k: Sequence[K] = ()  # for every translator that has a k; none: each its own
     buzzer: Part | None = TRAINED_FOR  # for all; the default is the bundled one that was trained for the guesser
     dataset: str = "mini-es"
     limit: int | None = None  # questions

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from sqa.core.errors import ConfigError, SqaError
+from sqa.core.k import FULL, K
 from sqa.core.own import short
 from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
@@ -61,10 +62,10 @@ class Reported:
         return self.saved.dataset, self.saved.questions
 
     @property
-    def k(self) -> int | str | None:
+    def k(self) -> K | None:
         """Source words read before the first target word, or "full"; None where the translator has no such thing."""
         k = getattr(self.saved.config.translator.options, "k", None)
-        return k if isinstance(k, int) or k == "full" else None
+        return k if isinstance(k, int) or k == FULL else None
 
     @property
     def family(self) -> str:

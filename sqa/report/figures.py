@@ -16,6 +16,7 @@ import numpy as np
 from sqa.core.answers import is_right
 from sqa.core.differences import Band, MeanCurve, bootstrap_band, curve_stats
 from sqa.core.errors import ConfigError, NotComputable, SqaError
+from sqa.core.k import FULL, order
 from sqa.core.packages import need
 from sqa.core.significance import Interval
 from sqa.core.trace import QuestionTrace
@@ -23,7 +24,7 @@ from sqa.metrics.qa import curve_named
 from sqa.pipeline.folder import open_run
 from sqa.pipeline.parts import Parts
 from sqa.report.data import Gap, Reported, described, one_line
-from sqa.report.plots import PAGE, Drawn, Line, Panel, finish, order, over_k
+from sqa.report.plots import PAGE, Drawn, Line, Panel, finish, over_k
 from sqa.results import Row, Table
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
 
 
 def _k(run: Reported) -> str:
-    return "full input" if run.k == "full" else f"k = {run.k}"
+    return "full input" if run.k == FULL else f"k = {run.k}"
 
 
 def _source_figure(panels: Mapping[str, Mapping[str, Band]]) -> Figure:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from sqa.core.k import order as order
 from sqa.files.atomic import atomic, write_text
 from sqa.results import Table
 
@@ -131,14 +132,6 @@ class Panel(NamedTuple):
     title: str
     lines: Sequence[Line]
     ylabel: str = ""
-
-
-def order(k: int | str) -> float:
-    """Sort key of a k, or of a share: full input last."""
-    try:
-        return float(k)
-    except ValueError:
-        return float("inf")
 
 
 def lines(

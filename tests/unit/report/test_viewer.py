@@ -38,7 +38,7 @@ def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
     assert data["questions"][0]["sentences"] == ["el país llamado Spain era grande", "ganó contra France después"]
     [shown] = data["runs"]
     assert (shown["name"], shown["notes"], shown["aligned"]) == ("wait2", [], True)
-    assert shown["parts"]["translator"] == "doubles:build_translator k=2 delay=0.0"
+    assert shown["parts"]["translator"] == "doubles:build_translator k=2"
     first, trace = shown["traces"][0], run.traces[0]
     assert first["w"] == "el país llamado Spain era grande ganó contra France después"
     assert np.cumsum(first["s"]).tolist() == trace.source_words.tolist()
