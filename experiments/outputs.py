@@ -40,7 +40,7 @@ class Outputs:
     def csv(self, name: str, lines: Iterable[Sequence[Any]], show: bool = False) -> None:
         """Write a comma-separated file, the header being the first of `lines`; print the table if it is to be shown."""
         header, *rows = lines
-        self._table(name, Table(header, rows, nothing=""), show)
+        self._table(name, Table(header, rows), show)
 
     def rows(self, name: str, columns: Sequence[str], rows: Iterable[Row], show: bool = False) -> None:
         """Write numbers as CSV, a line each: cell, metric, value, 95% interval, how many, unit, signature."""

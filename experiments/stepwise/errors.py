@@ -169,7 +169,7 @@ def counts(selection: Selection) -> Iterator[Row]:
 
 EXAMPLE_COLUMNS = (
     "dataset system guesser kind cost answer question found_as severity loss rank_before rank_after step read target "
-    "source_at source"
+    "source_at source probability"
 ).split()
 
 
