@@ -6,25 +6,24 @@ import os
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 import yaml
 from doubles import write_questions
-from outcome import Command, Outcome, process
+from outcome import Command, Outcome
 from pyarrow import parquet
 from refusals import refused
 from small_runs import PARTS
 
-from sqa import __version__, cli
+from sqa import __version__
 from sqa.cli import start
 from sqa.core.errors import NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.pipeline.export import submission_lines
-from sqa.results import Table
+from sqa.results import Table, printing, show, show_lines
 
 
 class Shell:
@@ -98,13 +97,6 @@ def test_each_stage_by_itself(sqa: Shell) -> None:
     }
     scored = sqa("score", sqa.config()).out
     assert scored == sqa("run", sqa.config()).out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
-
-
-def test_limit_is_a_run_of_its_own(sqa: Shell) -> None:
-    sqa("run", sqa.config(), "--limit", "2")
-    lines = (sqa.folder / "runs/t-limit2/report.tsv").read_text(encoding="utf-8").splitlines()
-    assert lines[1].split("\t")[4] == "2"
-    assert sqa.refused(2, "run", sqa.config(), "--limit", "0") == "--limit: must be >= 1, got 0"
 
 
 def test_compare_more_than_two(sqa: Shell) -> None:
@@ -241,41 +233,27 @@ def test_tables_are_aligned_on_a_terminal_and_tsv_in_a_pipe(sqa: Shell, monkeypa
     assert len({line.index(cell) + len(cell) for line, cell in cells}) == 1  # a column of numbers stands to the right
 
 
-def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> None:
-    def leaves(group: object, way: tuple[str, ...] = ()) -> dict[tuple[str, ...], set[str]]:
-        results = {}
-        for name, command in group.commands.items():  # type: ignore[attr-defined]
-            inner = hasattr(command, "commands")
-            options = {option for param in command.params for option in param.opts}
-            results |= leaves(command, (*way, name)) if inner else {(*way, name): options}
-        return results
-
-    cli.program().list_commands(None)  # those of plugins, too
-    results = leaves(cli.program())
-    talk = {way for way, options in results.items() if not {"--json", "--latex"} <= options}
-    raw = {"scorer", "simulstream-score", "validate vist"}
-    silent = {"export", "questions", "config schema", "board export"}
-    silent |= {f"board register-{what}" for what in ("dataset", "model", "session")}
-    assert {" ".join(way) for way in talk if way[0] not in ("serve", "client")} == raw | silent
-    assert {" ".join(way) for way, options in results.items() if "-q" not in options} == raw
+def test_tables_as_json_and_latex(sqa: Shell) -> None:
     assert json.loads(sqa("curve", "show", "--json").out)[0]["t"] == 0
     rows = json.loads(sqa("data", "list", "--json").out)
-    assert sqa("data", "list", "--latex").out.count(r"\\") == len(rows) + 1
-    assert r"xqb-es & no &" in sqa("data", "list", "--latex").out
+    latex = sqa("data", "list", "--latex").out
+    assert latex.count(r"\\") == len(rows) + 1 and "xqb-es & no &" in latex
 
 
-def test_texts_that_look_like_numbers_stay_texts() -> None:
-    table = Table(("a", "b"), [("1_000", None), ("10", 2.5)], {"b": 1})
-    assert table.to_text() == "a        b\n1_000  n/a\n10     2.5\n"
-    assert table.to_objects() == [{"a": "1_000", "b": None}, {"a": "10", "b": 2.5}]
-
-
-def test_an_interrupted_command_that_can_go_on_says_so(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(**_: object) -> None:
-        raise SystemExit(130)
-
-    monkeypatch.setattr(cli, "program", lambda: interrupted)
-    assert "goes on from there" in sqa("run", "t.yaml").err and sqa("doctor").err == ""
+@pytest.mark.parametrize(
+    ("style", "printed"),
+    [
+        ("tsv", "a\tb\n1_000\tn/a\n10\t2.5\nx.png\n"),
+        ("aligned", "a        b\n1_000  n/a\n10     2.5\nx.png\n"),
+        ("json", {"tables": [[{"a": "1_000", "b": None}, {"a": "10", "b": 2.5}]], "lines": ["x.png"]}),
+    ],
+)
+def test_tables_and_files_in_every_style(style, printed, capsys):
+    with printing(style):
+        show(Table(("a", "b"), [("1_000", None), ("10", 2.5)], {"b": 1}))
+        show_lines("x.png")
+    out = capsys.readouterr().out
+    assert (json.loads(out) if style == "json" else out) == printed
 
 
 def test_verbose_says_what_was_made(sqa: Shell) -> None:
@@ -333,17 +311,6 @@ def test_a_submission_has_no_way_to_take_words_back_and_a_silent_question_has_a_
     refused(NotComputable, "q: takes words back", list, submission_lines([back]))
 
 
-def test_a_log_goes_out_and_comes_back(sqa: Shell) -> None:
-    scores = sqa("run", sqa.config()).out
-    for unit in ("sentence", "question"):
-        log = sqa("export", "runs/t", "--to", "instances.log", "--unit", unit, "--output", f"log-{unit}").out.strip()
-        back = sqa.config("back", translator={"name": "recorded", "file": log, "unit": unit})
-        assert sqa("run", back).out == scores
-        other = {"sentence": "question", "question": "sentence"}[unit]
-        wrong = sqa.config("wrong", translator={"name": "recorded", "file": log, "unit": other})
-        assert f"{unit}s: if each has a line here, say `unit: {unit}`" in sqa.refused(3, "run", wrong)
-
-
 def test_question_sets_as_lines(sqa: Shell) -> None:
     lines = sqa("questions", "questions.jsonl", "--sentences").out.splitlines()
     assert len(lines) == 12 and lines[0] == "pista número 0 sobre algo"
@@ -384,14 +351,3 @@ def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytes
     assert rows["bundled"][1].endswith("45 questions") and len(rows) < 40  # one screen
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert set(start.EXTRAS) == set(extras)
-
-
-def test_it_is_found_from_the_folder_above_a_clone(tmp_path: Path) -> None:
-    """There `sqa` is a folder without a package, which must not take the name."""
-    origins = [json.loads(each.read_text("direct_url.json") or "{}").get("url") for each in distributions(name="sqa")]
-    if ROOT.as_uri() not in origins:
-        pytest.skip("sqa is not installed from this folder")
-    (tmp_path / "sqa").symlink_to(ROOT)
-    code = "import sqa, smt; print(sqa.__version__, smt.__name__)"
-    done = process(cwd=tmp_path, code=code, PYTHONPATH="")
-    assert done.out.split() == [__version__, "smt"], done.err

@@ -85,7 +85,9 @@ def test_both_ways_of_asking_give_the_same_guesses():
 def test_a_guesser_that_does_not_say_what_it_knows(config, tmp_path, monkeypatch):
     monkeypatch.setattr(guesser_report, "knows", lambda guesser, questions: None)
     main(config, tmp_path)
-    assert "guessable" not in {row["group"] for row in lines((tmp_path / "guessers" / "guessers.csv").read_text("utf-8"))}
+    assert "guessable" not in {
+        row["group"] for row in lines((tmp_path / "guessers" / "guessers.csv").read_text("utf-8"))
+    }
     [table1] = lines((tmp_path / "guessers" / "table1.csv").read_text(encoding="utf-8"))
     assert table1["guessable.BM25"] == table1["guessable.nobody"] == "n/a"
 

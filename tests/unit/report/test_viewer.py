@@ -58,13 +58,6 @@ def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
     assert curve["ew"][-1] == pytest.approx(0.3804, abs=1e-4)  # EW(1) of the published curve
 
 
-@pytest.mark.usefixtures("aligned")
-def test_stretches_left_out_are_places_of_the_source(tmp_path: Path) -> None:
-    folder = make(tmp_path, "drops", translator={"name": "doubles:build_dropper"})
-    [shown] = page_data([open_run(folder)], [0], ViewConfig())["runs"]
-    assert shown["traces"][0]["o"] == [[2, 6]]  # llamado Spain era grande
-
-
 @pytest.mark.parametrize(
     ("buzzer", "expected"),
     [
