@@ -7,6 +7,7 @@ questions of the runs' own reports.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,8 @@ from sqa.metrics.qa import curve_named
 from sqa.pipeline.folder import open_run
 from sqa.pipeline.parts import Parts
 from sqa.report.data import Gap, Reported, described, one_line
-from sqa.report.plots import PAGE, Drawn, Line, Panel, finish, over_k
-from sqa.results import Row, Table
+from sqa.report.plots import PAGE, Drawn, Line, Panel, finish, lines, over_k
+from sqa.results import Frame, Table
 
 if TYPE_CHECKING:
     from sqa.report.plots import Figure
@@ -60,14 +61,14 @@ def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
     families: dict[str, list[Reported]] = {}
     for run in group:
         families.setdefault(run.family, []).append(run)
-    configs = {key: runs[0].saved.config for key, runs in families.items()}
-    parts = {
-        key: (described(c.translator, "k"), described(c.guesser), described(c.buzzer)) for key, c in configs.items()
-    }
+    parts = {}
+    for key, runs in families.items():
+        config = runs[0].saved.config
+        parts[key] = [described(config.translator, "k"), described(config.guesser), described(config.buzzer)]
     telling = [i for i, each in enumerate(zip(*parts.values(), strict=True)) if i == 0 or len(set(each)) > 1]
-    names = {key: ", ".join(parts[key][i] for i in telling) for key in parts}
+    names = {key: _legend(", ".join(parts[key][i] for i in telling)) for key in parts}
     if len(set(names.values())) < len(names):
-        names = {key: runs[0].label for key, runs in families.items()}
+        names = {key: _legend(runs[0].label) for key, runs in families.items()}
     return {names[key]: sorted(runs, key=lambda run: order(run.k or "")) for key, runs in families.items()}
 
 
@@ -78,86 +79,68 @@ def _dataset(group: Sequence[Reported]) -> str:
 # --------------------------------------------------------------------------------------------- over k, over lag
 
 
+def _frame(series: Series) -> Frame:
+    """The rows of all runs that have a value.
+
+    A BLEU of 100, of the reference translation itself, is left out: it would flatten the axis.
+    """
+    rows = [
+        replace(row, cell=(name, run.label, str(run.k or run.label)))
+        for name, runs in series.items()
+        for run in runs
+        for row in run.rows.values()
+        if row.value is not None and not (row.unit == "0-100" and row.low == row.value == 100)
+    ]
+    return Frame(("series", "run", "k"), tuple(rows))
+
+
 def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     sweeps = {name: runs for name, runs in series.items() if len({run.k for run in runs} - {None}) > 1}
-    panels = _panels(sweeps)
+    frame = _frame(sweeps)
+    panels = _panels(frame)
     if not panels:
         why = "none of its metrics is there" if sweeps else "no two runs differ in k only"
         return [Gap("figure over k", (), why)]
-    draw = partial(_sweep, sweeps, panels, "", "k (source words read first)")
+    draw = partial(over_k, [panels], "k (source words read first)", 2.0, PAGE)
     title = f"Scores over k, {_dataset(group)}"
     caption = f"Bands: 95% intervals over {len(group[0].saved.questions)} questions."
-    return [finish(draw, folder, f"over_k{suffix}", title, caption, _numbers(sweeps, panels, ""))]
+    return [finish(draw, folder, f"over_k{suffix}", title, caption, _numbers(frame))]
 
 
 def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     if len(group) < 2:
         return [Gap("figure over lag", (), "one run has one lag; name several runs")]
-    having = {lag: [run for run in group if _value(run, lag)] for lag, _ in LAGS}
-    lag, name = max(LAGS, key=lambda item: len(having[item[0]]))  # of equals the first
-    shown = {label: [run for run in runs if run in having[lag]] for label, runs in series.items()}
-    shown = {label: runs for label, runs in shown.items() if runs}
-    panels = _panels(shown)
-    if len(having[lag]) < 2 or not panels:
-        why = "fewer than two runs have a lag" if panels else "no run has a lag to draw over"
-        return [Gap("figure over lag", (), why)]
-    draw = partial(_sweep, shown, panels, lag, f"lag ({name}, source words)")
+    frame = _frame(series)
+    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first of those that most runs have
+    having = {row.cell[1] for row in frame.where(lag)}
+    panels = _panels(frame, lag)
+    if len(having) < 2 or not panels:
+        return [Gap("figure over lag", (), "fewer than two runs have a lag and a score")]
+    draw = partial(over_k, [panels], f"lag ({name}, source words)", 2.0, PAGE, bars=True)
     title = f"Scores over lag, {_dataset(group)}"
     caption = f"Bars: 95% intervals over {len(group[0].saved.questions)} questions; a number at a point is its k."
-    if any(_value(run, metric) and not _shown(run, metric) for run in group for metric, _ in panels):
-        caption += " The reference itself, 100 of 100, is not drawn."
-    left = [run.label for run in group if run not in having[lag]]
+    left = [run.label for run in group if run.label not in having]
     caption += f" Without a lag: {', '.join(left)}." if left else ""
-    return [finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(shown, panels, lag))]
+    return [finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(frame, lag))]
 
 
-def _value(run: Reported, metric: str) -> Row | None:
-    """The line of a metric, where it has a value."""
-    row = run.rows.get(metric)
-    return row if row is not None and row.value is not None else None
+def _panels(frame: Frame, lag: str = "") -> list[Panel]:
+    """A panel for each metric that some run has, a line for each series over k or over a lag."""
+    names, over = frame.values("series"), frame.where(lag) if lag else None
+    drawn = {label: frame.where(metric) for metric, label in PANELS}
+    return [Panel(label, lines(rows, 0, 2, names, over=over)) for label, rows in drawn.items() if rows]
 
 
-def _shown(run: Reported, metric: str) -> Row | None:
-    """The same, but for a translation that IS the reference: a hundred of a hundred would squeeze all else."""
-    row = _value(run, metric)
-    return None if row is not None and row.unit == "0-100" and row.low == row.value == 100 else row
-
-
-def _panels(series: Series) -> list[tuple[str, str]]:
-    """The panels for which some run has a value."""
-    every = [run for runs in series.values() for run in runs]
-    return [(metric, label) for metric, label in PANELS if any(_shown(run, metric) for run in every)]
-
-
-def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: str) -> Figure:
-    """A panel per metric, a line per series over k, or over a lag with the k at its points."""
-    grid = []
-    for metric, label in panels:
-        lines = []
-        for index, (name, runs) in enumerate(series.items()):
-            if drawn := {str(run.k or run.label): run.rows for run in runs if _shown(run, metric)}:
-                x = {k: float(rows[lag].value or 0) for k, rows in drawn.items()} if lag else None
-                lines.append(Line(_legend(name), index, {k: rows[metric] for k, rows in drawn.items()}, x=x))
-        grid.append(Panel(label, lines))
-    return over_k([grid], xlabel, 2.0, PAGE, bars=bool(lag))
+def _numbers(frame: Frame, *more: str) -> Table:
+    """The drawn numbers, a line for each run and metric."""
+    metrics = [*more, *(metric for metric, _ in PANELS)]
+    rows = [(*row.cell, row.metric, row.value, row.low, row.high) for row in frame.rows if row.metric in metrics]
+    return Table((*frame.columns, "metric", "value", "low", "high"), rows)
 
 
 def _legend(name: str) -> str:
     """A name as a legend shows it: matplotlib drops those that begin with an underscore."""
     return f" {name}" if name.startswith("_") else name
-
-
-def _numbers(series: Series, panels: Sequence[tuple[str, str]], lag: str) -> Table:
-    """Return the drawn numbers, a line for each run and metric."""
-    lines = []
-    for name, runs in series.items():
-        for run in runs:
-            for metric, _ in panels:
-                if row := _shown(run, metric):
-                    start = [name, run.label, "" if run.k is None else str(run.k)]
-                    start += [run.rows[lag].value] if lag else []
-                    lines.append([*start, metric, row.value, row.low, row.high])
-    return Table(["series", "run", "k", *([lag] if lag else []), "metric", "value", "low", "high"], lines)
 
 
 # -------------------------------------------------------------------------------------------- over the source read
@@ -194,19 +177,19 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         return gaps
     drawn = [(name, [run for run in runs if run.label in bands]) for name, runs in series.items()]
     panels = {name: {_k(run): bands[run.label] for run in runs} for name, runs in drawn if len(runs) > 1}
-    if single := {_legend(name): bands[runs[0].label] for name, runs in drawn if len(runs) == 1}:
+    if single := {name: bands[runs[0].label] for name, runs in drawn if len(runs) == 1}:
         panels["other runs" if panels else "all runs"] = single
     title = f"Expected wins over the source read, {_dataset(group)}"
     caption = (
         f"What answering every question at this point would win (curve {CURVE}): the mean over "
         f"{len(group[0].saved.questions)} questions, with its 95% band."
     )
-    lines = [
-        (label, f"{i / BINS:g}", *map(float, numbers))
+    numbers = [
+        (label, f"{i / BINS:g}", *map(float, point))
         for label, band in bands.items()
-        for i, numbers in enumerate(zip(band.value, band.low, band.high, strict=True), start=1)
+        for i, point in enumerate(zip(band.value, band.low, band.high, strict=True), start=1)
     ]
-    table = Table(("run", "source_read", "ew", "low", "high"), lines)
+    table = Table(("run", "source_read", "ew", "low", "high"), numbers)
     draw = partial(_source_figure, panels)
     return [finish(draw, folder, f"over_source{suffix}", title, caption, table), *gaps]
 
