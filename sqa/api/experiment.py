@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,8 @@ from sqa.pipeline import paired
 from sqa.pipeline.config import run_from_mapping, to_mapping
 from sqa.pipeline.overrides import named
 from sqa.pipeline.spread import run_all
-from sqa.report.plots import COLUMN, Line, Panel, Point, canvas, draw, style
-from sqa.results import Table
+from sqa.report.plots import COLUMN, Panel, canvas, draw, lines, style
+from sqa.results import Frame, Table
 
 if TYPE_CHECKING:
     from sqa.report.plots import Axes
@@ -90,6 +90,13 @@ class Result:
 class Results(tuple[Result, ...]):
     """All combinations, in the order translator, k, guesser; printed, a table of a few metrics."""
 
+    @property
+    def frame(self) -> Frame:
+        """All numbers: a row for each combination and metric, in the columns translator, guesser, k."""
+        cells = [(result, (result.translator, result.guesser, result.k)) for result in self]
+        rows = (replace(row, cell=cell) for result, cell in cells for row in result.run.rows.values())
+        return Frame(KEYS, tuple(rows))
+
     def __repr__(self) -> str:
         return repr(self._shown())
 
@@ -112,25 +119,25 @@ class Results(tuple[Result, ...]):
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""
-        lines: dict[str, dict[str, Point]] = {}
         label = getattr(self._metric(metric), "label", metric)
-        for result in self:
-            row = result.run.rows.get(metric)
-            if row is not None and row.value is not None:
-                lines.setdefault(f"{result.translator}, {result.guesser}", {})[result.k] = row
+        rows = [
+            replace(row, cell=(", ".join(row.cell[:2]), row.cell[2]))
+            for row in self.frame.where(metric)
+            if row.value is not None
+        ]
         with style(to_files=False):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
-            draw(ax, Panel("", [Line(name, i, by_k) for i, (name, by_k) in enumerate(lines.items())], label))
+            draw(ax, Panel("", lines(rows, 0, 1), label))
             ax.set_xlabel("k (source words read first)")
             ax.set_ylim(bottom=0)
-            if lines:
+            if rows:
                 ax.legend()
         return ax
 
     def _names(self) -> tuple[str, ...]:
         """The metrics and counts of the runs' reports."""
-        return tuple(dict.fromkeys(name for result in self for name in result.run.rows))
+        return tuple(dict.fromkeys(row.metric for row in self.frame.rows))
 
     def _metric(self, name: str) -> Any:
         """A metric of the runs by name; None for a count, and for one without a value.  Unknown: ConfigError."""
