@@ -19,8 +19,7 @@ data_app = typer.Typer(help="The data files: what there is, getting it, checking
 store_app = typer.Typer(help="The store of stages below a folder of runs.", **SETTINGS)
 
 COLUMNS = ("stage", "key", "blocks", "MB", "runs")
-REASONS = ("stage", "key", "nearest", "part", "now", "there")  # as JSON; as a table:
-HEADING = ("stage of the run", "its key", "nearest other key stored", "what differs", "in this run", "in the other")
+REASONS = ("stage", "key", "nearest", "part", "now", "there")
 DIGITS = 12  # of a key
 Names = Annotated[list[str] | None, argument("[NAME]...", "Files by name; all when none is given.")]
 
@@ -103,4 +102,4 @@ def explain(run: RunFolder) -> None:
     from sqa.report.store_explain import explain as reasons
 
     rows = [(r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then) for r in reasons(run)]
-    show(Table(HEADING, rows), Table(REASONS, rows).to_objects())
+    show(Table(REASONS, rows))

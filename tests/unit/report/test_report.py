@@ -51,7 +51,7 @@ def report(sweep: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_texts_and_tables_are_as_recorded(report: Path, keep: Keep) -> None:
+def test_texts_and_tables_equal_the_records(report: Path, keep: Keep) -> None:
     for path in sorted(report.rglob("*")):
         if path.suffix in (".md", ".csv", ".tsv"):
             text = path.read_text("utf-8")
@@ -92,7 +92,7 @@ class Elements(HTMLParser):
 # --------------------------------------------------------------------------------------------------------- contents
 
 
-def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -> None:
+def test_report_names_runs_and_origins(report: Path, sweep: list[Path]) -> None:
     text = (report / "report.md").read_text()
     _, *rows = cells(section(text, "## What was run"))
     assert rows[1][:5] == ["`wait3`", "questions.jsonl", "3", "doubles:build_translator k=3", "doubles:build_guesser"]
@@ -111,7 +111,7 @@ def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -
     assert "`wait3` differs in `translator.k`: `3`." in section(text, "## Configurations")
 
 
-def test_what_is_not_computed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quality = [{"comet": {"model": "nowhere/such-a-model"}}]
     run = make(tmp_path, "nobody", guesser=None, buzzer=None, metrics=["ew", "bleu", "al"], quality=quality)
     (run / saving.TIMES).write_text("{}")  # as where all stages were in the store already
@@ -132,7 +132,7 @@ def test_what_is_not_computed_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [Path(line).name for line in capsys.readouterr().out.splitlines()[:2]] == ["report.md", "report.html"]
 
 
-def test_without_a_buzzer_or_a_store_the_rest_is_reported(tmp_path: Path) -> None:
+def test_report_without_buzzer_or_store(tmp_path: Path) -> None:
     run = make(tmp_path, "quiet", buzzer=None, **METRICS)
     (tmp_path / "runs" / "store").rename(tmp_path / "elsewhere")
     main([run], tmp_path / "report", html=False)
@@ -143,7 +143,7 @@ def test_without_a_buzzer_or_a_store_the_rest_is_reported(tmp_path: Path) -> Non
     assert re.search(r"`expected wins over the source read` .*is missing; run the config again", gaps)
 
 
-def test_runs_on_different_questions_are_kept_apart(tmp_path: Path) -> None:
+def test_other_questions_are_kept_apart(tmp_path: Path) -> None:
     first = make(tmp_path, "a", **METRICS)
     (tmp_path / "other").mkdir()
     second = make(tmp_path / "other", "b", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}, **METRICS)
@@ -165,7 +165,7 @@ def test_the_same_runs_give_the_same_bytes(report: Path, sweep: list[Path], tmp_
 # ----------------------------------------------------------------------------------------------------------- figures
 
 
-def test_wins_are_those_of_the_top_guess_at_each_point() -> None:
+def test_wins_are_those_of_the_top_guess() -> None:
     q = question(sentences=("uno dos", "tres cuatro"))
     guesses = [(), (Guess("Spain", 1.0),), (Guess("France", 1.0),), (Guess("Spain", 1.0),)]
     trace = QuestionTrace(q, echo(q), tuple(guesses))
@@ -181,7 +181,7 @@ def test_wins_are_those_of_the_top_guess_at_each_point() -> None:
 # ------------------------------------------------------------------------------------------------ Markdown and HTML
 
 
-def test_the_page_asks_for_nothing_and_runs_nothing(report: Path) -> None:
+def test_page_has_no_script_and_no_request(report: Path) -> None:
     text = (report / "report.html").read_text()
     elements = Elements(text)
     tags = {tag for tag, _ in elements.elements}
@@ -217,7 +217,7 @@ TEXTS = [*"word a|b ` ``x x` <b>&amp;</b> a_b \\`\\| tab\there $x$".split(" "), 
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_code_and_plain_texts_survive_markdown(text: str) -> None:
+def test_texts_survive_markdown(text: str) -> None:
     rendered = page("\n".join(["# T", "", *markdown([code("h"), "h"], [[code(text), plain(text)]])]), "T", [])
     shown = re.findall(r"<td[^>]*>(.*?)</td>", rendered)
     expected = " ".join(text.split())
@@ -231,7 +231,7 @@ def test_code_and_plain_texts_survive_markdown(text: str) -> None:
 # ------------------------------------------------------------------------------------------------- what it refuses
 
 
-def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Path) -> None:
+def test_wrong_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
     refused(ConfigError, r"named twice", main, [sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
     refused(ConfigError, r"name at least one", main, [], tmp_path)
     refused(ConfigError, r"nowhere: is not the folder of a finished run", main, [tmp_path / "nowhere"], tmp_path)
@@ -257,7 +257,7 @@ def test_a_damaged_run(tmp_path: Path, broken: str | None, message: str) -> None
     refused(SqaError, message, main, [path.parent], tmp_path / "report")
 
 
-def test_a_damaged_manifest_is_a_gap_and_a_damaged_summary_an_error(tmp_path: Path) -> None:
+def test_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
     run = make(tmp_path, "damaged")
     summary = json.loads((run / saving.SUMMARY).read_text())
     key = summary["stages"]["guess"]
@@ -272,7 +272,7 @@ def test_a_damaged_manifest_is_a_gap_and_a_damaged_summary_an_error(tmp_path: Pa
 # ------------------------------------------------------------------------------------------------------------ names
 
 
-def test_runs_of_equal_names_are_told_apart(tmp_path: Path) -> None:
+def test_equal_names_get_their_parents(tmp_path: Path) -> None:
     assert run_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "y"]
 
 
