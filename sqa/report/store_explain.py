@@ -1,7 +1,7 @@
 """The stages in a store, the runs that use them, and why a stage of a run was made again."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ PARTS = {  # of a stage's key -> what a reader calls it
     "block_size": "questions per block",
     "schema_version": "version of the traces",
 }
-UNRECORDED = "its config, weights or code"
 VERSION_OF_SQA = "version of sqa"  # in no key by itself: named where nothing else differs
 DIGITS = 12  # of a digest
 Difference = tuple[str, str, str]  # part, its value now, in the other stage
@@ -94,13 +93,8 @@ def explain(run: Path) -> Iterator[Reason]:
             yield Reason(name, key, "", "nothing to compare with", "", "")
             continue
         explained = [(held, list(_reasons(store, stage, store.stage(name, held.key)))) for held in candidates]
-        nearest, reasons = min(explained, key=lambda pair: (_distance(pair[1]), -pair[0].folder.stat().st_mtime))
+        nearest, reasons = min(explained, key=lambda pair: (len(pair[1]), -pair[0].folder.stat().st_mtime))
         yield from (Reason(name, key, nearest.key, *reason) for reason in reasons)
-
-
-def _distance(reasons: Sequence[Difference]) -> tuple[bool, int]:
-    """How similar two stages are; one whose parts are not recorded is the last to be compared with."""
-    return any(part == UNRECORDED for part, *_ in reasons), len(reasons)
 
 
 def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
@@ -114,16 +108,7 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     made = {"fingerprint", "implementation"} & {*differing}
     if not made and "dataset" not in differing:
         return
-    now, then = store.parts(stage), store.parts(other)
-    if now is None or then is None:
-        if made:
-            earlier = "stored by an earlier version"
-            yield UNRECORDED, "recorded" if now else earlier, "recorded" if then else earlier
-        return
-    now, then = (
-        parts | {f"code of {name}": sha256[:DIGITS] for name, sha256 in recorded(store, each).items()}
-        for parts, each in ((now, stage), (then, other))
-    )
+    now, then = _parts(store, stage), _parts(store, other)
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
     both = {*now} & {*then}
     of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
@@ -134,3 +119,9 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
         yield part, now.get(part, "not there"), then.get(part, "not there")
     if made and not shown:
         yield "its code", "other, but no part that is recorded", ""
+
+
+def _parts(store: Store, stage: Stage) -> dict[str, str]:
+    """The recorded parts of a stage's key, and the code that was loaded while it ran."""
+    code = {f"code of {name}": sha256[:DIGITS] for name, sha256 in recorded(store, stage).items()}
+    return (store.parts(stage) or {}) | code
