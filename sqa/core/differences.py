@@ -88,8 +88,8 @@ def compare_many(
         diff = value_a - value_b
         boot = resampled[i] - resampled[m + i]  # (B,)
         [low], [high] = _percentiles(boot[:, None])
-        p_values = (float(p_value(np.abs(diff), np.abs(null))) for null in (boot - diff, swapped[i]))
-        comparisons.append(Comparison(value_a, value_b, diff, float(low), float(high), *p_values, n))
+        p_bootstrap, p_swap = (float(p_value(np.abs(diff), np.abs(null))) for null in (boot - diff, swapped[i]))
+        comparisons.append(Comparison(value_a, value_b, diff, float(low), float(high), p_bootstrap, p_swap, n))
     return comparisons
 
 
