@@ -72,17 +72,25 @@ class Ladder(NamedTuple):
 
 
 def ladders(grid: Sequence[GridRow]) -> list[Ladder]:
-    """Every translator with several k and every contestant, on each data set, then on all with the same k together."""
-    rows: dict[tuple[str, str, str], dict[K, GridRow]] = {}
-    for row in grid:
-        if row.cell.family != "reference" and row.cell.seed is None:
-            rows.setdefault((row.cell.dataset, row.cell.family, row.cell.guesser), {})[row.cell.k] = row
+    """Return the ladders of a grid's translators; separately trained ones have none."""
+    once = (row for row in grid if row.cell.family != "reference" and row.cell.seed is None)
+    return of_tables({(r.cell.dataset, r.cell.family, r.cell.guesser, r.cell.k): r.stats for r in once})
+
+
+def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:
+    """Return the ladder of every translator with several k and contestant: each data set, then all with the same k.
+
+    tables: (data set, translator, contestant, k) -> metric -> statistics (n, d).
+    """
+    rows: dict[tuple[str, str, str], dict[K, Mapping[str, Floats]]] = {}
+    for (dataset, family, contestant, k), stats in tables.items():
+        rows.setdefault((dataset, family, contestant), {})[k] = stats
     by_system: dict[tuple[str, str], list[Ladder]] = {}
     for (dataset, family, contestant), by_k in rows.items():
         ks = tuple(sorted(by_k, key=order))
         if len(ks) > 1:
-            names = [name for name in by_k[ks[0]].stats if all(name in row.stats for row in by_k.values())]
-            part = {name: np.stack([by_k[k].stats[name] for k in ks], axis=1) for name in names}
+            names = [name for name in by_k[ks[0]] if all(name in stats for stats in by_k.values())]
+            part = {name: np.stack([by_k[k][name] for k in ks], axis=1) for name in names}
             by_system.setdefault((family, contestant), []).append(Ladder(dataset, family, contestant, ks, (part,)))
     single = [ladder for members in by_system.values() for ladder in members]
     pools = [

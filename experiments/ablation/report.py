@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from experiments.grid import AblationConfig, Row, finished
-from experiments.items import training
-from experiments.items.over_k import PANELS, drawn_over, every_k
 from experiments.lab import grid_rows
 from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
+from experiments.paper.figure3 import PANELS, drawn_over, every_k
+from experiments.studies import training
 from sqa.pipeline.overrides import load_study
 from sqa.report import plots
 from sqa.results import Frame, Table, show
@@ -79,7 +79,7 @@ def tables(frame: Frame, rows: Sequence[Row]) -> Iterator[str]:
     """The table of each contestant on a data set, and what was counted as wrong or came out empty."""
     unknown = {row.cell.guesser: row.unknown_pages for row in rows}
     for contestant in unknown:
-        yield from (f"Answered by {contestant}:", "", *every_k(frame, rows[0].cell.dataset, contestant), "")
+        yield from (f"Answered by {contestant}:", "", *every_k(rows[0].cell.dataset, contestant)(frame), "")
     yield f"{rows[0].n} questions; 95% intervals over questions."
     for guesser, pages in unknown.items():
         if pages is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def contents(figure: Figure) -> list[str]:
-    """A line for each thing drawn, in order: titles, limits, lines, areas, bars, words, legends."""
+    """Return a line for each thing drawn, in order: titles, limits, lines, areas, bars, words, legends."""
     lines = [f"figure {_numbers(figure.get_size_inches())}", *_words(figure.texts)]
     for axes in figure.axes:
         lines += _axes(axes)
@@ -31,7 +31,7 @@ def contents(figure: Figure) -> list[str]:
 
 
 def digest(figure: Figure) -> str:
-    """First digits of the sha256 of what a figure shows."""
+    """Return the first digits of the sha256 of a figure's contents."""
     return hashlib.sha256("\n".join(contents(figure)).encode()).hexdigest()[:DIGITS]
 
 

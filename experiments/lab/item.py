@@ -1,6 +1,7 @@
 """What an item is: the runs behind a figure, a table or a study, and what pages and pictures show of them.
 
-A file in experiments/items holds an `ITEM`, or the `ITEMS` of one subject.  An item of your own is `mine.py:ITEM`.
+A module of experiments/ lists its items as `ITEMS`; a plugin registers a function that returns them.  An item of
+your own is `mine.py:ITEM`.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from sqa.core.own import in_file, short
 from sqa.core.own.code import named
 from sqa.core.paths import CONFIGS, DATA, config_file
 from sqa.core.registry import ITEMS, did_you_mean
+from sqa.core.types import Floats
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import files_digest
 from sqa.files.yaml_reader import read_yaml
@@ -35,7 +37,7 @@ Drawing = Callable[[Ledger], "Figure | Image.Image"]
 
 
 def config_inputs(config: Path) -> dict[str, str]:
-    """The digest of a config as it stands in its file; nothing where an item has none."""
+    """Return the digest of a config as it stands in its file; nothing where an item has none."""
     return {f"config {config.name}": digest_of(read_yaml(config))} if config.name else {}
 
 
@@ -51,20 +53,21 @@ class Item:
     inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of what the numbers depend on
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
+    values: Callable[[Path, Path], Mapping[tuple[str, ...], Floats]] | None = None  # (config, runs) -> lab/values.py
     kept: str = ""  # why `update` measures it by name or with --force only (hours, an idle machine); "" = it does not
 
     def path(self) -> Path:
-        """Its config; an empty path where it has none."""
+        """Return the path of the config; an empty path where there is none."""
         return config_file(CONFIGS / self.config) if self.config else Path()
 
     @property
     def command(self) -> str:
-        """What measures it."""
+        """Command that measures the item."""
         return f"sqa results update {self.name}"
 
 
 def elsewhere(how: str) -> Measure:
-    """`measure` of an item whose rows no function of the project returns: it says how they were made."""
+    """Return a `measure` for rows that no function of the project makes; it raises ConfigError with their origin."""
 
     def measure(config: Path, runs: Path) -> Iterable[Row]:
         raise ConfigError(f"no command measures this item: {how}; its ledger stays as it is")
@@ -73,17 +76,16 @@ def elsewhere(how: str) -> Measure:
 
 
 def items() -> dict[str, Item]:
-    """Every item of experiments/items and of plugins, by name."""
-    import experiments.items as package
-
-    modules = [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
-    all_items = [item for module in modules for item in getattr(module, "ITEMS", ()) or [module.ITEM]]
+    """Return all items of experiments/ and of plugins, by name."""
+    packages = [import_module(f"experiments.{room}") for room in ("paper", "studies", "stepwise", "planted")]
+    names = [f"{package.__name__}.{module.name}" for package in packages for module in iter_modules(package.__path__)]
+    all_items = [item for name in names for item in getattr(import_module(name), "ITEMS", ())]
     all_items += [item for name in ITEMS.names() for item in ITEMS.resolve(name)()]
     return {item.name: item for item in sorted(all_items, key=lambda item: item.name)}
 
 
 def chosen(names: Sequence[str]) -> list[Item]:
-    """Items by name or by file (`mine.py:ITEM`); all where none is named.  An unknown one: ConfigError."""
+    """Return items by name or file (`mine.py:ITEM`), or all if none is named; raises ConfigError for unknown ones."""
     by_name = items()
     for name in names:
         if name not in by_name and not in_file(name):
@@ -100,12 +102,12 @@ def _own(target: str) -> Item:
 
 
 def digest_of(config: Any) -> str:
-    """First digits of the sha256 of a config: of the keys in its file, or loaded with all defaults."""
+    """Return the first digits of a config's sha256: of the keys in its file, or loaded with all defaults."""
     return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Callable[[Path], dict[str, str]]:
-    """The inputs of an item that says itself which bundled models and data sets it reads, beside its config."""
+    """Return an `inputs` that names bundled models and data sets explicitly, beside the config."""
     return lambda config: {
         **config_inputs(config),
         **{f"model {name}": folder_digest(DATA / "models" / name) for name in models},
@@ -114,7 +116,7 @@ def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Calla
 
 
 def model_digests(config: Any) -> dict[str, str]:
-    """ "model NAME" -> digest of every bundled model that a config names, or that a guesser or buzzer in it loads."""
+    """Return the digest of every bundled model that a config names, or that its guessers and buzzers load."""
     folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
     strings = _strings(to_mapping(config))
     strings |= {f"buzzer-{kind}-{model}" for kind in strings for model in strings}
@@ -122,12 +124,12 @@ def model_digests(config: Any) -> dict[str, str]:
 
 
 def folder_digest(folder: Path) -> str:
-    """First digits of the sha256 of a model's files; its card is not one of them."""
+    """Return the first digits of the sha256 of a model's files, its card excluded."""
     return files_digest(folder)[:DIGITS]
 
 
 def dataset_digests(names: Iterable[str]) -> dict[str, str]:
-    """ "data NAME" -> digest of each question set, as the manifest has it, or of its file."""
+    """Return the digest of each question set from the manifest, or of its file."""
     from sqa.data.download import entries
 
     manifest = {entry.name: entry.sha256 for entry in entries()}
@@ -136,7 +138,7 @@ def dataset_digests(names: Iterable[str]) -> dict[str, str]:
 
 
 def _strings(value: Any) -> set[str]:
-    """Every string in plain YAML values, keys too."""
+    """Return every string in plain YAML values, keys included."""
     if isinstance(value, str):
         return {value}
     parts = [*value, *value.values()] if isinstance(value, dict) else value

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import sqa
 from experiments.lab import ledger as ledgers
-from experiments.lab import pages
+from experiments.lab import pages, values
 from experiments.lab.item import Item, chosen, items
 from experiments.lab.ledger import MEASURED, Ledger
 from experiments.lab.pages import ledger_of, ledger_path
@@ -19,7 +19,7 @@ from sqa.results import Table, show
 
 
 def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
-    """Measure the named items that are stale (all where none is named), then make every page and picture anew.
+    """Measure the named items that are stale (all if none is named), then remake pages and pictures.
 
     Items that are kept are measured where they are named or forced.
     """
@@ -40,7 +40,7 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
 
 
 def measure(item: Item, runs: Path) -> None:
-    """Write an item's ledger; numbers that are as they were keep their date.
+    """Write an item's ledger; unchanged numbers keep their date.
 
     A number that replaces one of another signature is named on stderr: the two cannot be compared.  Where all numbers
     of a data set or a system are gone, for want of its data or package: DataError, and the ledger stays.
@@ -61,11 +61,13 @@ def measure(item: Item, runs: Path) -> None:
         if key in before and before[key].signature != row.signature:
             print(f"{item.name}: {' '.join(key)} has another signature than before", file=sys.stderr)
     ledgers.write(new, path)
+    if item.values is not None:
+        values.write(item.name, item.values(config, runs))
     print(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 def stale(item: Item) -> Iterator[str]:
-    """Why an item has to be measured again; nothing where its ledger is of today's inputs and (unless kept) version."""
+    """Yield the reasons to measure an item again."""
     path = ledger_path(item.name)
     if not path.is_file():
         yield "never measured"
@@ -81,7 +83,7 @@ def stale(item: Item) -> Iterator[str]:
 
 
 def check(names: Sequence[str] = ()) -> int:
-    """Name every ledger, picture and line of a page that is old or was edited; 1 where there is one."""
+    """Name every outdated or edited ledger, picture and line of a page; return 1 if there is one."""
     problems = list(_problems(chosen(names)))
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -108,7 +110,7 @@ def _problems(chosen_items: Sequence[Item]) -> Iterator[str]:
 
 
 def listing() -> None:
-    """Print every item: what it shows, when it was measured, why it is stale."""
+    """Print every item: its purpose, its date, the reasons why it is stale."""
     lines = []
     for item in items().values():
         measured = ledger_path(item.name).is_file()
@@ -119,7 +121,7 @@ def listing() -> None:
 
 
 def page(output: Path) -> None:
-    """All ledgers as one HTML page that needs no network: sorting, filters, search (itables, DataTables)."""
+    """Write all ledgers as one HTML page with sorting, filters and search that needs no network (itables)."""
     import pandas
     from itables import to_html_datatable
 

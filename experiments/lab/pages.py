@@ -30,17 +30,17 @@ _PROLOGUE = "from experiments.lab.pages import show"
 
 
 def ledger_path(name: str) -> Path:
-    """The tracked file of an item."""
+    """Return the tracked file of an item."""
     return LEDGERS / f"{name}.tsv"
 
 
 def ledger_of(name: str) -> Ledger:
-    """An item's ledger as it is now.  Not measured yet: DataError."""
+    """Return an item's current ledger; raises DataError if it is not measured yet."""
     return ledgers.read(ledger_path(name))
 
 
 def show(item: str, block: str) -> None:
-    """Print a block of an item: what the marks in pages call."""
+    """Print a block of an item; the marks in pages call this function."""
     [chosen_item] = chosen([item])
     if block not in chosen_item.blocks:
         raise DataError(f"{item}: no block is called {block!r}{did_you_mean(block, chosen_item.blocks)}")
@@ -48,13 +48,13 @@ def show(item: str, block: str) -> None:
 
 
 def pages() -> list[Path]:
-    """Every page with a generated block."""
+    """Return every page with a generated block."""
     paths = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
     return [path for path in paths if _MARK.search(path.read_text(encoding="utf-8"))]
 
 
 def rendered(path: Path) -> str:
-    """A page's text with its blocks as they should be."""
+    """Return a page's text with its blocks made from the ledgers."""
     from cogapp import Cog
     from cogapp.cogapp import CogError
 
@@ -68,7 +68,7 @@ def rendered(path: Path) -> str:
 
 
 def stale_lines(path: Path) -> Iterator[tuple[int, str, str]]:
-    """(line, its text, the expected text) wherever a page differs from its ledgers."""
+    """Yield (line, its text, the expected text) wherever a page differs from its ledgers."""
     old, new = path.read_text(encoding="utf-8").splitlines(), rendered(path).splitlines()
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag != "equal":
@@ -76,7 +76,7 @@ def stale_lines(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def stale_picture(item: Item, name: str) -> str | None:
-    """Why a picture has to be made anew: its ledger has changed, or the code that draws it."""
+    """Return the reason to remake a picture: its ledger has changed, or the code that draws it; else None."""
     from PIL import Image
 
     carried: Mapping[str, str] = {}
@@ -91,7 +91,7 @@ def stale_picture(item: Item, name: str) -> str | None:
 
 
 def draw(item: Item) -> list[Path]:
-    """Make the pictures of an item whose ledger or drawing has changed since; the files written.
+    """Make the outdated pictures of an item; return the files written.
 
     One that this machine cannot make (no browser) is said on stderr and stays old.
     """
@@ -118,7 +118,7 @@ def draw(item: Item) -> list[Path]:
 
 
 def _drawn(item: Item, name: str, to_file: bool = True) -> tuple[Any, str]:
-    """A picture as it is drawn now (None if not for a file), and a digest of what it shows, "" of a screenshot."""
+    """Return a picture (None if not for a file) and a digest of its contents ("" of a screenshot)."""
     from PIL import Image
 
     from experiments.lab import drawing

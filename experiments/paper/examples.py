@@ -44,7 +44,7 @@ KINDS: dict[Panel, Kind] = {"a": "hallucination", "b": "under-translation"}
 
 @dataclass(frozen=True, slots=True)
 class ExamplesConfig:
-    """What Figure 5 and Tables 2 and 5 read; configs/examples.yaml explains each key."""
+    """Keys of Figure 5 and Tables 2 and 5; configs/examples.yaml explains them."""
 
     name: str
     ablation: Path
@@ -56,7 +56,7 @@ class ExamplesConfig:
     pages: tuple[str, ...] = ()
 
     def k(self, panel: Panel) -> int | str:
-        """Of the systems whose errors a panel is about."""
+        """Return the k of the systems whose errors a panel shows."""
         return self.hallucination if panel == "a" else self.under_translation
 
 
@@ -69,7 +69,7 @@ class Example(NamedTuple):
     size: float  # nats lost (a), or share of the question read in silence (b)
 
     def order(self) -> tuple[float, str, str, int]:
-        """Largest first."""
+        """Return a sort key: largest error first."""
         return -self.size, self.subject.system, self.finding.question, self.finding.first
 
     @property
@@ -81,20 +81,20 @@ class Example(NamedTuple):
 
 
 def load_systems(config_path: Path, runs: Path) -> Selection:
-    """The systems of a config, from the ablation's runs; what the store lacks is run."""
+    """Return the systems of a config, from the ablation's runs; missing runs are made."""
     config = load(config_path, ExamplesConfig)
     ks = (config.hallucination, config.under_translation, *config.shown)
     return systems(config, config_path, runs, [(translator, k) for translator in config.translators for k in ks])
 
 
 def is_answerable(subject: Subject, index: int) -> bool:
-    """Whether the answer of a question comes first when its whole human translation has been read."""
+    """Return whether the answer of a question is first after the whole human translation."""
     log = subject.human[index].log_mrr
     return bool(len(log)) and log[-1] == 0
 
 
 def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
-    """Whether an error can show anything, see the module's docstring."""
+    """Return whether an error can show anything; the module's docstring gives the rule."""
     index = subject.index_of(finding)
     line = subject.lines[index]
     if not is_answerable(subject, index):
@@ -109,7 +109,7 @@ def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
 
 
 def candidates(selection: Selection, dataset: str, panel: Panel) -> Iterator[Example]:
-    """The errors of a data set that a panel could show."""
+    """Yield the errors of a data set that a panel could show."""
     for subject in selection.subjects:
         if (subject.dataset, subject.k) == (dataset, selection.config.k(panel)):
             for finding in (finding for finding in subject.findings(KINDS[panel]) if tells(panel, subject, finding)):
@@ -119,7 +119,7 @@ def candidates(selection: Selection, dataset: str, panel: Panel) -> Iterator[Exa
 
 
 def chosen(selection: Selection) -> list[Example]:
-    """The largest error of each data set and panel; nothing for a panel without one.  None at all: NotComputable."""
+    """Return the largest error of each data set and panel; raises NotComputable if there is none at all."""
     examples = []
     for dataset, panel in product(selection.datasets, KINDS):
         examples += sorted(candidates(selection, dataset, panel), key=Example.order)[:1]
@@ -129,7 +129,7 @@ def chosen(selection: Selection) -> list[Example]:
 
 
 def missing(selection: Selection, examples: Iterable[Example]) -> list[tuple[str, str]]:
-    """(data set, why a panel has no example) of each panel without one, and of each system left out."""
+    """Return (data set, reason) for each panel without an example and each system that is left out."""
     shown = {(example.subject.dataset, example.panel) for example in examples}
     names = ", ".join(selection.config.translators)
     gone = []
@@ -144,7 +144,7 @@ def missing(selection: Selection, examples: Iterable[Example]) -> list[tuple[str
 
 
 def figure5(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig5` and table2: of each data set and panel a figure, its numbers and its texts.
+    """Write Figure 5 and Table 2: for each data set and panel a figure, its numbers and its texts.
 
     Table 2 has source, human translation, answer and the system's output.  Its hallucinated stretches are bold and
     numbered as in the figure; in (b) so are the words of the source that were lost, and [silence] stands where nothing
@@ -165,7 +165,7 @@ def figure5(config_path: Path, runs: Path) -> None:
 
 
 def texts(example: Example) -> Iterator[tuple[str, str]]:
-    """(what it is, its text in Markdown) of each row of an example."""
+    """Yield (label, text in Markdown) for each row of an example."""
     subject, finding = example.subject, example.finding
     question = subject.trace(finding).question
     lost = range(finding.span.start, finding.span.stop) if finding.span else range(0)
@@ -182,7 +182,7 @@ def texts(example: Example) -> Iterator[tuple[str, str]]:
 
 
 def marked(example: Example) -> str:
-    """The system's output: hallucinated stretches numbered and bold, the silence named."""
+    """Return the system's output with hallucinated stretches numbered and bold, and the silence named."""
     subject, finding = example.subject, example.finding
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
     inside = {step for mark in subject.marks(finding) for step in range(mark.first, mark.last + 1)}
@@ -197,9 +197,7 @@ def marked(example: Example) -> str:
 
 
 def table5(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce table5`: the questions that the paper shows, found by their answers, where the data set has them,
-    else the first QUESTIONS whose answer is known; every available translator has its rows.
-    """
+    """Write Table 5: the paper's questions where the data set has them, else the first with a known answer."""
     selection = load_systems(config_path, runs)
     rows = [["dataset", "question", "answer", "what", "text"]]
     for dataset in selection.datasets:
@@ -220,7 +218,7 @@ def table5(config_path: Path, runs: Path) -> None:
 
 
 def shown_questions(selection: Selection, subject: Subject) -> list[int]:
-    """Which questions of a data set are shown, 0-based."""
+    """Return the indices of the shown questions of a data set."""
     wanted = {key(page) for page in selection.config.pages}
     questions = subject.run.questions
     named = [index for index, question in enumerate(questions) if key(question.page) in wanted]

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.grid import AblationConfig, language_of, part_of_name, systems, usable, workshop
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.ledger import Row
+from experiments.measured import intervals, scored
 from experiments.outputs import LeftOut, Outputs, gap
 from sqa.core.differences import compare
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.significance import bootstrap
 from sqa.files.store import Store
 from sqa.pipeline.config import QualityConfig, load, of_parts, to_mapping
 from sqa.pipeline.engine import RunResult, run
@@ -34,7 +34,7 @@ COLUMNS = ("dataset", "translator", "k")
 
 @dataclass(frozen=True, slots=True)
 class Figure9Config:
-    """What `sqa reproduce fig9` reads; configs/figure9.yaml explains each key."""
+    """Keys of `sqa reproduce fig9`; configs/figure9.yaml explains them."""
 
     name: str
     ablation: Path
@@ -56,7 +56,7 @@ class Point(NamedTuple):
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig9`: score what the store lacks; numbers, figures, differences; the last on stdout."""
+    """Write numbers, figures and differences of Figure 9; print the differences."""
     config = load(config_path, Figure9Config)
     base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
     points = list(measure(config, base, Store(runs), workshop(runs).parts))
@@ -79,7 +79,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Parts) -> Iterator[Point]:
-    """Every translator of the ablation at every k, on every data set, held against the human translation."""
+    """Yield every translator of the ablation at every k on every data set, scored against the human translation."""
     for dataset in usable(base):
         for family, k, translator, _ in systems(base, language_of(dataset), []):
             if family != "reference":
@@ -93,18 +93,14 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
                 yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False))
 
 
-def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:
-    """The metrics that could be computed."""
-    stats = point.result.stats
-    for metric in point.result.metrics:
-        if metric.name in labels and metric.name in stats:
-            interval = bootstrap(stats[metric.name], metric, base.resamples, base.seed)
-            cell = (point.dataset, point.family, str(point.k))
-            yield row_of(cell, metric.name, interval, metric.unit, metric.signature())
+def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> list[Row]:
+    """Return the rows of the metrics that could be computed."""
+    given = [(metric, stats) for metric, stats in scored(point.result) if metric.name in labels]
+    return intervals((point.dataset, point.family, str(point.k)), given, base.resamples, base.seed)
 
 
 def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:
-    """The claim, for every data set, translator with several k, and metric."""
+    """Yield the claim for every data set, translator with several k, and metric."""
     for dataset, family in dict.fromkeys((point.dataset, point.family) for point in points):
         of_family = [point for point in points if (point.dataset, point.family) == (dataset, family)]
         for name, label in labels.items():
@@ -118,7 +114,7 @@ def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: Abl
 
 
 def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str]) -> plots.Figure:
-    """One data set's figure: a panel for each metric; `families`: those of all data sets, in order of colour."""
+    """Draw one data set's figure: a panel for each metric. families: translators of all data sets, in colour order."""
     panels = []
     for name, label in labels.items():
         lines = plots.lines((row for row in rows if row.metric == name), 1, 2, families)

@@ -34,12 +34,14 @@ from typing import Literal
 import numpy as np
 
 from experiments.contestants import Value, twice
+from experiments.lab.item import Item, elsewhere
 from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
+from experiments.measured import intervals
 from experiments.outputs import LeftOut, Outputs
 from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Retrieval, Steps, build_reader, is_yes_no
 from sqa.core.differences import compare_many
 from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
-from sqa.core.significance import bootstrap, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
@@ -90,7 +92,7 @@ class System:
 @dataclass(frozen=True, slots=True)
 @checked
 class Table4Config:
-    """What `sqa reproduce table4` reads; configs/table4.yaml explains each key."""
+    """Keys of `sqa reproduce table4`; configs/table4.yaml explains them."""
 
     name: str
     systems: tuple[System, ...]
@@ -104,7 +106,7 @@ class Table4Config:
     limit: Count | None = None
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check."""
+        """Return problems beyond the declared bounds."""
         files = [("readers", plain(entry.label), "") for entry in self.readers]
         for entry in self.systems:
             cells = product(entry.languages, entry.sets)
@@ -128,7 +130,7 @@ class Answered:
 
     @cache  # noqa: B019 as long as the results, which are all compared with one another
     def values(self, metric: str) -> np.ndarray:
-        """(n,) 0..1, nan for questions that the metric leaves out."""
+        """Return (n,) values from 0 to 1, nan for questions that the metric omits."""
         spans = np.array([not is_yes_no(question) for question in self.questions])
         if metric == "found":
             return np.full(len(spans), np.nan) if self.found is None else np.where(spans, self.found, np.nan)
@@ -138,12 +140,12 @@ class Answered:
 
 
 def plain(label: str) -> str:
-    """A label as part of a file's name."""
+    """Return a label as part of a file's name."""
     return "".join(c if c.isalnum() else "-" for c in label.lower())
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce table4`: answer what the store lacks; table, predictions, differences; the last on stdout."""
+    """Write table, predictions and differences of Table 4; print the differences."""
     config = load(config_path, Table4Config)
     results, left_out = measure(config, Store(runs))
     outputs = Outputs(runs / config.name)
@@ -159,7 +161,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[LeftOut]]:
-    """Every system and reader on every set and language, and what has no numbers.  None at all: DataError."""
+    """Return the answers of every system and reader, and the entries without numbers; raises DataError if all are."""
     outcomes = list(_answered(config, store))
     results = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
     left_out = [outcome for outcome in outcomes if isinstance(outcome, LeftOut)]
@@ -185,7 +187,7 @@ def _answered(config: Table4Config, store: Store) -> Iterator[Answered | LeftOut
 def _one_set(
     name: str, language: str, steps: Steps, config: Table4Config, readers: Mapping[str, AnyReader], parts: Parts
 ) -> Iterator[Answered | LeftOut]:
-    """All of one set and language, in the order of the config."""
+    """Yield the answers on one set and language, in the order of the config."""
     questions = steps.questions
     for entry in config.readers:
         if entry.answer == YES:
@@ -220,7 +222,7 @@ def _one_set(
 
 
 def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> list[int]:
-    """The indices of the questions that a reader answers: with gold passages those that have one; then its sample.
+    """Return the indices of the questions that a reader answers: those with passages, then a sample of these.
 
     The sample depends on the questions alone: it is the same for every system.
     """
@@ -230,7 +232,7 @@ def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> lis
 
 
 def english(system: System, steps: Steps, parts: Parts) -> list[str]:
-    """Each question as the system puts it.  Not to be had: a SqaError that says why."""
+    """Return each question as the system puts it; raises SqaError with the reason if it cannot."""
     questions: list[OpenQuestion] = steps.questions
     if system.question == "source":
         return [question.text for question in questions]
@@ -244,11 +246,11 @@ def english(system: System, steps: Steps, parts: Parts) -> list[str]:
         from experiments.paper import xor_translator
 
         translator = {"name": "pbmt", "model": str(xor_translator.model(questions[0].language, steps.store.root))}
-    return steps.translated(of_parts(translator=translator).translator, parts)
+    return steps.translated(translator, parts)
 
 
 def _gone(name: str, language: str, system: str, reader: str, why: str) -> LeftOut:
-    """What has no numbers; ALL stands for every language, system or reader."""
+    """Return an entry without numbers; ALL stands for every language, system or reader."""
     return LeftOut(f"{name} {language} {system} {reader}", " ".join(why.split()))
 
 
@@ -256,16 +258,14 @@ def _gone(name: str, language: str, system: str, reader: str, why: str) -> LeftO
 
 
 def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
-    """Each system and reader, 0 to 1; the BLEU of each system's questions; the better of two systems minus the other.
+    """Yield scores (0 to 1) of systems and readers, BLEU of each system, and differences of two systems.
 
     The last also against the reader that reads nothing, where both were asked the same questions.
     """
     by_cell = groups(results, config)
     for cell, parts in by_cell.items():
-        scored = [(metric, stats) for metric in METRICS if (stats := _stats(parts, metric)) is not None]
-        rules = [LanguageMean(metric) for metric, _ in scored]
-        intervals = bootstrap_many([stats for _, stats in scored], rules, config.resamples, config.seed)
-        yield from (row_of(cell, rule.name, i, "0-1") for rule, i in zip(rules, intervals, strict=True))
+        given = [(LanguageMean(name), stats) for name in METRICS if (stats := _stats(parts, name)) is not None]
+        yield from intervals(cell, given, config.resamples, config.seed, "0-1")
     yield from _bleu(results, config)
     kinds = {NOTHING: NOTHING} | {system.label: system.question for system in config.systems}
     for a, b in combinations(sorted(by_cell, key=lambda cell: RANK[kinds[cell[2]]]), 2):
@@ -279,7 +279,7 @@ def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
 
 
 def groups(results: Sequence[Answered], config: Table4Config) -> dict[Group, list[Answered]]:
-    """What is averaged: each system and reader in each language, then in all of them where it has all."""
+    """Group answers by system and reader: each language, then the mean where all languages are there."""
     by_cell: dict[Group, list[Answered]] = {}
     for result in results:
         for language in (result.language, MEAN):
@@ -289,14 +289,14 @@ def groups(results: Sequence[Answered], config: Table4Config) -> dict[Group, lis
 
 
 def _stats(parts: Sequence[Answered], metric: str) -> np.ndarray | None:
-    """(n, 2 L) of `LanguageMean`, the questions of all parts one after the other; None: a language has no such."""
+    """Return (n, 2 L) statistics of `LanguageMean` over all parts; None if a language has no value."""
     values = np.concatenate([part.values(metric) for part in parts])
     stats = by_language(values.tolist(), [part.language for part in parts for _ in part.questions])
     return stats if (stats.sum(axis=0)[1::2] > 0).all() else None
 
 
 def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
-    """BLEU of all questions in English, 0 to 100, of systems other than the human translation where there is one."""
+    """Yield the BLEU (0 to 100) of each system's questions, where there is a human translation."""
     human = {system.label for system in config.systems if system.question == "human"}
     by_size = sorted(results, key=lambda result: len(result.questions))
     largest = {(result.set, result.language, result.system): result for result in by_size}
@@ -311,12 +311,47 @@ def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
             emissions = [Emission(0, word, len(source.words), ended=True) for word in text.split()]
             traces.append(QuestionTrace(source, emissions))
         stats = np.array([rule.stats(trace) for trace in traces])
-        yield row_of((*cell, "-"), "bleu", bootstrap(stats, rule, config.resamples, config.seed), "0-100")
+        yield from intervals((*cell, "-"), [(rule, stats)], config.resamples, config.seed, "0-100")
 
 
 def claim(row: Row) -> Row:
-    """A difference of two systems as a claim."""
+    """Return a difference of two systems as a claim."""
     name, language, between, reader = row.cell
     better, _, worse = between.partition(MINUS)
     words = f"answers to {better} are better than to {worse} (F1)"
     return replace(row, cell=(f"{name} {language}", better, reader, words, between))
+
+
+# ------------------------------------------------------------------------------------------------------------ items
+
+
+def rows_measured(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield the rows of all systems and readers, and the differences of each two systems."""
+    config = load(config_path, Table4Config)
+    return rows_of(measure(config, Store(runs))[0], config)
+
+
+TYPED = [
+    Column(metric, f"{name}: {head}", cell={"set": name, "reader": "typed"})
+    for name in ("dev-engspan", "train-engspan")
+    for metric, head in (("f1", "F1"), ("f1.spans", "F1 spans"), ("found", "found"))
+]
+ITEMS = (
+    Item(
+        "xor-tydi",
+        "Table 4: answering Finnish and Russian questions through English",
+        "table4.yaml",
+        COLUMNS,
+        rows_measured,
+        blocks={"typed": pivot(("system",), TYPED, language=MEAN)},
+        kept="ten minutes of a language model",
+    ),
+    Item(
+        "xor-tydi-paper",
+        "the paper's own Table 4",
+        "",
+        ("translation",),
+        elsewhere("typed from Table 4 of Han, Carpuat and Boyd-Graber (2022)"),
+        kept="typed from the paper",
+    ),
+)

@@ -5,7 +5,7 @@ readers share translation and passages.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,16 +20,14 @@ from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
-from sqa.core import trace
 from sqa.core.errors import Count, checked
-from sqa.core.registry import TRANSLATORS
-from sqa.core.trace import hypotheses
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import normalise, says
-from sqa.pipeline.config import ComponentConfig
-from sqa.pipeline.engine import BLOCK_SIZE, translate
-from sqa.pipeline.parts import Parts, check_questions
+from sqa.pipeline import engine
+from sqa.pipeline.config import of_parts
+from sqa.pipeline.engine import BLOCK_SIZE
+from sqa.pipeline.parts import Parts
 
 VERSION = 1  # of the steps; raise it when the same parts would give other rows
 
@@ -37,7 +35,7 @@ Make = Callable[[slice], Iterable[tuple[Any, ...]]]  # a block of questions -> t
 
 
 class Retrieval(NamedTuple):
-    """What was retrieved for one question."""
+    """Passages retrieved for one question."""
 
     passages: tuple[int, ...]  # indices, best first
     rank: int  # of the first with a right answer, 0 if none has one
@@ -45,25 +43,25 @@ class Retrieval(NamedTuple):
 
 @dataclass(frozen=True)
 class Library:
-    """The passages, read and indexed only when something has to be looked up."""
+    """The passages; they are read and indexed when first needed."""
 
     path: Path | None  # None: the Quizbowl text of the mirror
     depth: int  # passages for each question
 
     @cached_property
     def passages(self) -> list[Passage]:
-        """In the order of their file."""
+        """Passages in the order of their file."""
         return shelf.quiz_passages() if self.path is None else shelf.read_passages(self.path)
 
     @cached_property
     def index(self) -> PassageIndex:
-        """BM25 over them."""
+        """BM25 index of the passages."""
         tqdm.write(f"sqa: indexing {len(self.passages)} passages", file=sys.stderr)
         return PassageIndex(self.passages)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """id -> index in the file."""
+        """Index of each passage id."""
         return {passage.id: number for number, passage in enumerate(self.passages)}
 
     @cached_property
@@ -72,7 +70,7 @@ class Library:
         return digest([shelf.fingerprint(self.path), self.depth, shelf.K1, shelf.B, INDEX_VERSION])
 
     def search(self, text: str) -> list[Passage]:
-        """The best passages for a text."""
+        """Return the best passages for a text."""
         return self.index.search(text, self.depth)
 
 
@@ -89,14 +87,14 @@ class ReaderEntry:
     sample: Count | None = None  # questions of each set and language, drawn by the config's seed; null = all
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check."""
+        """Return problems beyond the declared bounds."""
         given = {"model": self.model, "lm": self.lm}
         wrong = [key for key, value in given.items() if (self.answer == key) != (value is not None)]
         return [f"{key}: needed for answer: {key}, and for nothing else" for key in wrong]
 
 
 class RuleReader(NamedTuple):
-    """Answers by rule: `guessers.open_qa.short_answers`."""
+    """Reader that answers by a rule of `guessers.open_qa.short_answers`."""
 
     kind: str
 
@@ -114,41 +112,33 @@ AnyReader = RuleReader | Reader | LmReader
 
 
 def build_reader(entry: ReaderEntry) -> AnyReader:
-    """The reader of a config; a missing model is a ConfigError."""
+    """Return the reader of a config; a missing model raises ConfigError."""
     if entry.model is not None:
         return Reader(entry.model)
     return RuleReader(entry.answer) if entry.lm is None else LmReader(entry.lm)
 
 
 def is_yes_no(question: OpenQuestion) -> bool:
-    """True if a right answer is yes or no."""
+    """Return whether a right answer is yes or no."""
     return any(normalise(answer) in ("yes", "no") for answer in question.answers)
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps on the questions of one set and language."""
+    """Translation, retrieval and answers for the questions of one set and language."""
 
     questions: list[OpenQuestion]
     library: Library
     store: Store
 
-    def translated(self, config: ComponentConfig, parts: Parts) -> list[str]:
-        """Each question in English, by a translator that reads all of it first.  Not available: a SqaError."""
-        translator = parts.component(TRANSLATORS, config)
+    def translated(self, translator: Mapping[str, Any], parts: Parts) -> list[str]:
+        """Return each question in English, by a translator that reads all of it first; raises SqaError if it cannot."""
         sources = [question.as_question() for question in self.questions]
-        check_questions(config, translator, sources)
-
-        def make(block: slice) -> Iterator[tuple[str]]:
-            emissions = trace.emissions_rows(translate(translator, sources[block], lambda _: None))
-            for question in sources[block]:
-                yield (" ".join(filter(None, hypotheses(question, emissions.get(question.id, ())))),)
-
-        rows = self._rows("texts", TRANSLATORS.identity(config.name), translator.fingerprint(), (), make, text="text")
-        return [text for (text,) in rows]
+        run = engine.run(of_parts(translator=translator), self.store, parts=parts, questions=sources, until="translate")
+        return [" ".join(filter(None, trace.hypotheses)) for trace in run.traces]
 
     def retrieved(self, texts: Sequence[str]) -> list[Retrieval]:
-        """The passages for each English question, and whether a right answer stands in one of them."""
+        """Return the passages for each English question, and the rank of the first with a right answer."""
 
         def make(block: slice) -> Iterator[tuple[list[int], int]]:
             for question, text in zip(self.questions[block], texts[block], strict=True):
@@ -159,7 +149,7 @@ class Steps:
         return self._looked_up("passages", (digest(list(texts)),), make)
 
     def gold(self) -> list[Retrieval] | None:
-        """For each question the best passage that says a right answer; no passage where the answer is yes or no.
+        """Return the best passage with a right answer for each question; none where the answer is yes or no.
 
         It is looked up with the human translation and the answer together, so no system has a say in it; None for a
         set without human translations.
@@ -175,7 +165,7 @@ class Steps:
         return self._looked_up("gold", (), make)
 
     def _saying(self, question: OpenQuestion) -> list[int]:
-        """The index of the best passage that says an answer, [] if none does."""
+        """Return the index of the best passage that says an answer, [] if none does."""
         for answer in question.answers:
             for passage in self.library.search(f"{question.translation} {answer}"):
                 if says(f"{passage.title} {passage.text}", (answer,)):
@@ -183,7 +173,7 @@ class Steps:
         return []
 
     def answered(self, reader: AnyReader, texts: Sequence[str], retrieved: Sequence[Retrieval]) -> list[str]:
-        """The answer to each question, "" where there is none."""
+        """Return the answer to each question, "" where there is none."""
 
         def make(block: slice) -> Iterable[tuple[str]]:
             passages = [[self.library.passages[i] for i in item.passages] for item in retrieved[block]]
@@ -203,7 +193,7 @@ class Steps:
     def _rows(
         self, name: str, implementation: str, fingerprint: str, upstream: tuple[str, ...], make: Make, **kinds: str
     ) -> list[tuple[Any, ...]]:
-        """The values of each question, in order; `make` computes those of a block that the store lacks."""
+        """Return the values of each question in order; `make` computes the blocks that the store lacks."""
         content = digest([[q.id, q.split, q.language, q.text, q.answers, q.translation] for q in self.questions])
         stage = Stage(f"table4-{name}", implementation, digest([VERSION, fingerprint]), upstream, content, BLOCK_SIZE)
         title = f"{self.questions[0].split} {self.questions[0].language} {name}"

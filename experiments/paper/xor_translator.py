@@ -31,7 +31,7 @@ HELD_BACK = 200  # translations that weights are chosen on
 
 @dataclass(frozen=True, slots=True)
 class XorTraining:
-    """One training: what the stages of a phrase-based training read of its config."""
+    """Settings that the stages of a phrase-based training read."""
 
     pair: str  # "fi-en"
     phrases: PhraseConfig = field(default_factory=PhraseConfig)
@@ -41,7 +41,7 @@ class XorTraining:
 
 
 def training_pairs(language: str) -> list[Pair]:
-    """(question, human translation) of every translated question that no split has, in the order of the file."""
+    """Return (question, human translation) of every translated question that no split has."""
     test_questions = {question.text for split in SPLITS for question in load_xor_tydi(split, language)}
     english = {q.translation for q in load_xor_tydi("train-engspan", language)}
     pairs = load_translations(language).items()
@@ -49,7 +49,7 @@ def training_pairs(language: str) -> list[Pair]:
 
 
 def model(language: str, runs: Path) -> Path:
-    """The folder of a language's model; trained (half a minute) unless one of the same questions exists."""
+    """Return the folder of a language's model; train it (half a minute) if its questions changed."""
     folder = runs / "smt" / f"xor-{language}-en"
     config, pairs = XorTraining(f"{language}-en"), training_pairs(language)
     key = digest([VERSION, HELD_BACK, asdict(config), pairs])

@@ -47,7 +47,7 @@ Judged = list[tuple[str, bool, tuple[int, ...]]]  # kind, flagged, which error
 
 
 def handmade(language: str) -> Given:
-    """The bundled questions with their English sentences, corrupted where an error was written."""
+    """Return the bundled questions with their English sentences, with the hand-written errors."""
     errors = {}
     for number, (kind, languages, id, sentence, right, wrong) in enumerate(records.table(FILE, COLUMNS), 1):
         if language in languages.split():
@@ -65,7 +65,7 @@ def handmade(language: str) -> Given:
 
 
 def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[tuple[str, str]]:
-    """The words with an error, and the kind at each wrong one; at the next one where words were left out."""
+    """Return the words with an error and the kind at each wrong word, or at the next one after an omission."""
     if line.count(right) != 1:
         raise DataError(f"{FILE}:{number}: {right!r} must be in the sentence once, it is {line.count(right)} times")
     before, after = line.split(), line.replace(right, wrong).split()
@@ -77,7 +77,7 @@ def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[
 
 
 def planted(language: str, kind: str, rate: float, limit: int | None) -> Given:
-    """The first of XQB's questions, corrupted by a kind of error."""
+    """Return the first of XQB's questions, corrupted by a kind of error."""
     texts = list(islice(references(language), limit))
     questions = {question.id: question for question in load_questions(f"xqb-{language}")}
     marked: dict[str, Marked] = {text.id: [] for text in texts}
@@ -87,7 +87,7 @@ def planted(language: str, kind: str, rate: float, limit: int | None) -> Given:
 
 
 def diagnosed(language: str, detector: str, texts: Given, config: DiagnoseConfig | None) -> list[StepErrors]:
-    """What is found in each translation, whose sentences are read whole before they are written."""
+    """Return the errors found in each translation; sentences are read whole before they are written."""
     scorer = None if detector == UNSCORED else SCORERS.resolve(detector)(f"{language}-{TARGET}")
     traces = []
     for question, lines in texts:
@@ -98,7 +98,7 @@ def diagnosed(language: str, detector: str, texts: Given, config: DiagnoseConfig
 
 
 def of_words(texts: Given, results: Sequence[StepErrors], together: bool) -> Judged:
-    """Every word; together: those of a kind in a sentence are one error."""
+    """Judge every word. together: words of a kind in a sentence are one error."""
     judged: Judged = []
     for index, ((_, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flags = iter(errors.hallucinated)
@@ -108,7 +108,7 @@ def of_words(texts: Given, results: Sequence[StepErrors], together: bool) -> Jud
 
 
 def of_sentences(texts: Given, results: Sequence[StepErrors]) -> Judged:
-    """Every sentence; those that are shorter than the human translation's have lost something."""
+    """Judge every sentence; those shorter than the human translation's have lost something."""
     judged: Judged = []
     for index, ((question, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flagged = {finding.sentence for finding in errors.findings if finding.kind == "omission"}
@@ -118,7 +118,7 @@ def of_sentences(texts: Given, results: Sequence[StepErrors]) -> Judged:
 
 
 def lines_of(language: str, detector: str, judged: Judged) -> Iterator[list[str]]:
-    """All errors with what was flagged, right or wrong; then each kind."""
+    """Yield the counts of all errors, then of each kind."""
     flagged, right = sum(flag for _, flag, _ in judged), sum(flag for kind, flag, _ in judged if kind)
     errors = {(kind, which) for kind, _, which in judged if kind}
     hits = {(kind, which) for kind, flag, which in judged if kind and flag}
@@ -129,7 +129,7 @@ def lines_of(language: str, detector: str, judged: Judged) -> Iterator[list[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command of the module's docstring; TSV on stdout."""
+    """Run the command of the module's docstring; print TSV."""
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.found", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--detector", choices=(UNSCORED, *SCORERS.names()), default="language-model")

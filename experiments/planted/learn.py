@@ -37,20 +37,17 @@ SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # score
 
 
 @dataclass(frozen=True)
-class Table:
-    """Content words of corrupted texts."""
+class Signals:
+    """Signals of the content words of corrupted texts."""
 
     signals: Floats  # (N, F)
     kinds: np.ndarray  # (N,) of the planted error, "" = none
     texts: np.ndarray  # (N,) ids
     group: str = "words"  # of `sqa.diagnose.signals.GROUPS`: names the F signals
 
-    def rows(self, keep: np.ndarray) -> Table:
-        return Table(self.signals[keep], self.kinds[keep], self.texts[keep], self.group)
 
-
-def table(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Table:
-    """The signals of every content word."""
+def signals_of(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Signals:
+    """Return the signals of every content word."""
     pairs = [(sentence.source, sentence.words) for sentence in corrupted]
     signals, kinds, texts = [], [], []
     aligned = load_aligner(f"{language}-{TARGET}").align(pairs)
@@ -60,37 +57,36 @@ def table(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> 
         signals += [features[j] for j in content]
         kinds += [sentence.kinds[j] for j in content]
         texts += [sentence.text] * len(content)
-    return Table(np.array(signals), np.array(kinds), np.array(texts), scorer.group)
+    return Signals(np.array(signals), np.array(kinds), np.array(texts), scorer.group)
 
 
-def of_group(data: Table, group: str) -> Table:
-    """The same with the signals of a group only, which come first."""
+def of_group(data: Signals, group: str) -> Signals:
+    """Return the table with only the signals of a group, which come first."""
     return replace(data, signals=data.signals[:, : len(GROUPS[group])], group=group)
 
 
-def fit(data: Table, without: Collection[str] = ()) -> Network:
-    """The network that tells planted words from others, no word of the kinds `without` seen."""
-    seen = data.rows(~np.isin(data.kinds, list(without)))
-    ids = sorted(set(seen.texts))
-    held = np.isin(seen.texts, ids[::CALIBRATION])
-    learnt = seen.rows(~held)
-    mean, deviation = learnt.signals.mean(0), np.maximum(learnt.signals.std(0), 1e-3)
+def fit(data: Signals, without: Collection[str] = ()) -> Network:
+    """Return the network that tells planted words from others, trained without the kinds `without`."""
+    seen = ~np.isin(data.kinds, list(without))
+    held = np.isin(data.texts, sorted(set(data.texts[seen]))[::CALIBRATION])
+    learnt, calibrated = data.signals[seen & ~held], seen & held
+    mean, deviation = learnt.mean(0), np.maximum(learnt.std(0), 1e-3)
     names = GROUPS[data.group]
     prior = np.array([DIRECT.get(name, 0.0) for name in names])
     signs = np.array([SIGNS.get(name, math.nan) for name in names])
-    standard = (learnt.signals - mean) / deviation
-    planted = learnt.kinds != ""
-    inner, inner_bias, outer, outer_bias, direct = _descend(learnt.signals, standard, prior, signs, planted)
+    planted = data.kinds != ""
+    standard = (learnt - mean) / deviation
+    inner, inner_bias, outer, outer_bias, direct = _descend(learnt, standard, prior, signs, planted[seen & ~held])
     network = Network(mean, deviation, inner, inner_bias, outer, outer_bias, direct, slope=1.0, shift=0.0)
-    slope, shift = _logistic(network.logits(seen.signals[held]), seen.kinds[held] != "")
+    slope, shift = _logistic(network.logits(data.signals[calibrated]), planted[calibrated])
     return replace(network, slope=slope, shift=shift)
 
 
 def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray) -> tuple[Floats, ...]:
-    """Weights of MEMBERS networks, each from another random start, and of the direct signals, by Adam on all words.
+    """Return weights of MEMBERS randomly started networks and of the direct signals, by Adam on all words.
 
-    Direct signals start at their `prior`, are drawn back to it and never fall below 0.  The networks do not see them;
-    what they see speaks for an error, against it or either way as `signs` has it, not a number: they do not see it.
+    Direct signals start at their `prior`, are drawn back to it and never fall below 0; the networks do not see them.
+    `signs` constrains the networks' weights of a signal: 1 for an error, -1 against it, 0 both; nan: it is not used.
     """
     import torch
     import torch.nn.functional as F
@@ -135,7 +131,7 @@ def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: 
 
 
 def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
-    """Slope and shift of Platt's curve (1999) by Newton's method."""
+    """Return slope and shift of Platt's curve (1999) by Newton's method."""
     slope, shift = 1.0, 0.0
     x = np.stack([logits, np.ones_like(logits)], 1)
     for _ in range(30):
@@ -146,20 +142,20 @@ def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
     return slope, shift
 
 
-def training_table(language: str, scorer: WordScorer) -> Table:
-    """The first TEXTS texts of each corpus that is no XQB, corrupted by all kinds."""
-    return table(plant(training(language, TEXTS), RATES, tuple(KINDS), 0), language, scorer)
+def training_signals(language: str, scorer: WordScorer) -> Signals:
+    """Return the first TEXTS texts of each training corpus, corrupted by all kinds."""
+    return signals_of(plant(training(language, TEXTS), RATES, tuple(KINDS), 0), language, scorer)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command of the module's docstring."""
+    """Run the command of the module's docstring."""
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.learn", description=__doc__.split("\n")[0])
     parser.add_argument("language", choices=("es", "pl"))
     parser.add_argument("folder", type=Path, help="detector.json is written there")
     options = parser.parse_args(arguments)
     networks: dict[str, object] = {}
     for name, groups in SERVED.items():
-        data = training_table(options.language, SCORERS.resolve(name)(f"{options.language}-{TARGET}"))
+        data = training_signals(options.language, SCORERS.resolve(name)(f"{options.language}-{TARGET}"))
         networks |= {group: fit(of_group(data, group)).record() for group in groups}
         planted = int((data.kinds != "").sum())
         print(f"learnt on {len(data.kinds)} content words, {planted} of them planted", file=sys.stderr)

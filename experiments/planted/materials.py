@@ -43,7 +43,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Corrupted:
-    """A sentence pair of a text, and what was planted in it."""
+    """A sentence pair of a text, and the errors planted in it."""
 
     text: str  # its id
     source: tuple[str, ...]
@@ -52,12 +52,12 @@ class Corrupted:
 
 
 def rng_for(*key: object) -> np.random.Generator:
-    """Random numbers that depend on the key alone."""
+    """Return random numbers that depend on the key alone."""
     return np.random.default_rng(int(digest(list(key))[:16], 16))
 
 
 def references(language: str) -> Iterator[Text]:
-    """XQB's questions with as many English sentences as source sentences."""
+    """Yield XQB's questions with as many English sentences as source sentences."""
     for question in load_questions(f"xqb-{language}"):
         if len(question.reference) == len(question.sentences):
             lines = tuple(tuple(line.split()) for line in question.reference)
@@ -65,7 +65,7 @@ def references(language: str) -> Iterator[Text]:
 
 
 def parallel(language: str, name: str) -> Iterator[Text]:
-    """A development or test set of translators, SENTENCES to a text."""
+    """Yield a development or test set of translators, SENTENCES to a text."""
     pairs = ((tuple(s.split()), tuple(t.split())) for s, t, _ in load_parallel(f"{language}-en", name))
     rows, number = (pair for pair in pairs if all(pair)), 0
     while block := list(islice(rows, SENTENCES)):
@@ -74,7 +74,7 @@ def parallel(language: str, name: str) -> Iterator[Text]:
 
 
 def training(language: str, limit: int) -> list[Text]:
-    """The first texts of each corpus of TRAINING."""
+    """Return the first texts of each corpus of TRAINING."""
     return [text for name in TRAINING[language] for text in islice(parallel(language, name), limit)]
 
 
@@ -82,7 +82,7 @@ def training(language: str, limit: int) -> list[Text]:
 
 
 class Planted(NamedTuple):
-    """What stands in place of the words from `start` to `stop` of a sentence: wrong words, or nothing."""
+    """Replacement of the words from `start` to `stop` of a sentence: wrong words, or nothing."""
 
     start: int
     stop: int
@@ -101,7 +101,7 @@ Kind = Callable[[Sequence[str], list[str], Unrelated, np.random.Generator], Plan
 
 
 def unrelated(lines: Sequence[Sequence[str]]) -> Unrelated:
-    """The names and other content words of sentences."""
+    """Return the names and other content words of sentences."""
     bare = [(j, strip_edges(word)) for line in lines for j, word in enumerate(line) if is_content(word, TARGET)]
     named = [word for j, word in bare if j and word[:1].isupper()]
     return Unrelated(named, [word for _, word in bare if word.islower() and len(word) > 2])
@@ -112,15 +112,15 @@ def _pick(positions: Sequence[int], rng: np.random.Generator) -> int | None:
 
 
 def _replaced(line: list[str], position: int | None, new: str | None) -> Planted | None:
-    """Another word with the punctuation that stands around the one at `position`."""
+    """Replace the word at `position`, keeping the punctuation around it."""
     if position is None or new is None:
         return None
     word, bare = line[position], strip_edges(line[position])
     return Planted(position, position + 1, [word.replace(bare, new, 1) if bare else new])
 
 
-def _unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
-    """A word of the pool that neither text has."""
+def unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
+    """Return a word of the pool that neither text has."""
     forms = {form(word, TARGET) for word in have}
     for index in rng.permutation(len(pool))[:20]:
         if form(pool[index], TARGET) not in forms and not any(similar(word, pool[index]) for word in have):
@@ -130,7 +130,7 @@ def _unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Gen
 
 def _name(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     positions = [j for j, w in enumerate(line) if j and strip_edges(w)[:1].isupper() and is_content(w, TARGET)]
-    return _replaced(line, _pick(positions, rng), _unrelated_word(others.names, [*source, *line], rng))
+    return _replaced(line, _pick(positions, rng), unrelated_word(others.names, [*source, *line], rng))
 
 
 def _number(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
@@ -150,12 +150,12 @@ def _nouns(line: Sequence[str]) -> list[int]:
 
 
 def _noun(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
-    return _replaced(line, _pick(_nouns(line), rng), _unrelated_word(others.nouns, [*source, *line], rng))
+    return _replaced(line, _pick(_nouns(line), rng), unrelated_word(others.nouns, [*source, *line], rng))
 
 
 def _inserted(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
     pool = others.names if rng.random() < 0.3 else others.nouns
-    new, position = _unrelated_word(pool, [*source, *line], rng), int(rng.integers(len(line) + 1))
+    new, position = unrelated_word(pool, [*source, *line], rng), int(rng.integers(len(line) + 1))
     return None if new is None else Planted(position, position, [new])
 
 
@@ -221,7 +221,7 @@ WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds of which a w
 
 
 def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[str], seed: int) -> list[Corrupted]:
-    """The sentences of texts, corrupted.
+    """Return the sentences of texts, corrupted.
 
     Each text draws one of `errors`, a number of errors or a share of its words, and for each error a kind; what
     cannot be planted (no number to change) gives way to another kind.

@@ -15,23 +15,25 @@ from itertools import islice
 
 import numpy as np
 
-from experiments.planted.learn import SERVED, Table, fit, of_group, table, training_table
+from experiments.lab.item import Item, elsewhere
+from experiments.lab.tables import columns, pivot
+from experiments.planted.learn import SERVED, Signals, fit, of_group, signals_of, training_signals
 from experiments.planted.materials import WORDS, plant, references
-from sqa import results
 from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
 from sqa.diagnose.detector import Network, load_detector
+from sqa.results import Table, show
 
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
 
 
-def kind_of_text(data: Table) -> Mapping[str, str]:
-    """Text id -> the kind of its one error; a text whose error is no content word has none."""
+def kind_of_text(data: Signals) -> Mapping[str, str]:
+    """Return the kind of the one error of each text id; errors that are no content word are omitted."""
     return {text: kind for text, kind in zip(data.texts.tolist(), data.kinds.tolist(), strict=True) if kind}
 
 
-def unseen(test: Table, networks: Mapping[str, Network], shipped: Network) -> Floats:
-    """(N,) probabilities, by the network that never saw the kind of its text's error; `rest` where there is none."""
+def unseen(test: Signals, networks: Mapping[str, Network], shipped: Network) -> Floats:
+    """Return (N,) probabilities by the network that never saw the text's kind of error; `shipped` without an error."""
     kinds = kind_of_text(test)
     kind_of_word = np.array([kinds.get(text, "") for text in test.texts.tolist()])
     probabilities = shipped.probabilities(test.signals)
@@ -43,7 +45,7 @@ def unseen(test: Table, networks: Mapping[str, Network], shipped: Network) -> Fl
 
 
 def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
-    """The threshold of the highest F1."""
+    """Return the threshold of the highest F1."""
     order = np.argsort(-probabilities, kind="stable")
     hits = np.cumsum(planted[order])
     f1 = 2 * hits / (np.arange(1, len(order) + 1) + planted.sum())
@@ -51,15 +53,15 @@ def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
 
 
 def row(language: str, group: str, kind: str, threshold: float, p: Floats, planted: np.ndarray) -> list[str]:
-    """How errors of one kind, or of all, are found at a threshold; "none": in undamaged translations."""
+    """Return the counts of one kind, or of all, at a threshold; "none": in undamaged translations."""
     flagged = p >= threshold
     counts = [int(which.sum()) for which in (planted, flagged, flagged & planted)]
     shares = [f"{counts[2] / n:.3f}" if n else "n/a" for n in (counts[1], counts[0])]
     return [language, group, kind, f"{threshold:.3f}", *map(str, counts), *shares]
 
 
-def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, clean: Table) -> list[list[str]]:
-    """All rows of a language and of groups of signals."""
+def rows_of(language: str, groups: Sequence[str], train: Signals, test: Signals, clean: Signals) -> list[list[str]]:
+    """Return all rows of a language and of groups of signals."""
     rows = []
     for group in groups:
         learnt, data, plain = (of_group(each, group) for each in (train, test, clean))
@@ -76,7 +78,7 @@ def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, cle
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command of the module's docstring; TSV on stdout."""
+    """Run the command of the module's docstring; print TSV."""
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.once", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")
@@ -86,9 +88,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         texts = list(islice(references(language), options.limit))
         for name, groups in SERVED.items():
             scorer = SCORERS.resolve(name)(f"{language}-en")
-            test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
-            rows += rows_of(language, groups, training_table(language, scorer), test, clean)
-    results.show(results.Table(HEADER, rows))
+            test, clean = (signals_of(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
+            rows += rows_of(language, groups, training_signals(language, scorer), test, clean)
+    show(Table(HEADER, rows))
+
+
+ITEMS = (
+    Item(
+        "planted-once",
+        "how the detector finds errors of kinds that it never saw",
+        "",
+        ("language", "signals"),
+        elsewhere("`python -m experiments.planted.once es pl`"),
+        blocks={"table": pivot(("language", "signals"), columns("planted words", "precision", "recall"))},
+        kept="trains a detector for each kind",
+    ),
+)
 
 
 if __name__ == "__main__":

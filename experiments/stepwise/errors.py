@@ -23,7 +23,7 @@ the same for every k.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,8 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.grid import AblationConfig
+from experiments.lab import grid_rows
+from experiments.lab.item import Item
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs
 from experiments.stepwise.figure import draw, numbers
@@ -50,7 +52,7 @@ ALONE = ("least alone", "most alone")  # of the single alignments
 
 @dataclass(frozen=True, slots=True)
 class StepwiseConfig:
-    """What the items on step-wise errors read; configs/stepwise.yaml explains each key."""
+    """Keys of the items on step-wise errors; configs/stepwise.yaml explains them."""
 
     name: str
     ablation: Path
@@ -61,7 +63,7 @@ class StepwiseConfig:
 
 
 def subjects(config_path: Path, runs: Path) -> Selection:
-    """The systems of a config: those whose errors are counted, and the one whose errors are looked at."""
+    """Return the systems of a config: those whose errors are counted, and the one shown in examples."""
     config = load(config_path, StepwiseConfig)
     return systems(config, config_path, runs, [("wait-k", k) for k in dict.fromkeys((*config.counted, config.k))])
 
@@ -70,28 +72,30 @@ def subjects(config_path: Path, runs: Path) -> Selection:
 
 
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
-    """(n, 4): log MRR lost against the human translation over sentences with such an error and over those without."""
+    """Return (n, 4): log MRR lost against the human translation over sentences with such an error, then without."""
     rows = []
     for index, errors in enumerate(subject.errors):
         bad = {f.sentence for f in errors.findings if subject.kind(f) == kind}
-        deficits = np.array(subject.deficits(index))
-        flags = np.array([sentence in bad for sentence in range(len(deficits))])
-        rows.append([deficits[flags].sum(), flags.sum(), deficits[~flags].sum(), (~flags).sum()])
+        deficits = subject.deficits(index)
+        rows.append(apart(deficits, [sentence in bad for sentence in range(len(deficits))]))
     return np.array(rows, dtype=np.float64)
 
 
 def word_gap(subject: Subject) -> np.ndarray:
-    """(n, 4): change of log MRR at hallucinated content words, and at all other words."""
-    rows = []
-    for errors, line in zip(subject.errors, subject.lines, strict=True):
-        change = np.diff(line.log_mrr, prepend=RULES.floor)
-        flags = np.array(errors.hallucinated, dtype=bool)
-        rows.append([change[flags].sum(), flags.sum(), change[~flags].sum(), (~flags).sum()])
+    """Return (n, 4): change of log MRR at hallucinated content words, and at all other words."""
+    pairs = zip(subject.errors, subject.lines, strict=True)
+    rows = [apart(np.diff(line.log_mrr, prepend=RULES.floor), errors.hallucinated) for errors, line in pairs]
     return np.array(rows, dtype=np.float64)
 
 
+def apart(values: Sequence[float] | np.ndarray, marked: Sequence[bool]) -> list[float]:
+    """Return the sum and the number of the marked values, then of the others."""
+    parts = (np.asarray(values)[np.array(marked, dtype=bool) == side] for side in (True, False))
+    return [number for part in parts for number in (part.sum(), len(part))]
+
+
 class Cost(NamedTuple):
-    """What errors of a kind cost over all questions."""
+    """Cost of errors of one kind over all questions."""
 
     kind: Kind
     costly: bool  # only an example that cost RULES.drop or more is shown
@@ -99,7 +103,7 @@ class Cost(NamedTuple):
     gap: Callable[[Subject], np.ndarray]
 
     def rows(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
-        """How many words or sentences have such an error; log MRR there minus at the others, if both are FEW or more"""
+        """Yield the number of places with such an error, and log MRR there minus elsewhere if both are FEW or more."""
         stats, cell = self.gap(subject), (self.label, subject.dataset)
         counts = stats.sum(axis=0)[1::2]
         yield Row(cell, "places", float(counts[0]), n=len(stats), unit="count")
@@ -116,7 +120,7 @@ KINDS = (
 
 
 def costs(selection: Selection) -> Iterator[Row]:
-    """The costs of each kind on each data set, at the config's k."""
+    """Yield the costs of each kind on each data set, at the config's k."""
     for subject in selection.subjects:
         for kind in KINDS if subject.k == selection.config.k else ():
             yield from kind.rows(subject, selection.ablation)
@@ -126,7 +130,7 @@ def costs(selection: Selection) -> Iterator[Row]:
 
 
 def shares(subject: Subject) -> dict[str, np.ndarray]:
-    """What is counted of one system, (n, 2): how often in each question, out of how many."""
+    """Return the counted errors of one system, (n, 2): how often in each question, out of how many."""
     words = [len(errors.unaligned) for errors in subject.errors]
     sentences = [len(question.sentences) for question in subject.run.questions]
 
@@ -144,8 +148,7 @@ def shares(subject: Subject) -> dict[str, np.ndarray]:
 
 
 def counts(selection: Selection) -> Iterator[Row]:
-    """Each share at each k, 0 to 1, what the least and the most of the single alignments would count, and the claims:
-    the smallest k minus full input."""
+    """Yield each share (0 to 1) at each k, its range over single alignments, and smallest k minus full input."""
     config, counted = selection.ablation, [s for s in selection.subjects if s.k in selection.config.counted]
     for subject in counted:
         seeds = [shares(replace(subject, errors=errors)) for errors in errors_of_seeds(subject.run, SEEDS)]
@@ -174,8 +177,7 @@ EXAMPLE_COLUMNS = (
 
 
 def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
-    """The findings of a kind as diagnose ranks them, one of a question at most; `costly`: those that cost RULES.drop or
-    more, by cost."""
+    """Return the worst finding of a kind for each question; costly: those that cost RULES.drop or more, by cost."""
     findings = subject.findings(kind)
     if costly:
         findings = sorted((f for f in findings if subject.cost(f) >= RULES.drop - TINY), key=subject.cost, reverse=True)
@@ -186,7 +188,7 @@ def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce errors`: counts, costs and examples as CSV, the first two on stdout; the worst of each kind drawn.
+    """Write counts, costs and examples, and draw the worst error of each kind; print counts and costs.
 
     The examples are what `sqa diagnose` prints, with the data set, the finer kind, the cost and the answer.
     """
@@ -210,3 +212,23 @@ def main(config_path: Path, runs: Path) -> None:
                 print(f"{subject.dataset}: no {kind} of the rule among the findings", file=sys.stderr)
     outputs.csv("errors_examples.csv", lines)
     outputs.end()
+
+
+ITEMS = (
+    Item(
+        "stepwise-costs",
+        "what hallucinations, omissions and under-translations cost (log MRR)",
+        "stepwise.yaml",
+        COSTS,
+        lambda config, runs: costs(subjects(config, runs)),
+        grid_rows.inputs_beside,
+    ),
+    Item(
+        "errors-over-k",
+        "how many step-wise errors of each kind over k",
+        "stepwise.yaml",
+        COUNTS,
+        lambda config, runs: counts(subjects(config, runs)),
+        grid_rows.inputs_beside,
+    ),
+)

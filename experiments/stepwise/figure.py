@@ -28,7 +28,7 @@ BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # b
 
 
 def numbers(subject: Subject, finding: Finding) -> list[list[str]]:
-    """What is drawn: a line per word of the system, then of the human translation."""
+    """Return the drawn numbers: a line per word of the system, then of the human translation."""
     index, trace = subject.index_of(finding), subject.trace(finding)
     errors, lines = subject.errors[index], {subject.system: subject.lines[index], "human": subject.human[index]}
     rows = [["question", "of", "step", "source_words", "source_read", "word", "links", "unaligned", "log_mrr"]]
@@ -43,12 +43,12 @@ def numbers(subject: Subject, finding: Finding) -> list[list[str]]:
 
 
 def ranks(finding: Finding) -> str:
-    """The rank of the answer before and after a finding, in words."""
+    """Return the rank of the answer before and after a finding, in words."""
     return " to ".join(str(rank or f"> {RULES.top}") for rank in (finding.rank_before, finding.rank_after))
 
 
 def draw(subject: Subject, finding: Finding, panel: str = "") -> plots.Figure:
-    """The figure of one finding, as wide as its words need."""
+    """Draw the figure of one finding, as wide as its words need."""
     trace = subject.trace(finding)
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
     written = {step: numbered.get(step, "") + e.token for step, e in enumerate(trace.emissions) if e.token}
@@ -67,7 +67,7 @@ def draw(subject: Subject, finding: Finding, panel: str = "") -> plots.Figure:
 
 
 def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
-    """Log MRR at every word written, at the share of the source read then; the marks of the hallucinated stretches."""
+    """Draw log MRR at every word written over the share of the source read, and the hallucinated stretches."""
     system, human = (lines[subject.index_of(finding)] for lines in (subject.lines, subject.human))
     curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: a line below stays visible
     for line, name, colour, dash in curves:
@@ -95,7 +95,7 @@ def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
 
 
 def _red(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
-    """1 from where a word without a source word was written up to where the next word was written."""
+    """Draw 1 from each position of an unaligned word up to the next word's position."""
     index = subject.index_of(finding)
     x, y = red_curve(subject.lines[index].fraction, subject.errors[index].unaligned)
     axes.plot(100 * x, y, color=RED, drawstyle="steps-post", linewidth=1.1)
@@ -107,7 +107,7 @@ def _red(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
 
 
 def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """(positions from 0 to 1, 0 or 1 from each on): 1 where one of the words written at a position is unaligned."""
+    """Return (positions, 0 or 1 from each on): 1 where one of the words written at a position is unaligned."""
     positions, inverse = np.unique(fraction, return_inverse=True)
     flags = np.bincount(inverse, weights=unaligned, minlength=len(positions)) > 0
     return np.concatenate([[0], positions, [1]]), np.concatenate([[0], flags, flags[-1:] if len(flags) else [0]])
@@ -116,7 +116,7 @@ def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.nda
 def _words(
     axes: plots.Axes, subject: Subject, finding: Finding, written: dict[int, str], heights: tuple[float, float, float]
 ) -> None:
-    """Every word written on a line from its position on the axis above, and its links to the source's words.
+    """Draw every word written below its position on the axis, and its links to the source's words.
 
     The y axis is in points; heights: of the upper ends of the source's words, of the links, and of the whole.
     """
@@ -142,7 +142,7 @@ def _words(
 
 
 def _word(axes: plots.Axes, x: float, y: float, word: str, red: bool, bold: bool) -> None:
-    """A word upright, its upper end at (x, y)."""
+    """Draw a word upright, its upper end at (x, y)."""
     colour, weight = RED if red else "black", "bold" if bold else "normal"
     options: dict[str, Any] = {"color": colour, "fontweight": weight, "fontsize": SIZE, "bbox": BOX}
     axes.text(x, y, word.replace("$", r"\$"), ha="center", va="top", rotation=90, **options)

@@ -29,7 +29,7 @@ Kind = Literal["hallucination", "omission", "under-translation", "drop"]
 
 
 class Line(NamedTuple):
-    """What was known at each step of one question, each array (n,)."""
+    """State at each step of one question, each array (n,)."""
 
     read: np.ndarray  # source words of the question read
     fraction: np.ndarray  # of the question's source characters read, 0 to 1
@@ -37,7 +37,7 @@ class Line(NamedTuple):
     log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor where the answer is not listed
 
     def at(self, position: int) -> float:
-        """Log MRR once `position` source words were read and what they bring was written; the floor before any word."""
+        """Return log MRR after `position` source words were read; the floor before any word."""
         step = int(np.searchsorted(self.read, position, side="right")) - 1
         return RULES.floor if step < 0 else float(self.log_mrr[step])
 
@@ -58,24 +58,24 @@ class Subject:
 
     @property
     def system(self) -> str:
-        """Its name in figures and tables."""
+        """Name in figures and tables."""
         name = "full input" if self.k == "full" else f"wait-{self.k}"
         return name if self.family == "wait-k" else f"{self.family}, {name}"
 
     def index_of(self, finding: Finding) -> int:
-        """Which question a finding is of, 0-based."""
+        """Return the index of a finding's question."""
         return self.indices[finding.question]
 
     def trace(self, finding: Finding) -> QuestionTrace:
         return self.run.traces[self.index_of(finding)]
 
     def findings(self, kind: Kind) -> list[Finding]:
-        """Those of a kind, worst first."""
+        """Return the findings of a kind, worst first."""
         findings = ranked(finding for errors in self.errors for finding in errors.findings)
         return [finding for finding in findings if self.kind(finding) == kind]
 
     def kind(self, finding: Finding) -> Kind:
-        """Its kind; omissions and under-translations are different kinds."""
+        """Return the kind of a finding; omissions and under-translations differ."""
         if finding.kind != "omission" or finding.span is None:
             return finding.kind
         line = self.lines[self.index_of(finding)]
@@ -83,13 +83,12 @@ class Subject:
         return "omission" if goes_on.any() else "under-translation"
 
     def marks(self, finding: Finding) -> list[Finding]:
-        """The hallucinations of a finding's question as they were written: (1), (2), ... in pictures and texts."""
+        """Return the hallucinations of a finding's question in order: (1), (2), ... in pictures and texts."""
         findings = self.errors[self.index_of(finding)].findings
         return sorted((f for f in findings if f.kind == "hallucination"), key=lambda f: f.first)
 
     def silence(self, finding: Finding) -> tuple[float, float]:
-        """The shares of the question's characters read when the last word before an under-translation was written, and
-        when the next one was, after its sentence; 1 where none follows."""
+        """Return the shares of the source read when writing stopped at an under-translation and when it went on."""
         line = self.lines[self.index_of(finding)]
         before = np.flatnonzero(line.sentence <= finding.sentence)
         after = np.flatnonzero(line.sentence > finding.sentence)
@@ -97,13 +96,13 @@ class Subject:
         return start, float(line.fraction[after[0]]) if len(after) else 1.0
 
     def cost(self, finding: Finding) -> float:
-        """Nats of log MRR lost by it, see experiments/stepwise/errors.py."""
+        """Return the nats of log MRR that a finding cost; experiments/stepwise/errors.py defines it."""
         if finding.kind != "omission":
             return finding.loss
         return self.deficits(self.index_of(finding))[finding.sentence]
 
     def deficits(self, index: int) -> list[float]:
-        """For each sentence of a question, how much more log MRR the human translation gained over it, nats."""
+        """Return, for each sentence, how many nats of log MRR the human translation gained more over it."""
         sentences = self.run.questions[index].sentences
         ends = np.cumsum([0, *map(len, sentences)]).tolist()
         human, line = self.human[index], self.lines[index]
@@ -111,7 +110,7 @@ class Subject:
 
 
 class Selection(NamedTuple):
-    """What an item is made from."""
+    """Systems of an item."""
 
     config: Any  # of the item: its name, the ablation that it is about, its guesser, and more
     ablation: AblationConfig
@@ -125,7 +124,7 @@ class Selection(NamedTuple):
 
 
 def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collection[tuple[str, int | str]]) -> Selection:
-    """Each (translator, k) on every data set, in the order of the config's ablation; what the store lacks is run.
+    """Return each (translator, k) on every data set, in the order of the ablation; missing runs are made.
 
     One whose words cannot be aligned is left out with the reason.  A translator that is not available has no systems.
     """
@@ -144,7 +143,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
     for cell in sorted((row.cell for row in rows), key=lambda cell: cell.family != "reference"):
         folder, aligned = runs / cell.run.name, cell.family != "reference"
         try:
-            run, lines, errors = _opened(folder, aligned, (folder / SUMMARY).read_bytes())
+            run, lines, errors = opened(folder, aligned, (folder / SUMMARY).read_bytes())
         except ConfigError as reason:
             name = "" if cell.family == "wait-k" else f"{cell.family}, "
             selection.left_out.append(LeftOut(f"{cell.dataset}, {name}k={cell.k}", " ".join(str(reason).split())))
@@ -160,24 +159,24 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
 
 
 @lru_cache(maxsize=32)
-def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
-    """A run, its lines and if `aligned` its errors; the run's summary is in the key."""
+def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
+    """Return a run, its lines and if `aligned` its errors; the run's summary is part of the cache key."""
     run = open_run(folder, workshop(folder.parent).parts)
     traces = list(run.traces)
     return run, tuple(map(_line, traces)), _errors(run, traces, "", SEEDS) if aligned else ()
 
 
 def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepErrors, ...]]:
-    """The errors of each question as the alignment of each seed finds them alone, in place of their mean."""
+    """Return the errors of each question by the alignment of each seed alone, in place of their mean."""
     traces = list(run.traces)  # read once for all seeds
     return [_errors(run, traces, f".seed{seed}", (seed,)) for seed in seeds]
 
 
 def _errors(run: FinishedRun, traces: list[QuestionTrace], part: str, seeds: Sequence[int]) -> tuple[StepErrors, ...]:
-    """The errors of each question; links and the words' probabilities stay in the run's folder."""
+    """Return the errors of each question; the word links stay in the run's folder."""
     language = run.questions[0].language
     aligner = load_aligner(f"{language}-{TARGET}", cache=run.folder / f"links{part}.json", seeds=seeds)
-    return tuple(step_errors(traces, aligner, RULES, load_detector(language, cache=run.folder / f"words{part}.json")))
+    return tuple(step_errors(traces, aligner, RULES, load_detector(language)))
 
 
 def _line(trace: QuestionTrace) -> Line:

@@ -1,4 +1,4 @@
-"""Had the language model read the questions before?  What the item `contamination` measures.
+"""Item `contamination`: had the language model read the questions before?
 
 The English side of XQB has been public for years and may be in a pretrained model's text, so a translation could be
 remembered instead of made.  Two measures, each beside younger questions (tournaments of 2023 to 2025, and of these the
@@ -10,12 +10,16 @@ has its 95% interval, and the largest share of one text stands last.
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Row
+from experiments.lab.tables import columns, pivot
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.network import KeyValue, Seen, mask_of
 from smt.lm.translator import fast_precision
@@ -23,13 +27,14 @@ from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
 from sqa.files.records import json_lines
 
+TEXTS = 147  # of each set
 NEXT = 12  # words that the model goes on with
 AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
 
 
-def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(set, nats per word of each text, share of its next words that the model writes), n texts of each set."""
-    base = load_base(base_folder(name), getattr(torch, fast_precision()))
+def measure(_: Path, __: Path) -> Iterator[Row]:
+    """Yield nats per word and the share of the next words that the model writes, for each set of texts."""
+    base = load_base(base_folder("gemma3-270m"), getattr(torch, fast_precision()))
     young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
         "XQB Spanish, reference": [q.reference_text for q in load_questions("xqb-es")],
@@ -38,23 +43,26 @@ def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         "tournaments after August 2024": [q.reference_text for q in young if q.id in late],
     }
     for of_set, texts in sets.items():
-        sample = spread(texts, n)
-        yield of_set, nats_per_word(base, sample), continued(base, sample)
+        sample = spread(texts, TEXTS)
+        nats, next_words = nats_per_word(base, sample), continued(base, sample)
+        yield Row((of_set,), "nats a word", *interval(nats), len(sample), "nats")
+        yield Row((of_set,), "continued", *interval(next_words), len(sample), "0-1")
+        yield Row((of_set,), "most of one text", float(next_words.max()), n=len(sample), unit="share")
 
 
 def played_in(tournaments: frozenset[str]) -> frozenset[str]:
-    """Ids of the questions with recorded buzzes that were played in some tournaments."""
+    """Return the ids of the questions with recorded buzzes that some tournaments played."""
     records = json_lines(path_of("human-buzz-questions"))
     return frozenset(record["id"] for record in records if tournaments.intersection(record["sets"]))
 
 
 def spread(texts: Sequence[str], n: int) -> list[str]:
-    """n texts from all over a list."""
+    """Return n evenly spaced texts of a list."""
     return [texts[i] for i in np.linspace(0, len(texts) - 1, min(n, len(texts))).astype(int)]
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Mean and its 95% bootstrap interval over texts."""
+    """Return the mean and its 95% bootstrap interval over texts."""
     drawn = np.random.default_rng(0).integers(len(values), size=(1000, len(values)))
     low, high = np.percentile(values[drawn].mean(1), [2.5, 97.5])
     return float(values.mean()), float(low), float(high)
@@ -62,7 +70,7 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
 
 @torch.inference_mode()
 def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
-    """Cross-entropy of each text, summed over its pieces and divided by its words (n,)."""
+    """Return the cross-entropy of each text per word, in nats (n,)."""
     nats = []
     for text in texts:
         pieces = opened(base, text)  # (1, N)
@@ -73,7 +81,7 @@ def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
 
 
 def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
-    """Share of the NEXT words after a text's first half that the model's own continuation has, in order (n,)."""
+    """Return the share of the NEXT words after a text's first half that the model continues with (n,)."""
     shares = []
     for words in map(str.split, texts):
         half = len(words) // 2
@@ -85,26 +93,26 @@ def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
 
 
 def opened(base: Base, text: str) -> Tensor:
-    """A text's pieces (1, N) behind what a text begins with."""
+    """Return a text's pieces (1, N) after the start symbol."""
     start = [] if base.tokens.bos is None else [base.tokens.bos]
     return torch.tensor([start + base.tokens.text(text)])
 
 
 def read(base: Base, pieces: Tensor) -> tuple[Tensor, list[KeyValue]]:
-    """States and memory of pieces (1, N); those on the right are hidden."""
+    """Return states and memory of pieces (1, N) under a causal mask."""
     n = pieces.shape[1]
     causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
     return base.network(pieces, torch.arange(n)[None], causal)
 
 
 def scores(base: Base, states: Tensor) -> Tensor:
-    """Logits (N, V) of states (N, D)."""
+    """Return logits (N, V) of states (N, D)."""
     return F.linear(states, base.network.output_rows()).float()
 
 
 @torch.inference_mode()
 def greedy(base: Base, text: str, pieces: int) -> str:
-    """The model's continuation of a text, so many pieces long."""
+    """Return the model's greedy continuation of a text with the given number of pieces."""
     given = opened(base, text)
     states, memory = read(base, given)
     no_mask = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)
@@ -115,3 +123,18 @@ def greedy(base: Base, text: str, pieces: int) -> str:
         states, new = base.network(best, torch.tensor([[given.shape[1] + step]]), no_mask, seen)
         seen.append(Seen(new, no_mask))
     return base.tokens.decode(written)
+
+
+SHOWN = columns("nats a word", digits=2) + columns("continued: of the next 12 words", "most of one text")
+ITEMS = (
+    Item(
+        "contamination",
+        "whether the language model had read the questions before",
+        "",
+        ("texts",),
+        measure,
+        inputs_of(datasets=("xqb-es", "xqb-pl", "human-buzzes")),
+        {"table": pivot(("texts",), SHOWN)},
+        kept="minutes of the language model",
+    ),
+)

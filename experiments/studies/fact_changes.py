@@ -27,7 +27,7 @@ AUXILIARIES = frozenset("is are was were has have had will would can could shoul
 
 
 def one_place(able: Callable[[str], bool], change: Callable[[str, random.Random], str]) -> Change:
-    """A change of one of the words that can be changed."""
+    """Return a change of one randomly chosen word for which `able` is true."""
 
     def changed(question: Question, rng: random.Random) -> Question:
         words = list(question.words)
@@ -40,13 +40,13 @@ def one_place(able: Callable[[str], bool], change: Callable[[str, random.Random]
 
 
 def swapped(word: str, rng: random.Random) -> str:
-    """Two letters within a word change places."""
+    """Swap two letters within a word."""
     at = rng.choice([at for at in range(1, len(word) - 2) if word[at] != word[at + 1]] or [1])
     return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 
 def order(question: Question, rng: random.Random) -> Question:
-    """Two neighbours, neither with a capital nor a number, change places."""
+    """Swap two neighbouring words, neither with a capital nor a number."""
     words = list(question.words)
     if positions := [
         position for position in range(len(words) - 1) if _common(words[position]) and _common(words[position + 1])
@@ -57,13 +57,13 @@ def order(question: Question, rng: random.Random) -> Question:
 
 
 def entity(question: Question, rng: random.Random) -> Question:
-    """A name becomes another one."""
+    """Replace a name by another one."""
     names = sorted(" ".join(language_of("es").given_names).split())
     return _fact(question, rng, "name", lambda _: rng.choice(names))
 
 
 def number_changed(question: Question, rng: random.Random) -> Question:
-    """A number becomes another one."""
+    """Replace a number by another one."""
     return _fact(question, rng, "number", lambda text: rng.choice([str(n) for n in range(21, 99) if str(n) != text]))
 
 
@@ -77,7 +77,7 @@ def _fact(question: Question, rng: random.Random, kind: str, other: Callable[[st
 
 
 def negation(question: Question, rng: random.Random) -> Question:
-    """A "not" behind an auxiliary; where one is, it goes."""
+    """Insert "not" after an auxiliary, or remove it where there is one."""
     words = list(question.words)
     if "not" in words:
         words.remove("not")

@@ -58,7 +58,7 @@ VERSION = 1  # of how ranks are found; raise it when they change
 @dataclass(frozen=True, slots=True)
 @checked
 class ReportConfig:
-    """What `sqa guessers CONFIG` and `sqa reproduce table3` read; configs/guessers.yaml explains each key."""
+    """Keys of `sqa guessers CONFIG` and `sqa reproduce table3`; configs/guessers.yaml explains them."""
 
     name: str
     datasets: tuple[str, ...]
@@ -71,7 +71,7 @@ class ReportConfig:
     limit: Count | None = None
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check."""
+        """Return problems beyond the declared bounds."""
         problems = check_labels(self.guessers, "guessers")
         if list(self.fractions) != sorted(set(self.fractions)) or not all(0 < f <= 1 for f in self.fractions):
             problems.append(f"fractions: must grow, above 0 and at most 1, got {list(self.fractions)}")
@@ -85,7 +85,7 @@ class ReportConfig:
 
 
 class Given(NamedTuple):
-    """What a report is about."""
+    """Data sets and guessers of a report."""
 
     sets: dict[str, list[Question]]  # the available ones
     guessers: dict[str, tuple[Any, str, bool]]  # label -> guesser, its identity in the registry, `every_word`
@@ -93,7 +93,7 @@ class Given(NamedTuple):
 
 
 def given(config: ReportConfig) -> Given:
-    """Data sets and guessers.  One that fails is left out if it is optional, else its error is raised."""
+    """Return data sets and guessers; an optional guesser that fails is left out."""
     parts, guessers = Parts(), {}
 
     def make(entry: NamedContestant) -> None:
@@ -110,7 +110,7 @@ def given(config: ReportConfig) -> Given:
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
-    """`sqa guessers CONFIG`: guess what the store lacks; tables and figure; the table on stdout."""
+    """Write tables and figure of the guessers; print the table."""
     config = load_study(config_path, ReportConfig, words)
     inputs, outputs = given(config), Outputs(runs / config.name)
     rows = list(measured(inputs, config, Store(runs)))
@@ -122,7 +122,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
 
 
 def table3(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce table3`: Table 1's lines of the question sets that were translated."""
+    """Write Table 3: sizes of the translated question sets."""
     config = load(config_path, ReportConfig)
     outputs = Outputs(runs / config.name)
     outputs.csv("table3.csv", described(given(config)), show=True)
@@ -130,7 +130,7 @@ def table3(config_path: Path, runs: Path) -> None:
 
 
 def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
-    """Each guesser on each group of questions at each fraction; a group without a question has no row."""
+    """Yield each guesser's scores on each group of questions at each fraction."""
     how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|v:{__version__}"
     for name, questions in inputs.sets.items():
         for label, (guesser, identity, every_word) in inputs.guessers.items():
@@ -151,7 +151,7 @@ def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]
 
 
 def words_at(words: Sequence[str], fractions: Sequence[float]) -> np.ndarray:
-    """(F,) int64: how many words lie wholly within each fraction of the characters of " ".join(words)."""
+    """Return (F,) int64: the number of words wholly within each fraction of the characters of the text."""
     ends = np.cumsum([len(word) + 1 for word in words]) - 1  # characters up to the end of each word
     return np.searchsorted(ends, np.array(fractions) * ends[-1] + 1e-9, side="right")
 
@@ -159,7 +159,7 @@ def words_at(words: Sequence[str], fractions: Sequence[float]) -> np.ndarray:
 def guesses_at(
     guesser: Any, words: Sequence[str], fractions: Sequence[float], every_word: bool
 ) -> list[Sequence[Guess]]:
-    """The guesses after each fraction of the text; none before its first word."""
+    """Return the guesses after each fraction of the text; none before its first word."""
     counts = words_at(words, fractions).tolist()
     if every_word and isinstance(guesser, IncrementalGuesser):
         steps = guesser.guess_prefixes(words, DEPTH)
@@ -171,7 +171,7 @@ def guesses_at(
 def ranks_of(
     guesser: Any, target: str, questions: Sequence[Question], fractions: Sequence[float], store: Store, every_word: bool
 ) -> np.ndarray:
-    """(n, F) int64 rank of the answer at each fraction, 0 beyond DEPTH; blocks that the store holds are read."""
+    """Return (n, F) int64: rank of the answer at each fraction, 0 beyond DEPTH; stored blocks are read."""
 
     def make(block: slice) -> Iterator[tuple[list[int]]]:
         for question in questions[block]:
@@ -186,7 +186,7 @@ def ranks_of(
 
 
 def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np.ndarray:
-    """(n, F) ranks -> (n, len(MEASURES) * F), measure by measure in the order of MEASURES."""
+    """Return (n, len(MEASURES) * F) scores of ranks (n, F), measure by measure."""
     listed = ranks > 0
     hits = [listed & (ranks <= depth) for depth in DEPTHS]
     reciprocal = np.where(listed, 1 / np.maximum(ranks, 1), 0.0)
@@ -198,7 +198,7 @@ def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np
 
 
 def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
-    """(n,) bool, whether the guesser can name the answer; None if it does not say which pages it has."""
+    """Return (n,) bool: whether the guesser can name the answer; None if it has no page list."""
     pages = getattr(guesser, "pages", None)
     if pages is None:
         return None
@@ -207,7 +207,7 @@ def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
 
 
 def described(inputs: Given) -> list[list[str]]:
-    """Table 1: a line for each data set with its sizes, and how many answers each guesser knows, and none does.
+    """Return Table 1: sizes of each data set, and the number of answers that each guesser knows.
 
     "n/a": of a guesser that does not say which pages it has, and then of the answers that no guesser knows.
     """
@@ -228,7 +228,7 @@ def described(inputs: Given) -> list[list[str]]:
 
 
 def categories(name: str) -> dict[str, str]:
-    """question id -> category, for the data sets that have them: guessdev and the bundled one."""
+    """Return the category of each question id for guessdev and the bundled set, else nothing."""
     if name == "guessdev":
         return {tossup.id: tossup.category for tossup in load_guessdev()}
     if name.startswith("mini-"):
@@ -238,7 +238,7 @@ def categories(name: str) -> dict[str, str]:
 
 
 def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
-    """(group, (n,) bool): all, the guessable ones if that is known, and each category, the largest first."""
+    """Yield (group, (n,) bool): all, the guessable questions, and each category from the largest."""
     yield ALL, np.ones(len(questions), dtype=bool)
     if is_known is not None:
         yield GUESSABLE, is_known
@@ -250,7 +250,7 @@ def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None
 
 
 def accuracy_over_question(rows: Sequence[Row], labels: Sequence[str]) -> plots.Figure:
-    """Accuracy at 1 over the question, a panel per data set, one column wide."""
+    """Draw accuracy at 1 over the question, a panel per data set, one column wide."""
     panels = []
     for name in dict.fromkeys(row.cell[0] for row in rows):
         of_dataset = [row for row in rows if (*row.cell[:2], row.metric) == (name, ALL, "acc@1")]

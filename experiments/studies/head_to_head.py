@@ -28,7 +28,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -36,16 +36,20 @@ import numpy as np
 from tqdm import tqdm
 
 from experiments.contestants import NamedContestant, check_labels, sift
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Row
+from experiments.lab.tables import across, columns, pivot
+from experiments.measured import intervals, scored
 from experiments.outputs import Outputs
 from sqa.core.errors import Count, DataError, checked
-from sqa.core.significance import Mean, Resampled, bootstrap_many
+from sqa.core.significance import Mean
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data import download, human_buzzes
 from sqa.data.human_buzzes import Buzzes
 from sqa.files import records
 from sqa.files.store import Store
+from sqa.metrics.curve_fit import METHODS, FitConfig, fit
 from sqa.pipeline.config import RunConfig, of_parts
 from sqa.pipeline.engine import RunResult
 from sqa.pipeline.engine import run as run_stages
@@ -53,6 +57,7 @@ from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
 
 POINTS = (10, -15, -5, -10, 15, 5)
+OUTCOMES = tuple(f"{value:+d}" for value in POINTS)
 MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")
 COLUMNS = ("contestant",)
 RUN = 6  # words
@@ -65,7 +70,7 @@ Run = tuple[str, ...]
 @dataclass(frozen=True, slots=True)
 @checked
 class HeadToHeadConfig:
-    """What `sqa head-to-head CONFIG` reads; configs/head_to_head.yaml explains each key."""
+    """Keys of `sqa head-to-head CONFIG`; configs/head_to_head.yaml explains them."""
 
     name: str
     dataset: str
@@ -80,7 +85,7 @@ class HeadToHeadConfig:
     seed: int = 0
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check."""
+        """Return problems beyond the declared bounds."""
         wrong = check_labels(self.contestants, "contestants")
         if self.first_word not in (0, 1):
             wrong.append(f"first_word: must be 0 or 1, got {self.first_word}")
@@ -89,7 +94,7 @@ class HeadToHeadConfig:
         return wrong
 
     def run(self, contestant: NamedContestant) -> RunConfig:
-        """The run of a contestant: it reads the English text word by word."""
+        """Return the run of a contestant, which reads the English text word by word."""
         return of_parts(
             name=f"{self.name}-{contestant.label}",
             dataset={"name": self.dataset, "limit": self.limit},
@@ -111,7 +116,7 @@ class Opponents:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """What the system did on one question; words are counted from 1."""
+    """The system's play on one question; words are counted from 1."""
 
     buzz: float  # words read at the first buzz; inf = never
     right: bool  # the answer given there
@@ -120,7 +125,7 @@ class Play:
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
-    """Play, score, print the table; it and the list of questions left out go to the folder of the config's name."""
+    """Play and score; write the table and the list of excluded questions; print the table."""
     rows, repeats = played(config_path, runs, words)
     outputs = Outputs(runs / load_study(config_path, HeadToHeadConfig, words).name)
     outputs.rows("head_to_head.csv", COLUMNS, rows, show=True)
@@ -130,7 +135,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
 
 
 def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[list[Row], list[Repeat]]:
-    """The rows of every contestant, and the questions left out with the text that they repeat."""
+    """Return the rows of every contestant, and the excluded questions with the text that they repeat."""
     config = load_study(config_path, HeadToHeadConfig, words)
     parts, store = Parts(), Store(runs)
     questions = parts.questions(config.run(config.contestants[0]).dataset)
@@ -156,7 +161,7 @@ def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[li
 
 
 def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int) -> dict[str, Opponents]:
-    """question id -> who buzzed on it, for the questions that have buzzes.
+    """Return the people who buzzed on each question, by question id.
 
     `first_word` is the word_index of a question's first word, 0 or 1: a buzz on word_index w came after
     w + 1 - first_word words, at most all of them.  Buzzes on a text of another length than the question: DataError.
@@ -164,22 +169,18 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
     if buzzes.word is None or buzzes.words is None:
         raise DataError(f"{buzzes.name}: head-to-head needs the columns word_index and n_words")
     lengths = {question.id: len(question.words) for question in questions}
-    order = np.argsort(buzzes.question, kind="stable")
-    ids, starts = np.unique(buzzes.question[order], return_index=True)
     by_question = {}
-    for id, chosen in zip(ids.tolist(), np.split(order, starts[1:]), strict=True):
-        if id not in lengths:
-            continue
-        if (buzzes.words[chosen] != lengths[id]).any():
-            wrong = buzzes.words[chosen][buzzes.words[chosen] != lengths[id]][0]
-            raise DataError(f"{buzzes.name}: buzzes on {id} count {wrong} words, the question has {lengths[id]}")
+    for id in (id for id in np.unique(buzzes.question).tolist() if id in lengths):
+        chosen = buzzes.question == id
+        if wrong := set(buzzes.words[chosen].tolist()) - {lengths[id]}:
+            raise DataError(f"{buzzes.name}: buzzes on {id} count {min(wrong)} words, the question has {lengths[id]}")
         heard = np.clip(buzzes.word[chosen] + 1 - first_word, 1, lengths[id])
         by_question[id] = Opponents(heard, buzzes.correct[chosen])
     return by_question
 
 
 def play_of(trace: QuestionTrace) -> Play:
-    """What the system did on a question; without a step it never buzzed and was never right."""
+    """Return the system's play on a question; without a step it never buzzed and was never right."""
     read, correct = trace.source_words, trace.correct
     buzzed = np.flatnonzero([buzz.buzz for buzz in trace.buzzes or ()])
     right = np.flatnonzero(correct)
@@ -192,7 +193,7 @@ def play_of(trace: QuestionTrace) -> Play:
 
 
 def points(play: Play, opponents: Opponents) -> np.ndarray:
-    """(m,) Protobowl points against each opponent: the table above."""
+    """Return (m,) Protobowl points against each opponent, by the table above."""
     first = play.buzz < opponents.heard
     when_first = np.where(play.right, 10, np.where(opponents.right, -15, -5))
     when_second = np.where(opponents.right, -10, 15 if play.right_at_end else 5)
@@ -200,7 +201,7 @@ def points(play: Play, opponents: Opponents) -> np.ndarray:
 
 
 def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]:
-    """measure -> (sum, weight) of one question, for `Mean`.
+    """Return (sum, weight) of each measure on one question, for `Mean`.
 
     points            mean points against an opponent
     beaten, lost-to, neither   shares of opponents, 1 together
@@ -226,19 +227,16 @@ def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]
 
 
 def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], config: HeadToHeadConfig) -> list[Row]:
-    """The lines of one contestant: the measures, then the run's metrics on the same questions."""
+    """Return the rows of one contestant: the measures, then the run's metrics on the same questions."""
     measured = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
     how = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
-    scored: list[tuple[Resampled, np.ndarray, str]] = []
-    for name in (*MEASURES, *(f"{p:+d}" for p in POINTS)):
-        table = np.array([values[name] for values in measured])
-        if table[:, 1].sum() > 0:  # never first: no right-when-first
-            scored.append((Mean(name), table, f"{name}|{how}"))
+    tables = {name: np.array([values[name] for values in measured]) for name in (*MEASURES, *OUTCOMES)}
+    against = [(Mean(name), table) for name, table in tables.items() if table[:, 1].sum() > 0]  # 0: never first
     is_played = np.array([question.id in opponents for question in result.questions])
-    scored += [(m, result.stats[m.name][is_played], m.signature()) for m in result.metrics if m.name in result.stats]
-    metrics, stats, signatures = zip(*scored, strict=True)
-    intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
-    return [row_of((label,), m.name, i, "", s) for m, i, s in zip(metrics, intervals, signatures, strict=True)]
+    of_run = [(metric, stats[is_played]) for metric, stats in scored(result)]
+    rows = intervals((label,), against, config.resamples, config.seed, unit="")
+    rows = [replace(row, signature=f"{row.metric}|{how}") for row in rows]
+    return rows + [replace(row, unit="") for row in intervals((label,), of_run, config.resamples, config.seed)]
 
 
 # ------------------------------------------------------------------------------------------- questions used before
@@ -255,12 +253,12 @@ class Repeat:
 
     @property
     def excluded(self) -> bool:
-        """True if the question counts as seen in training."""
+        """Whether the question counts as seen in training."""
         return self.share >= SHARE and self.runs >= RUNS
 
 
 def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str, Repeat]:
-    """question id -> its nearest training text; questions that share no run with any are absent.
+    """Return the nearest training text of each question id; questions without a common run are absent.
 
     `training` holds names of the manifest or files of JSON lines whose records have a `text`.
     """
@@ -281,7 +279,7 @@ def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str,
 
 
 def runs_of(text: str) -> set[Run]:
-    """The runs of RUN words, letter case and punctuation aside."""
+    """Return all runs of RUN words, ignoring letter case and punctuation."""
     words = _WORD.findall(text.casefold())
     return set(zip(*(words[start:] for start in range(RUN)), strict=False))
 
@@ -294,3 +292,43 @@ def _texts(training: Sequence[str]) -> Iterator[tuple[str, str]]:
             if not isinstance(record.get("text"), str):
                 raise DataError(f"{path}: record {i}: has no text")
             yield f"{source}:{i}", record["text"]
+
+
+# ------------------------------------------------------------------------------------------------------------ items
+
+PEOPLE = "human-buzzes"
+READ = (0, 0.25, 0.5, 0.75, 1)  # shares of a question
+
+
+def curves(_: Path, __: Path) -> Iterator[Row]:
+    """Yield expected wins at some shares of a question by each fitted curve, with the band over questions."""
+    for method in METHODS:
+        fitted = fit(PEOPLE, FitConfig(method, "clip"))
+        for t in READ:
+            percent, n = round(100 * t), fitted.document["questions"]
+            low, high = float(fitted.low[percent]), float(fitted.high[percent])
+            yield Row((method, f"{t:g}"), "ew", float(fitted.curve(t)), low, high, n, "0-1")
+
+
+BEATEN = columns("beaten: opponents beaten") + columns("points: points a game", digits=2)
+REACHED = columns("ew: EW", "stable-ew: stable EW", "beatable: a perfect buzzer would beat", interval=False)
+ITEMS = (
+    Item(
+        "curves",
+        "expected wins by curves fitted to recorded buzzes",
+        "",
+        ("method", "read"),
+        curves,
+        inputs_of(datasets=(PEOPLE,)),
+        {"table": pivot(("method",), across("ew", "read", ("0.5", "1"), "EW({})"))},
+    ),
+    Item(
+        "head-to-head",
+        "how many recorded opponents each contestant beats on the questions that people played",
+        "head_to_head.yaml",
+        COLUMNS,
+        lambda config, runs: played(config, runs)[0],
+        blocks={"table": pivot(COLUMNS, BEATEN + REACHED)},
+        kept="a quarter of an hour of a core",
+    ),
+)

@@ -20,17 +20,19 @@ from typing import NamedTuple
 
 from experiments.contestants import Needs, Value, twice
 from experiments.grid import DECODED
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.item import Item, config_inputs, model_digests
+from experiments.lab.ledger import Row
+from experiments.lab.tables import Column, across, columns, pivot
+from experiments.measured import intervals, scored
 from experiments.outputs import LeftOut, Outputs
 from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.registry import did_you_mean
-from sqa.core.significance import bootstrap_many
 from sqa.core.types import Question
 from sqa.data import datasets, download, texts
 from sqa.files import records
 from sqa.files.store import Store
-from sqa.pipeline.config import RunConfig, of_parts
+from sqa.pipeline.config import RunConfig, load, of_parts
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
@@ -68,7 +70,7 @@ class TranslatorConfig:
             self.run(k)  # raises ConfigError("translator...: ...")
 
     def run(self, k: int | str | None, dataset: str = "mini-es") -> RunConfig:
-        """A run on questions that are given to it."""
+        """Return a run on questions that are given to it."""
         translator = self.translator if k is None else {**self.translator, "k": k}
         return of_parts(name="translations", dataset={"name": dataset}, translator=translator, metrics=METRICS)
 
@@ -76,7 +78,7 @@ class TranslatorConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class TableConfig:
-    """What `sqa translations CONFIG` reads; configs/translation_table.yaml explains each key."""
+    """Keys of `sqa translations CONFIG`; configs/translation_table.yaml explains them."""
 
     name: str
     sets: tuple[SetConfig, ...]
@@ -87,29 +89,25 @@ class TableConfig:
     workers: Count | None = None
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check."""
+        """Return problems beyond the declared bounds."""
         names = {"sets": [(s.name, s.pair) for s in self.sets]}
         names["translators"] = [(t.label, t.pair) for t in self.translators]
         wrong = [f"{key}: at least one is needed" for key, given in names.items() if not given]
         return wrong + [f"{key}: {name} of {pair} is there twice" for key in names for name, pair in twice(names[key])]
 
 
-class Cell(NamedTuple):
-    """A row that can be made."""
+class Wanted(NamedTuple):
+    """A translator at one k on one test set."""
 
-    test: str
-    translator: TranslatorConfig
-    k: int | str | None
-    run: RunConfig  # on the questions of the test set, which are given to it
-
-
-Wanted = tuple[Cell, Sequence[Question]]
+    cell: tuple[str, str, str, str]  # pair, test set, translator, k
+    run: RunConfig  # on the questions, which are given to it
+    questions: Sequence[Question]
 
 
 def main(
     config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequence[str] = (), workers: int | None = None
 ) -> None:
-    """`sqa translations CONFIG`: what the store lacks is translated; then table and figure; the table on stdout.
+    """Write table and figure of the translators; print the table.
 
     sets: the wanted test sets of the config; none = all.
     """
@@ -138,12 +136,13 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
         raise DataError("\n".join(["nothing to measure", *(f"{out.label}: {out.reason}" for out in left_out)]))
     scheduler = current()
     keeping = store if scheduler is None else scheduler.store
-    stored = {id(questions): keeping.keep(questions) for _, questions in wanted}
+    kept = {id(one.questions): keeping.keep(one.questions) for one in wanted}
     jobs = []
-    for cell, questions in wanted:
+    for one in wanted:
         # prefix translations of a program are remembered within a process, so its k stay together
-        beside, kept = "" if cell.run.translator.name in DECODED else cell.translator.label, stored[id(questions)]
-        jobs.append(Job(cell.run, partial(_finish, cell, config, kept), given=kept, beside=beside))
+        beside, given = "" if one.run.translator.name in DECODED else one.cell[2], kept[id(one.questions)]
+        finish = partial(finished, one.cell, one.run, config.resamples, config.seed, given)
+        jobs.append(Job(one.run, finish, given=given, beside=beside))
     rows: dict[int, list[Row]] = {}
     with progress.bar("translations", len(jobs), unit="run") as bar:
         for index, rows_of in spread(jobs, store, config.workers):
@@ -153,7 +152,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
 
 
 def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
-    """The rows that can be made, in the order of the config, and what cannot."""
+    """Return the rows that can be made, in the order of the config, and what cannot."""
     wanted: list[Wanted] = []
     left_out: list[LeftOut] = []
     for test in config.sets:
@@ -166,18 +165,28 @@ def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
             if reason := translator.needs.missing() if translator.needs else "":
                 left_out.append(LeftOut(f"{test.name} {translator.label}", reason))
                 continue
-            ks = translator.k or (None,)
-            wanted += [(Cell(test.name, translator, k, translator.run(k, dataset)), questions) for k in ks]
+            for k in translator.k or (None,):
+                cell = (test.pair, test.name, translator.label, "-" if k is None else str(k))
+                wanted.append(Wanted(cell, translator.run(k, dataset), questions))
     return wanted, left_out
 
 
-def _finish(cell: Cell, config: TableConfig, stored: str, store: Store, parts: Parts) -> list[Row]:
-    """On a worker, when all blocks of a row are in the store."""
-    return measure_one(cell, config, store.kept(stored), store, parts, progress=False)
+def finished(
+    cell: tuple[str, ...], config: RunConfig, resamples: int, seed: int, kept: str, store: Store, parts: Parts
+) -> list[Row]:
+    """Return a row for each metric and each share of odd sentences, when all blocks are in the store.
+
+    A metric that is undefined here (DAL of a translator that retracts words) has no row.
+    """
+    result = run_stages(config, store, parts=parts, questions=store.kept(kept), progress=False)
+    pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
+    odd = zip(SHARES, shares([pair for of_trace in pairs for pair in of_trace]), strict=True)
+    rows = intervals(cell, scored(result), resamples, seed)
+    return rows + [Row(cell, name, share, n=len(result.questions), unit="share") for name, share in odd]
 
 
 def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:
-    """What a run's config calls a test set, and its segments: those of a question set, or sentences as questions.
+    """Return a test set's name in a run's config, and its segments as questions.
 
     Not to be had: DataError; not known, or in another language: ConfigError.
     """
@@ -201,7 +210,7 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
 
 
 def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> list[Question]:
-    """Each pair as a question of one sentence."""
+    """Return each pair as a question of one sentence."""
     questions = []
     for i, (source, target) in enumerate(pairs):
         words, english = tuple(source.split()), target.strip()
@@ -213,27 +222,8 @@ def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> li
     return questions
 
 
-def measure_one(
-    cell: Cell, config: TableConfig, questions: Sequence[Question], store: Store, parts: Parts, progress: bool = True
-) -> list[Row]:
-    """Translate (what the store lacks) and score: a row for each metric and each share of odd sentences.
-
-    A metric that is undefined here (DAL of what retracts words) has none.
-    """
-    result = run_stages(cell.run, store, parts=parts, questions=questions, progress=progress)
-    metrics = [metric for metric in result.metrics if metric.name in result.stats]
-    tables = [result.stats[metric.name] for metric in metrics]
-    intervals = bootstrap_many(tables, metrics, config.resamples, config.seed)
-    key = (cell.translator.pair, cell.test, cell.translator.label, "-" if cell.k is None else str(cell.k))
-    rows = [row_of(key, m.name, i, m.unit, m.signature()) for m, i in zip(metrics, intervals, strict=True)]
-    pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
-    sentences = [pair for of_trace in pairs for pair in of_trace]
-    odd = zip(SHARES, shares(sentences), strict=True)
-    return rows + [Row(key, name, share, n=len(questions), unit="share") for name, share in odd]
-
-
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
-    """Shares, 0 to 1, of (source, translation) pairs that came out empty, copied (of the long ones), looping."""
+    """Return the shares (0 to 1) of empty, copied and looping translations; short sources do not count as copied."""
     long = [(source, target) for source, target in sentences if len(source.split()) >= COPIED_FROM]
     empty = sum(not target for _, target in sentences) / len(sentences)
     copied = sum(source == target for source, target in long) / max(1, len(long))
@@ -242,7 +232,7 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
 
 
 def quality_over_lag(rows: Sequence[Row]) -> plots.Figure:
-    """Figure 8: BLEU over DAL, a panel for each test set, a line through the k of each translator that has a lag."""
+    """Draw Figure 8: BLEU over DAL, a panel for each test set, a line for each translator with a lag."""
     names = list(dict.fromkeys(row.cell[2] for row in rows))
     panels = []
     for test in dict.fromkeys(row.cell[1] for row in rows if row.metric == "dal"):
@@ -252,3 +242,58 @@ def quality_over_lag(rows: Sequence[Row]) -> plots.Figure:
         panels.append(plots.Panel(f"BLEU, {test}, {lags[0].n:,}", plots.lines(bleu, 2, 3, names, over=lags)))
     grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     return plots.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)
+
+
+# ------------------------------------------------------------------------------------------------------------ items
+
+
+def rows_measured(config_path: Path, runs: Path) -> list[Row]:
+    """Return the rows of every translator on every test set of a config."""
+    return measure(load(config_path, TableConfig), Store(runs))[0]
+
+
+def with_models(config_path: Path) -> dict[str, str]:
+    """Return the digests of a config and of the bundled models that it names."""
+    return {**config_inputs(config_path), **model_digests(load(config_path, TableConfig))}
+
+
+PAIRS, KS = ("es-en", "pl-en"), ("3", "6", "full")
+CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
+
+
+def of_stages(pair: str) -> list[Column]:
+    """Return columns for BLEU at each k, on XQB and on development sentences."""
+    tests = (("XQB", f"xqb-{pair[:2]}"), ("flores-dev", "flores-dev"))
+    return [column for head, test in tests for column in across("bleu", "k", KS, head + " k = {}", test=test)]
+
+
+ITEMS = (
+    Item(
+        "translations",
+        "BLEU, chrF and lag of every translator on every test set (Figure 8)",
+        "translation_table.yaml",
+        COLUMNS,
+        rows_measured,
+        with_models,
+        {pair: pivot(("test", "k"), CARD, pair=pair, translator="wait-k") for pair in PAIRS},
+        {"docs/figure8.png": lambda ledger: quality_over_lag(ledger.rows)},
+        kept="the news tests take hours",
+    ),
+    Item(
+        "stages",
+        "what each stage of the training of the small Transformers brings",
+        "studies.yaml:stages",
+        COLUMNS,
+        rows_measured,
+        blocks={pair: pivot(("translator",), of_stages(pair), (f"{pair}, BLEU",), pair=pair) for pair in PAIRS},
+        kept="the models of the earlier stages are not shipped",
+    ),
+    Item(
+        "copy-bonus",
+        "which bonus for the spelling of names, on development sentences",
+        "studies.yaml:bonuses",
+        COLUMNS,
+        rows_measured,
+        kept="minutes of the small Transformers",
+    ),
+)

@@ -18,10 +18,11 @@ from sqa_services.board.metrics import Job
 from sqa_services.board.task import Example, Response, Task
 
 
-class ToyData:
-    """`source` is JSON: a list of {"id", "text", "label", "tags"?}; perturbing makes the text upper case."""
+class ToyTask(Task):
+    """Examples with a label; perturbing makes the text upper case."""
 
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
+        """`source` is JSON: a list of {"id", "text", "label", "tags"?}."""
         examples = json.loads(source)
         loaded = {"": examples}
         for name in perturbations:
@@ -33,55 +34,50 @@ class ToyData:
             loaded["robustness"] = [*loaded.get("robustness", []), *copies]
         return {prefix: rows for prefix, rows in loaded.items() if rows}
 
-    def label_field_converter(self, example: Example) -> dict[str, Any]:
+    def label(self, example: Example) -> dict[str, Any]:
         extra = {key: example[key] for key in ("input_id", "transform") if key in example}
         return {"id": example["id"], "answer": example["label"], "tags": example.get("tags", []), **extra}
 
-    def pred_field_converter(self, example: Example, response: Response) -> dict[str, Any]:
-        return {"id": response["id"], "pred": response["label"]}
+    def prediction(self, response: Response) -> str:
+        return str(response["label"])
 
+    def answer(self, prediction: str) -> str:
+        return prediction
 
-def verify_response(response: Response, example: Example) -> None:
-    if set(response) != {"id", "label"} or response["id"] != example["id"]:
-        raise DataError(f"response to {example['id']!r}: expected its id and a label")
+    def verify_response(self, response: Response, example: Example) -> None:
+        if set(response) != {"id", "label"} or response["id"] != example["id"]:
+            raise DataError(f"response to {example['id']!r}: expected its id and a label")
 
+    def respond(self, kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
+        config = json.loads(model)
+        if log := os.environ.get("TOY_LOG"):
+            Path(log, f"{time.monotonic_ns()}-{os.getpid()}").write_text(f"{config['name']} {examples[0]['id']}")
+        time.sleep(config.get("seconds", 0.0))
+        if "mistake" in config:
+            raise ValueError(config["mistake"])
+        if "refusal" in config:
+            raise DataError(config["refusal"])
+        answers: Mapping[str, str] = config.get("answers", {})
+        more = config.get("more", {})  # than a response has
+        responses = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x")), **more} for e in examples]
+        return responses, Job(len(examples), 0.5, 2**30)
 
-def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-    config = json.loads(model)
-    if log := os.environ.get("TOY_LOG"):
-        Path(log, f"{time.monotonic_ns()}-{os.getpid()}").write_text(f"{config['name']} {examples[0]['id']}")
-    time.sleep(config.get("seconds", 0.0))
-    if "mistake" in config:
-        raise ValueError(config["mistake"])
-    if "refusal" in config:
-        raise DataError(config["refusal"])
-    answers: Mapping[str, str] = config.get("answers", {})
-    more = config.get("more", {})  # than a response has
-    responses = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x")), **more} for e in examples]
-    return responses, Job(len(examples), 0.5, 2**30)
-
-
-def check_model(kind: str, model: bytes) -> None:
-    try:
-        json.loads(model)
-    except ValueError as error:
-        raise DataError("toy model: not JSON") from error
+    def check_model(self, kind: str, model: bytes) -> None:
+        try:
+            json.loads(model)
+        except ValueError as error:
+            raise DataError("toy model: not JSON") from error
 
 
 def make() -> Task:
-    return Task(
+    return ToyTask(
         code="toy",
         input_keys=("id", "text"),
-        data=ToyData(),
-        verify_response=verify_response,
-        respond=respond,
-        answer=lambda label: label,
-        check_model=check_model,
         eval_metrics=("accuracy", "macro_f1"),
         perf_metric="accuracy",
         delta_metrics=("robustness",),
         difference_metrics=("accuracy",),
-        default_weights=(("accuracy", 1.0), ("robustness", 1.0)),
+        default_weights={"accuracy": 1.0, "robustness": 1.0},
     )
 
 

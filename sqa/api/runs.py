@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     import pandas
 
     from sqa.core.trace import QuestionTrace
+
+
+_NUMBERS = count()  # of objects that were given as parts
 
 
 @dataclass(frozen=True)
@@ -148,21 +152,23 @@ def run(
     Raises:
         ConfigError: It lists all problems of the config.
     """
-    objects = [kind for kind in PARTS.keys() & keys.keys() if not isinstance(keys[kind], (str, Mapping, NoneType))]
-    for kind in objects:
-        name = f"object:{type(keys[kind]).__name__}-{len(GIVEN)}"
-        GIVEN[name], keys[kind] = keys[kind], name
-    overrides = [Override(key, to_mapping(value)) for key, value in keys.items()]
-    runs = Path(mkdtemp(prefix="sqa-") if objects else runs)
-    if isinstance(config, Mapping):
-        wanted = overridden(config, str(config.get("name", "run")), overrides, "config", None)
-    else:
-        wanted = load_with(config_file(Path(config)), overrides)
-    set_for(part_names(wanted))
-    made = Run(saving.save(engine.run(wanted, Store(runs), progress=progress), runs))
-    if objects:
-        weakref.finalize(made, rmtree, runs)
-    return made
+    with ExitStack() as discarded:
+        objects = [kind for kind in PARTS if not isinstance(keys.get(kind), (str, Mapping, NoneType))]
+        for kind in objects:
+            name = f"object:{type(keys[kind]).__name__}-{next(_NUMBERS)}"
+            GIVEN[name], keys[kind] = keys[kind], name
+            discarded.callback(GIVEN.pop, name)
+        folder = Path(discarded.enter_context(TemporaryDirectory(prefix="sqa-")) if objects else runs)
+        overrides = [Override(key, to_mapping(value)) for key, value in keys.items()]
+        if isinstance(config, Mapping):
+            wanted = overridden(config, str(config.get("name", "run")), overrides, "config", None)
+        else:
+            wanted = load_with(config_file(Path(config)), overrides)
+        set_for(part_names(wanted))
+        made = Run(saving.save(engine.run(wanted, Store(folder), progress=progress), folder))
+        if objects:
+            weakref.finalize(made, discarded.pop_all().close)
+        return made
 
 
 def part_names(config: RunConfig) -> list[str]:

@@ -1,11 +1,13 @@
 """Python packages that are not installed: which command installs them, and the one source of messages about them."""
 
 import sys
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
 from sqa import __version__
 from sqa.core.errors import ConfigError
+from sqa.core.own import PACKAGES, in_file, is_own, split
 
 # A Python package by its import name -> what pip is told to install: an extra of this project where one has it.
 INSTALLED_BY = {
@@ -77,3 +79,20 @@ def need(package: str, what: str = "this", extra: str = "") -> None:
     """`lacking` if a package cannot be imported; nothing is imported."""
     if find_spec(package) is None:
         raise lacking(package, what, extra)
+
+
+def not_imported(what: str, target: str, error: Exception) -> Exception:
+    """Return the error that the module of `what`, a part, cannot be imported; a defect of this project as it is."""
+    home, _ = split(target)
+    if isinstance(error, ConfigError):  # of its file
+        return ConfigError([f"{what}: {problem.removeprefix(f'{what}: ')}" for problem in error.problems])
+    if not isinstance(error, ModuleNotFoundError):
+        return ConfigError(f"{what}: {home!r} cannot be imported: {error}")
+    missing = (error.name or "").partition(".")[0]
+    if missing in PACKAGES and not is_own(target):
+        return error
+    if not in_file(target) or missing in INSTALLED_BY:
+        return lacking(error, what)
+    near = get_close_matches(missing, [file.stem for file in Path(home).parent.glob("*.py")], 1, 0.5)
+    meant = f", did you mean {near[0]!r}" if near else ""
+    return ConfigError(f"{what}: imports {missing!r}, neither installed nor a file beside {Path(home).name}{meant}")

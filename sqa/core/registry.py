@@ -19,12 +19,10 @@ import difflib
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqa.core import own
@@ -82,8 +80,12 @@ class Registry:
         """Import and return the build function of a name.  Missing or not callable: ConfigError without its value."""
         target = self.target(name)
         home, attribute = own.split(target)
-        with self._refusing(name, target):
+        try:
             module = _code(target).root if own.is_own(target) else import_module(home)
+        except (ConfigError, ImportError, AttributeError, ValueError, TypeError) as error:
+            from sqa.core.packages import not_imported
+
+            raise not_imported(f"{self.kind} {name!r}", target, error) from error
         if not hasattr(module, attribute):
             near = did_you_mean(attribute, filter(str.isidentifier, vars(module)))
             raise ConfigError(f"{self.kind} {name!r}: module {home!r} has no {attribute!r}{near}")
@@ -134,29 +136,6 @@ class Registry:
         from sqa.core.own.parts import component
 
         return component(self.kind, name, digest, part, config)
-
-    @contextmanager
-    def _refusing(self, name: str, target: str) -> Iterator[None]:
-        """Turns errors of an import into a ConfigError that names the part."""
-        module, _ = own.split(target)
-        try:
-            yield
-        except ModuleNotFoundError as error:
-            missing = (error.name or "").partition(".")[0]
-            if missing in own.PACKAGES and name in self.entries:
-                raise
-            from sqa.core.packages import INSTALLED_BY, lacking
-
-            if own.in_file(target) and missing not in INSTALLED_BY:
-                near = did_you_mean(missing, [file.stem for file in Path(module).parent.glob("*.py")])
-                beside = f"neither installed nor a file beside {Path(module).name}{near}"
-                raise ConfigError(f"{self.kind} {name!r}: imports {missing!r}, {beside}") from error
-            raise lacking(error, f"{self.kind} {name!r}") from error
-        except ConfigError as error:  # of a file
-            start = f"{self.kind} {name!r}: "
-            raise ConfigError([start + problem.removeprefix(start) for problem in error.problems]) from error
-        except (ImportError, AttributeError, ValueError, TypeError) as error:
-            raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
 
 
 def _code(target: str) -> Code:

@@ -53,6 +53,13 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
         yield where, record, (id, stem, record.get("language"), source, record.get("reference"), page)
 
 
+def record_of(question: Question) -> dict[str, Any]:
+    """Return the texts of a question as a record of such a file."""
+    source = [" ".join(words) for words in question.sentences]
+    about = {"id": question.id, "language": question.language, "page": question.page}
+    return {**about, "source": source, "reference": list(question.reference)}
+
+
 def _check_keys(where: str, record: Mapping[str, Any]) -> None:
     """DataError for an unknown key, which may be misspelt."""
     for key in record:

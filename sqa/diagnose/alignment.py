@@ -4,12 +4,12 @@
     [alignment] = aligner.align([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])
     alignment.links           # ((0, 0), (1, 1), (2, 2)): source word, target word
 
-A test set alone is too small to learn words from, so the aligner (sqa/diagnose/hmm.py) is given *priors*: how often
-stemmed words were linked in a large parallel corpus.  The priors of es-en and pl-en are shipped;
+A test set alone is too small to learn words from, so the aligner (sqa/diagnose/hmm.py) uses *priors*: link counts of
+stemmed words in a large parallel corpus.  The priors of es-en and pl-en are shipped;
 `python -m smt.training.alignment_priors CONFIG DATA FOLDER` makes others.
 
-It is run with several seeds.  A word's trust is the mean over them and its spread their standard deviation; the same
-texts always give the same numbers, and `load_aligner(..., cache=FILE)` keeps them.
+It runs with several seeds.  A word's trust is the mean over seeds and its spread their standard deviation.  The same
+texts give the same numbers, and `load_aligner(..., cache=FILE)` stores them.
 """
 
 import sys
@@ -29,7 +29,7 @@ from sqa.files.store import digest
 
 VERSION = 2  # raise when the numbers change
 SEEDS = (0, 1, 2, 3)
-PICKED, PICKS = 0.75, 0.25  # trust of a word that one of the other side picks; that only picks one itself
+PICKED, PICKS = 0.75, 0.25  # trust of a word that a word of the other side picks; that only picks a word itself
 
 DIGITS = 4  # of every number
 
@@ -49,7 +49,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The links of one sentence pair."""
+    """Word links of one sentence pair."""
 
     links: tuple[tuple[int, int], ...]  # (source word, target word), 0-based, sorted
     source: tuple[float, ...]  # per source word, 0..1: the trust that some target word translates it
@@ -63,13 +63,13 @@ class Aligner(Protocol):
     pair: str  # "es-en": source and target language, ISO 639-1
 
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
-        """One alignment per (source words, target words); an empty side has no links."""
+        """Return one alignment per (source words, target words); an empty side has no links."""
 
 
 def load_aligner(
     pair: str, folder: str | Path | None = None, cache: Path | None = None, seeds: Sequence[int] = SEEDS
 ) -> Aligner:
-    """The default aligner of a pair, with the bundled priors or those of a folder; `cache` is a file it may write.
+    """Return the default aligner of a pair, with the bundled priors or those of a folder; `cache` is a file to write.
 
     A pair without bundled priors is aligned from the texts alone, with a line on stderr.  With one seed the trust is
     that of a single alignment.
@@ -84,8 +84,8 @@ def load_aligner(
 class HmmAligner:
     """The aligner of sqa/diagnose/hmm.py, once per seed: every word picks a word of the other side or none.
 
-    A word's trust for one seed is the mean of: 1 for a link that both directions have; PICKED if a word of the other
-    side picks it; PICKS if it only picks one itself, as words that have no counterpart often must; 0 without a link.
+    A word's trust for one seed is the expectation of: 1 for a link in both directions; PICKED if a word of the other
+    side picks it; PICKS if it only picks a word itself, as words without counterpart often do; 0 without a link.
     """
 
     def __init__(self, priors: Priors, seeds: Sequence[int] = SEEDS, cache: Path | None = None) -> None:
@@ -94,7 +94,7 @@ class HmmAligner:
         self.pair, self.seeds, self._priors, self._cache = priors.pair, tuple(seeds), priors, cache
 
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
-        """One alignment per (source words, target words).  The texts' statistics count too: give all at once."""
+        """Return one alignment per (source words, target words).  The aligner learns from all texts of a call."""
         key = digest([VERSION, self._priors.digest, self.seeds, [[list(x), list(y)] for x, y in pairs]])
         return kept(self._cache, "alignments", key, list[Alignment], lambda: self._aligned(pairs))
 
@@ -105,7 +105,7 @@ class HmmAligner:
 
 
 def _judged(draws: Sequence[Links]) -> Alignment:
-    """An alignment from the links of each seed: links that are likelier than not in either direction."""
+    """Combine the links of each seed; a link has a probability above .5 in either direction."""
     forward, reverse = (np.stack([getattr(links, side) for links in draws]) for side in ("forward", "reverse"))
     either = (1 - (1 - forward) * (1 - reverse)).mean(0)  # (J, I)
     joint = forward * reverse

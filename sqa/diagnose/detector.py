@@ -9,10 +9,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from itertools import chain
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,14 +19,10 @@ import numpy as np
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.types import Floats
-from sqa.diagnose.alignment import Alignment, Evidence
-from sqa.diagnose.kept import kept
-from sqa.diagnose.known_words import vocabulary_digest
+from sqa.diagnose.alignment import Alignment
 from sqa.diagnose.scores import Words, WordScorer
 from sqa.diagnose.signals import GROUPS, word_signals
-from sqa.diagnose.signals import VERSION as SIGNALS
 from sqa.files.records import parse_json
-from sqa.files.store import digest
 
 FILE = "detector.json"
 PREFIX = "errors-"  # of the bundled folders' names
@@ -38,8 +32,10 @@ FALLBACK = "es"  # whose weights serve a language without its own
 
 @dataclass(frozen=True)
 class Network:
-    """Standardised signals (F,) -> H tanh units -> one number, the mean of M such networks; to that the signals that
-    count by themselves (`sqa.diagnose.signals.DIRECT`), each by a weight; then a logistic curve."""
+    """Mean of M networks, standardised signals (F,) -> H tanh units -> one number, plus weighted direct signals.
+
+    `sqa.diagnose.signals.DIRECT` lists the direct signals.  A logistic curve turns the sum into a probability.
+    """
 
     mean: Floats  # (F,)
     deviation: Floats  # (F,)
@@ -52,29 +48,25 @@ class Network:
     shift: float
 
     def logits(self, signals: Floats) -> Floats:
-        """(N, F) -> (N,), before the logistic curve is fitted to how often such words are wrong."""
+        """Return the input of the logistic curve, (N, F) -> (N,)."""
         x = np.clip((signals - self.mean) / self.deviation, -8, 8)
         hidden = np.tanh(np.einsum("nf,mfh->mnh", x, self.inner) + self.inner_bias[:, None])
         logits: Floats = (np.einsum("mnh,mh->mn", hidden, self.outer) + self.outer_bias[:, None]).mean(0)
         return logits + signals @ self.direct
 
     def probabilities(self, signals: Floats) -> Floats:
-        """(N, F) -> (N,), 0-1."""
+        """Return probabilities in 0..1, (N, F) -> (N,)."""
         logits = np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
-    def exact(self) -> dict[str, Any]:
-        """All its numbers as JSON values, none rounded."""
-        return {name: np.asarray(value).tolist() for name, value in asdict(self).items()}
-
     def record(self) -> dict[str, Any]:
-        """As JSON values, four significant digits."""
+        """Return the weights as JSON values with four significant digits."""
         arrays = {name: _short(value) for name, value in asdict(self).items() if isinstance(value, np.ndarray)}
         return {**arrays, "slope": round(self.slope, 5), "shift": round(self.shift, 5)}
 
     @classmethod
     def of(cls, record: Mapping[str, Any], signals: int) -> Network:
-        """The network of a `record`, for so many signals; ValueError, KeyError, TypeError for an invalid record."""
+        """Read the network of a `record` for F = `signals`.  Invalid: ValueError, KeyError or TypeError."""
         arrays = {name: np.array(value, dtype=np.float64) for name, value in record.items()}
         slope, shift = (float(arrays.pop(name)) for name in ("slope", "shift"))
         network = cls(**arrays, slope=slope, shift=shift)
@@ -96,51 +88,26 @@ class WordJudge(Protocol):
     """The interface of a detector, as sqa/diagnose/step_errors.py uses it."""
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
-        """For each (source words, target words) the probability (J,) of each target word to be wrong, 0-1."""
+        """Return for each (source words, target words) the probability (J,) of each target word to be wrong, 0-1."""
 
 
 class Detector:
-    """Probabilities of words from a network and the sources of its signals; `cache`: a file that it may write."""
+    """Probabilities of words from a network over their signals."""
 
-    def __init__(
-        self, language: str, network: Network, scorer: WordScorer | None = None, cache: Path | None = None
-    ) -> None:
-        self.language, self.network, self.scorer, self._cache = language, network, scorer, cache
-
-    def fingerprint(self) -> str:
-        """Hash of everything but texts and links that decides the probabilities."""
-        scorer = None if self.scorer is None else self.scorer.fingerprint()
-        return digest([SIGNALS, self.language, vocabulary_digest(self.language), self.network.exact(), scorer])
+    def __init__(self, language: str, network: Network, scorer: WordScorer | None = None) -> None:
+        self.language, self.network, self.scorer = language, network, scorer
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
-        """For each (source words, target words) the probability (J,) of each target word to be wrong."""
-        texts = [[list(x), list(y)] for x, y in pairs]
-        key = digest([self.fingerprint(), texts, _links_digest(alignments)]) if self._cache else ""
-        rows = kept(self._cache, "probabilities", key, list[list[float]], lambda: self._judged(pairs, alignments))
-        return [np.array(row, dtype=np.float64) for row in rows]
-
-    def _judged(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[list[float]]:
+        """Return for each (source words, target words) the probability (J,) of each target word to be wrong."""
         scores = [None] * len(pairs) if self.scorer is None else self.scorer.score(pairs)
         return [
-            self.network.probabilities(word_signals(source, target, alignment, self.language, scored)).tolist()
+            self.network.probabilities(word_signals(source, target, alignment, self.language, scored))
             for (source, target), alignment, scored in zip(pairs, alignments, scores, strict=True)
         ]
 
 
-def _links_digest(alignments: Sequence[Alignment]) -> str:
-    """sha256 of all numbers of the alignments; faster than by way of JSON."""
-    total = hashlib.sha256()
-    for alignment in alignments:
-        links, source, target, evidence = (getattr(alignment, field.name) for field in fields(Alignment))
-        signals = [] if evidence is None else [getattr(evidence, field.name) for field in fields(Evidence)]
-        numbers = [*chain.from_iterable(links), *source, *target, *chain.from_iterable(signals)]
-        sizes = (len(links), len(source), len(target), evidence is not None)
-        total.update(np.array([*sizes, *numbers], dtype=np.float64).tobytes())
-    return total.hexdigest()
-
-
 def read_networks(path: Path) -> dict[str, Network]:
-    """The networks of a file, by group of signals (`sqa.diagnose.signals.GROUPS`); DataError if it is damaged."""
+    """Return the networks of a file by group of signals (`sqa.diagnose.signals.GROUPS`).  Damaged: DataError."""
     try:
         record = parse_json(path.read_text(encoding="utf-8"))
         if record["version"] != VERSION:
@@ -152,12 +119,8 @@ def read_networks(path: Path) -> dict[str, Network]:
         raise DataError(f"{path}: the weights are damaged ({error}); restore or learn them again") from error
 
 
-def load_detector(
-    language: str, scorer: WordScorer | None = None, group: str | None = None, cache: Path | None = None
-) -> Detector:
-    """The bundled detector of a source language, with a model's scores if there is a `scorer`.
-
-    `cache` is a file that it may write: the same words with the same links are scored once.
+def load_detector(language: str, scorer: WordScorer | None = None, group: str | None = None) -> Detector:
+    """Return the bundled detector of a source language, which uses a model's scores if there is a `scorer`.
 
     A language without weights gets FALLBACK's, whose probabilities are not calibrated for it.
     """
@@ -168,4 +131,4 @@ def load_detector(
     networks = read_networks(folder / FILE)
     if group not in networks:
         raise ConfigError(f"{folder}: has no weights for the signals {group!r}, only {', '.join(sorted(networks))}")
-    return Detector(language, networks[group], scorer, cache)
+    return Detector(language, networks[group], scorer)

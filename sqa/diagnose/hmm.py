@@ -31,7 +31,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Of one sentence pair and one seed: probabilities of links, and of the target's words."""
+    """Probabilities of links and lifts of one sentence pair and one seed."""
 
     forward: Floats  # (J, I): target word j picks source word i
     reverse: Floats  # (J, I): source word i picks target word j
@@ -39,7 +39,7 @@ class Links:
 
 
 def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[int]) -> list[list[Links]]:
-    """For each seed the links of every sentence pair (no side empty)."""
+    """Return for each seed the links of every sentence pair (no side empty)."""
     languages = priors.pair.split("-")
     sources, targets = ([[form(w, lang) for w in pair[side]] for pair in pairs] for side, lang in enumerate(languages))
     counts = _prior_links(pairs, list(zip(sources, targets, strict=True)), priors.links)
@@ -64,7 +64,7 @@ def _prior_links(
     forms: Sequence[tuple[list[str], list[str]]],
     links: Mapping[tuple[str, str], int],
 ) -> dict[tuple[str, str], float]:
-    """Prior links of the forms that meet: those counted, and SIMILAR more where the words are similar."""
+    """Return the prior links of forms that meet: their counts, plus SIMILAR for similar words."""
     counts: dict[tuple[str, str], float] = {}
     for (x, y), (source, target) in zip(pairs, forms, strict=True):
         for (word, s), (target_word, t) in product(zip(x, source, strict=True), zip(y, target, strict=True)):
@@ -76,7 +76,7 @@ def _prior_links(
 def _side(
     picking: Sequence[list[str]], picked: Sequence[list[str]], mass: Mapping[str, int], occurrences: Mapping[str, int]
 ) -> tuple[Side, list[tuple[str, str]]]:
-    """A direction, and of each entry of its table the forms that is picked and that picks."""
+    """Return a direction, and for each entry of its table the (picked form, picking form)."""
     from sqa.diagnose.hmm_kernel import Side
 
     entry: dict[tuple[str, str], int] = {}
@@ -104,12 +104,12 @@ def _side(
 
 
 def _learn(side: Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Floats]]:
-    """Per sentence pair (rows, columns): posteriors, and how much likelier a picked word makes a picking one (ln)."""
+    """Return per sentence pair (rows, columns): posteriors, and ln p(picking | picked) / p(picking)."""
     from sqa.diagnose.hmm_kernel import WIDEST, all_posteriors  # here, since numba takes a while to import
 
     jumps = np.ones(2 * WIDEST + 1)
     expected, posteriors, logs = np.zeros(len(prior)), np.zeros(len(side.pairs)), np.zeros(len(side.pairs))
-    # what the priors say of a form beyond the words it meets here stays with those other words
+    # prior counts of a form with words that it does not meet here
     listed = np.bincount(side.given, prior, len(side.mass))
     elsewhere = np.maximum(side.mass - listed, 0.0)
     for step in range(sum(PASSES)):

@@ -1,4 +1,4 @@
-"""Results for the same texts, kept in a file of the run's folder: a second call is quick and returns the same."""
+"""Cache of results for the same texts in a file of the run's folder."""
 
 import json
 import sys
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
-    """Return the `what` of a file if the file has this key; else compute it, and write it if there is a path.
+    """Return the values `what` of a file if it has this key; else compute them, and write them if there is a path.
 
-    A file that cannot be written, as in a read-only folder, costs a line on stderr.  A damaged file: DataError.
+    A file that cannot be written, as in a read-only folder, gives a line on stderr.  A damaged file: DataError.
     """
     if path is not None and path.is_file():
         try:

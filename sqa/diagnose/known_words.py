@@ -9,8 +9,8 @@ from sqa.core.answers import unmarked
 from sqa.core.errors import DataError
 from sqa.core.languages import language_of
 from sqa.core.paths import DATA
-from sqa.data.priors import PREFIX, Priors, form, has_priors, load_priors, strip_edges
-from sqa.files.model_files import folder_digest, read_tensors, unpack_integers, unpack_strings
+from sqa.data.priors import Priors, form, has_priors, load_priors, strip_edges
+from sqa.files.model_files import read_tensors, unpack_integers, unpack_strings
 
 FOLDER = DATA / "models" / "bm25"
 KIND, VERSION = "bm25", 1
@@ -22,7 +22,7 @@ _stemmer = stemmer("english")
 
 @cache
 def _pages() -> dict[str, int]:
-    """Stem -> pages whose questions have it."""
+    """Return stem -> number of pages whose questions have it."""
     tensors, _ = read_tensors(FOLDER, KIND, VERSION)
     try:
         words, pages = unpack_strings(tensors["words"]), unpack_integers(tensors["pages_per_term"])
@@ -36,18 +36,11 @@ def _priors(language: str) -> Priors | None:
     return load_priors(f"{language}-en") if has_priors(f"{language}-en") else None
 
 
-@cache
-def vocabulary_digest(language: str) -> str:
-    """sha256 of the files of the English vocabulary and of the source language's."""
-    folders = [FOLDER, *([DATA / "models" / f"{PREFIX}{language}-en"] if has_priors(f"{language}-en") else [])]
-    return " ".join(folder_digest(folder) for folder in folders)
-
-
 @lru_cache(maxsize=1 << 17)
 def foreign(word: str, language: str) -> bool:
-    """Whether a word is one of the source language that English text does not share.
+    """Return whether a word belongs to the source language and not to English.
 
-    It is a function word or known to the pair's priors, is not among their English forms, and few questions have it.
+    Such a word is a function word or known to the priors, is not among their English forms, and is rare in questions.
     """
     bare, priors = strip_edges(word).lower(), _priors(language)
     if bare in language_of("en").function_words or pages(bare) >= SHARED_PAGES:
@@ -60,7 +53,7 @@ def foreign(word: str, language: str) -> bool:
 
 @lru_cache(maxsize=1 << 17)
 def pages(word: str) -> int:
-    """The number of pages with a word's rarest part; 0: the English vocabulary does not have the word.
+    """Return the number of pages with a word's rarest part; 0 for a word outside the English vocabulary.
 
     Parts are what hyphens, apostrophes and dots separate; numbers and single letters are on every page.
     """

@@ -1,4 +1,4 @@
-"""A model's scores of the words of any translation, and their storage."""
+"""Interface of models that score the words of a translation, and the cache of scores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,26 +21,26 @@ class WordScores(NamedTuple):
 class WordScorer(Protocol):
     """The interface of a scoring model, as sqa/diagnose/detector.py uses it."""
 
-    group: str  # of `sqa.diagnose.signals.GROUPS`: of which the weights were trained with its scores
+    group: str  # of `sqa.diagnose.signals.GROUPS`, whose weights were trained with these scores
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Scores of each (source words, target words)."""
+        """Return the scores of each (source words, target words)."""
 
     def fingerprint(self) -> str:
-        """Hash of everything that decides the scores."""
+        """Return a hash of everything that affects the scores."""
 
 
 class KeptScorer:
-    """A scorer that keeps its numbers in a file: the same texts are scored once."""
+    """A scorer that stores its scores in a file, so that the same texts are scored once."""
 
     def __init__(self, scorer: WordScorer, path: Path) -> None:
         self.group, self._scorer, self._path = scorer.group, scorer, path
 
     def fingerprint(self) -> str:
-        """Of the scorer."""
+        """Return the fingerprint of the scorer."""
         return self._scorer.fingerprint()
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Scores of each (source words, target words), read from the file if it has them."""
+        """Return the scores of each (source words, target words), from the file if it has them."""
         key = digest([self.fingerprint(), [[list(x), list(y)] for x, y in pairs]])
         return kept(self._path, "scores", key, list[WordScores], lambda: self._scorer.score(pairs))

@@ -18,15 +18,14 @@ from sqa.diagnose.alignment import Alignment, Evidence
 from sqa.diagnose.known_words import foreign, pages
 from sqa.diagnose.scores import Words, WordScores
 
-VERSION = 1  # raise when the numbers change
 TARGET = "en"  # every translation here is English
-NEAR = 4  # words: how far from its approximate position a word's source is searched
+NEAR = 4  # words: maximum distance between a word's source and its approximate position
 ALIGNED = tuple(("untrusted spread picks unpicked rival lift before after sentence uncovered beside").split())
 SPELT = tuple(
     ("unknown rare name number copied alike garbled foreign new_name new_number again_source pair_again long").split()
 )
 SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentence")
-# signals of one cause each: they only indicate errors, and count by themselves, however rare they are.
+# signals that indicate one kind of error each; they count by themselves, however rare they are.
 # The number is their weight before training, in ln odds
 DIRECT = {"unknown": 3.0, "garbled": 1.0, "foreign": 5.0, "new_number": 2.0, "again_source": 0.5, "pair_again": 4.0}
 # the sign that training may give the other signals: of an error (1), against one (-1), either (0).  Signals neither
@@ -47,7 +46,7 @@ MOST_LIFT, LEAST_LN = 14.0, -25.0
 def word_signals(
     source: Words, target: Words, alignment: Alignment, language: str, scores: WordScores | None = None
 ) -> Floats:
-    """(J, F) for the J target words; F as GROUPS["words"], and with scores as GROUPS["model"] or GROUPS["lm"]."""
+    """Return (J, F) for the J target words; F is GROUPS["words"], or with scores GROUPS["model"] or GROUPS["lm"]."""
     parts = [_aligned(source, target, alignment, language), _spelt(tuple(source), tuple(target), language)]
     if scores is not None:
         parts.append(_scored(scores))
@@ -90,14 +89,14 @@ def _aligned(source: Words, target: Words, alignment: Alignment, language: str) 
 
 
 def _bare(alignment: Alignment) -> Evidence:
-    """Evidence of an aligner that gives its trust only."""
+    """Return the evidence of an aligner that gives only its trust."""
     none = (0.0,) * len(alignment.target)
     lift = tuple(MOST_LIFT * trust for trust in alignment.target)
     return Evidence(none, alignment.target, alignment.target, none, lift)
 
 
 def _position(alignment: Alignment, j: int, sources: int, targets: int) -> int:
-    """The approximate source position of a target word: next to those of the nearest linked words."""
+    """Return the approximate source position of a target word: next to those of the nearest linked words."""
     linked = [(abs(t - j), s + (j > t) - (j < t)) for s, t in alignment.links if t != j]
     return min(linked)[1] if linked else round(j * sources / max(targets, 1))
 
@@ -146,20 +145,20 @@ def _spelt(source: tuple[str, ...], target: tuple[str, ...], language: str) -> F
 
 
 def _repeated(pairs: Sequence[tuple[str, ...]], j: int, within: int) -> bool:
-    """Whether the word and a neighbour occurred together at most `within` words before."""
+    """Return whether the word and a neighbour occurred together at most `within` words before."""
     bigrams = {i: pairs[i] for i in (j - 1, j) if i >= 0 and len(pairs[i]) == 2}
     return any(pairs[i] == pair for at, pair in bigrams.items() for i in range(max(0, at - within), at))
 
 
 def digits(word: str) -> tuple[str, ...]:
-    """The runs of digits in a word, separators of thousands left out: "4.500" -> ("4500",)."""
+    """Return the runs of digits in a word without separators: "4.500" -> ("4500",)."""
     runs = groupby(word.replace(".", "").replace(",", ""), str.isdigit)
     return tuple("".join(run) for is_digits, run in runs if is_digits)
 
 
 @lru_cache(maxsize=1 << 18)  # systems that translate the same questions write the same words
 def nearest(word: str, source: tuple[str, ...]) -> float:
-    """Similarity of the most similarly spelt source word: 0-1, 1 = equal but for case, marks and ending."""
+    """Return the similarity to the most similar source word: 0-1, 1 = equal except for case, marks and ending."""
     bare = folded(word)
     return max((1.0 if similar(each, word) else _spelling_ratio(bare, folded(each)) for each in source), default=0.0)
 

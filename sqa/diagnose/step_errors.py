@@ -1,4 +1,4 @@
-"""Step-wise errors: which words of a translation hurt question answering, and which source words have no translation.
+"""Step-wise errors: words of a translation that hurt question answering, and source words without translation.
 
 After Section 7 of Han, Carpuat and Boyd-Graber (2022).  A word aligner (sqa/diagnose/alignment.py) links the words of
 every source sentence with those of its translation, and a detector (sqa/diagnose/detector.py) gives the probability
@@ -6,7 +6,7 @@ that each word is wrong; from both and the ranks of the answer come three kinds 
 
     hallucination  target content words that are probably wrong, side by side in one finding, with the probability
     omission       a stretch of the source whose content words no target word translates (under-translation)
-    drop           a step at which the log reciprocal rank fell, at a word that IS a translation, or a function word
+    drop           a step at which the log reciprocal rank fell, at a translated word or a function word
 
     from sqa.diagnose.alignment import load_aligner
     from sqa.diagnose.detector import load_detector
@@ -22,7 +22,7 @@ Without a detector a content word counts as wrong, with no probability, if it is
 
 Log MRR is the natural logarithm of 1 / rank among the first `top` guesses, `floor` where the answer is not there.
 
-Every word that was shown is judged once, in the text in which it came (sqa/diagnose/texts.py).
+Every shown word is judged once, in the longest text that shows it (sqa/diagnose/texts.py).
 """
 
 import math
@@ -54,7 +54,7 @@ SIZE_WEIGHT = 0.1  # nats that one invented or lost content word adds to a findi
 @dataclass(frozen=True, slots=True)
 @checked
 class DiagnoseConfig:
-    """What counts as an error."""
+    """Thresholds of errors."""
 
     probability: Chance = 0.5  # 0..1: a content word that is wrong with this probability is hallucinated
     trust: Chance = 0.5  # a word with less trust than this (0..1, see sqa/diagnose/alignment.py) is unaligned
@@ -93,11 +93,9 @@ class Finding:
 
     @property
     def severity(self) -> float:
-        """What findings are ranked by: the log MRR lost, plus SIZE_WEIGHT per content word wrong or lost.
+        """Sort key of findings: lost log MRR plus SIZE_WEIGHT per wrong or lost content word, times the probability.
 
-        Times the probability, where there is one: a fall of the rank does not show that a word is wrong.
-
-        An omission writes nothing: ranks meanwhile depend on other words, and do not count.
+        The lost log MRR of an omission does not count, since other words caused it.
         """
         lost = 0.0 if self.kind == "omission" else max(self.loss, 0.0)
         return (1.0 if self.probability is None else self.probability) * (lost + SIZE_WEIGHT * self.size)
@@ -120,7 +118,7 @@ class StepErrors:
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """Worst first: by severity, then by question and step; rounded, so that equal ones are so on every processor."""
+    """Sort findings by severity, then by question and step; severities are rounded to be equal on every processor."""
     return sorted(findings, key=lambda f: (-round(f.severity, 9), f.question, f.first, f.kind))
 
 
@@ -130,7 +128,7 @@ def step_errors(
     config: DiagnoseConfig | None = None,
     detector: WordJudge | None = None,
 ) -> list[StepErrors]:
-    """The errors of each question, in the order given.  All sentences are aligned together."""
+    """Return the errors of each question, in order.  All sentences are aligned together."""
     config, listed = config or DiagnoseConfig(), list(traces)
     for language in {trace.question.language for trace in listed}:
         if aligner.pair != f"{language}-{TARGET}":
@@ -185,7 +183,7 @@ def _of_question(
 
 
 class _Ranks:
-    """The rank of the answer at each step, and what log MRR lost between two steps.  Step -1 is before any word."""
+    """Ranks of the answer at each step, and losses of log MRR between steps.  Step -1 is before any word."""
 
     def __init__(self, trace: QuestionTrace, config: DiagnoseConfig) -> None:
         self.trace = trace
@@ -196,18 +194,18 @@ class _Ranks:
             self.logs = tuple(map(float, log_reciprocal_rank(trace.rank, config.top, config.floor)))
 
     def at(self, step: int) -> int | None:
-        """The rank at a step; None where the answer is not listed."""
+        """Return the rank at a step; None if the answer is not listed."""
         return None if self._ranks is None or step < 0 else self._ranks[step]
 
     def loss(self, before: int, after: int) -> float:
-        """Fall of log MRR from one step to another, nats."""
+        """Return the fall of log MRR from one step to another, in nats."""
         if self.logs is None:
             return 0.0
         first, last = (self._floor if step < 0 else self.logs[step] for step in (before, after))
         return first - last
 
     def around(self, before: int, first: int, last: int) -> dict[str, Any]:
-        """Where a finding at the steps first to last is, and the ranks at `before` and at `last`."""
+        """Return position and ranks of a finding at the steps first to last; `before` is the step before it."""
         read = int(self.trace.source_words[first]) if first >= 0 else 0
         ranks = {"rank_before": self.at(before), "rank_after": self.at(last), "loss": self.loss(before, last)}
         return {"question": self.trace.question.id, "first": first, "last": last, "read": read, **ranks}
@@ -224,7 +222,7 @@ def _hallucinations(
     wrong: Sequence[float] | None,
     ranks: _Ranks,
 ) -> Iterator[Finding]:
-    """One finding per run of probably wrong words of a sentence, with unaligned function words `between` them."""
+    """Yield a finding per run of probably wrong words of a sentence, with unaligned function words `between` them."""
     emissions = trace.emissions
     suspect = [bad or empty for bad, empty in zip(hallucinated, between, strict=True)]
     runs = groupby(range(len(emissions)), key=lambda step: (emissions[step].sentence, suspect[step]))
@@ -251,7 +249,7 @@ def _drops(
     ranks: _Ranks,
     config: DiagnoseConfig,
 ) -> Iterator[Finding]:
-    """Steps at which log MRR falls, except those of hallucinated words, which are findings already."""
+    """Yield the steps at which log MRR falls, except those of hallucinated words."""
     source = trace.question.words
     for step, emission in enumerate(trace.emissions):
         if hallucinated[step] or ranks.loss(step - 1, step) < config.drop - TINY:
@@ -266,9 +264,9 @@ def _drops(
 def _omissions(
     trace: QuestionTrace, text: Text, alignment: Alignment, start: int, ranks: _Ranks, config: DiagnoseConfig
 ) -> Iterator[Finding]:
-    """Stretches of a source sentence that its final translation leaves out.
+    """Yield the stretches of a source sentence that its final translation leaves out.
 
-    A stretch is as long as no translated CONTENT word interrupts it, and begins and ends with a lost one.
+    A stretch begins and ends with a lost content word and has no translated content word.
     """
     question = trace.question
     content = [is_content(word, question.language) for word in text.source]
@@ -284,7 +282,7 @@ def _omissions(
 
 
 def _stretches(content: Sequence[bool], lost: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """(first, stop) of every run of content words that are all lost, function words between them ignored."""
+    """Yield (first, stop) of every run of lost content words; function words between them are ignored."""
     indices = [index for index, counts in enumerate(content) if counts]
     for gone, run in groupby(indices, key=lambda index: lost[index]):
         if gone:
@@ -293,10 +291,10 @@ def _stretches(content: Sequence[bool], lost: Sequence[bool]) -> Iterator[tuple[
 
 
 def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple[int, int, int]:
-    """Steps around the reading of source words start .. stop - 1 of the question.
+    """Return three steps around the reading of source words start .. stop - 1 of the question.
 
-    The last step before the first of them was read (-1 = none), the first step once all were read, and the last step
-    of the sentence (or before it); the latter two are no later than the last step of all, -1 where there is none.
+    They are the last step before the first word was read (-1: none), the first step after all were read, and the last
+    step of the sentence.  The latter two are at most the last step of all, -1 without steps.
     """
     end = len(trace.emissions) - 1
     before = int(np.searchsorted(trace.source_words, start, side="right")) - 1
@@ -306,6 +304,6 @@ def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple
 
 
 def is_name(word: str, begins_sentence: bool) -> bool:
-    """Whether a word looks like a name or a number: a digit in it, or a capital that no sentence start explains."""
+    """Return whether a word looks like a name or a number: it has a digit, or a capital within a sentence."""
     bare = strip_edges(word)
     return any(c.isdigit() for c in bare) or (bare[:1].isupper() and not begins_sentence)

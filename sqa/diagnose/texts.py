@@ -1,8 +1,8 @@
-"""The texts of a trace that are aligned: sentences with their translations, long sentences in pieces.
+"""Texts of a trace for alignment: sentences with their translations, long sentences in pieces.
 
-Time grows with the cube of an aligned sentence's length, memory with its square.  A sentence that `is_long` is
-therefore cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  The cuts are at words that both sides have,
-such as names and numbers, or where there are none, in proportion.
+Alignment takes time cubic and memory quadratic in the length of a sentence.  Long sentences (`is_long`) are therefore
+cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words, at words that both sides share, such as names and
+numbers, else in proportion.
 """
 
 from bisect import bisect_left
@@ -27,7 +27,7 @@ Pair = tuple[Words, Words]  # words of a source sentence and of its translation
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of one sentence that was shown, or a piece of it, and which step wrote each of its words."""
+    """A shown text of one sentence or a piece of it, and the step that wrote each word."""
 
     sentence: int
     start: int  # source words of the sentence before it
@@ -39,15 +39,15 @@ class Text:
 
     @property
     def pair(self) -> Pair:
-        """The words that are aligned."""
+        """Words of both sides."""
         return self.source, self.words
 
 
 def texts_of(trace: QuestionTrace) -> list[Text]:
-    """The final translation of each sentence, and every text of it from which words were retracted later.
+    """Return the final translation of each sentence, and every text of it from which words were retracted later.
 
-    So each word, retracted or not, is judged once: in the longest text that showed it.  A sentence without words has
-    a final text without words.
+    Each word, retracted or not, is judged once, in the longest text that showed it.  A sentence without target words
+    has an empty final text.
     """
     texts: list[Text] = []
     steps = list(enumerate(trace.emissions))
@@ -72,14 +72,14 @@ def texts_of(trace: QuestionTrace) -> list[Text]:
 
 
 def is_long(source: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether a sentence or its translation is too long to be aligned whole."""
+    """Return whether a sentence or its translation is too long to be aligned whole."""
     return len(source) > LONG_SOURCE or len(words) > LONG_TARGET
 
 
 def _retracted(
     number: int, source: Words, words: Sequence[str], wrote: Sequence[int], kept: int, read: int
 ) -> Iterator[Text]:
-    """The text before the words from `kept` on are retracted; of a long sentence only its end, in pieces."""
+    """Yield the text before the words from `kept` on are retracted; of a long sentence only its end, in pieces."""
     start, stop, first = 0, len(source), 0
     if is_long(source, words):
         first = max(0, kept - TAIL)
@@ -96,7 +96,7 @@ def _retracted(
 
 
 def _pieces(text: Text, read: Ints) -> Iterator[Text]:
-    """A text, or pieces of a long one in order.  `read`: source words of the sentence read at each of its words."""
+    """Yield a text, or the pieces of a long one.  `read`: source words of the sentence read at each word."""
     if not is_long(text.source, text.words):
         yield text
         return
@@ -140,7 +140,7 @@ def _cut(
 
 
 def _anchors(source: Words, words: Words) -> list[tuple[int, int]]:
-    """Positions (source, target), rising on both sides, of words that both sides have equally often."""
+    """Return rising positions (source, target) of words that both sides have equally often."""
     places: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
     for side, found in zip((source, words), places, strict=True):
         for position, word in enumerate(side):
@@ -156,7 +156,7 @@ def _anchors(source: Words, words: Words) -> list[tuple[int, int]]:
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest selection of sorted pairs whose second numbers rise."""
+    """Return the longest subsequence of sorted pairs with rising second numbers."""
     ends: list[int] = []  # the least last number of a selection of each length
     last: list[int] = []  # its last pair
     before: list[int] = []  # per pair, the one before it in the longest selection that ends with it

@@ -166,13 +166,13 @@ class Store:
             raise DataError(f"{manifest}: describes another stage; delete its folder and run the config again")
         return stage
 
-    def parts(self, stage: Stage) -> dict[str, str] | None:
-        """Return what `describe` wrote; None if nothing was written.  Damaged: DataError."""
+    def parts(self, stage: Stage) -> dict[str, str]:
+        """Return what `describe` wrote; empty if nothing was written.  Damaged: DataError."""
         path = self.folder(stage) / PARTS
         try:
             return {str(part): str(value) for part, value in parse_json(self.backend.read(path)).items()}
         except FileNotFoundError:
-            return None
+            return {}
         except (ValueError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it and run the config again") from error
 

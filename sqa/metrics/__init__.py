@@ -2,8 +2,8 @@
 
 A metric turns one question's trace into additive statistics and the sum of statistics into a score, so that
 resampling (`sqa.core.significance`) needs to know no metric by name.  Its name is a value (sqa/metrics/measure.py):
-`parse("ew@xqb-interface")` says its unit, direction and what it needs, and prints itself; its `signature()` says
-everything that makes two numbers comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve:
+`parse("ew@xqb-interface")` has its unit, direction and needs, and prints itself; its `signature()` holds everything
+that makes two numbers comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve:
 `ew@curves/mine.json` (`sqa curve fit` writes such files).  Every metric of answers can match them as Quizbowl does:
 `ew@aliases`.  Your own metric is "module:build" or "file.py:build", a function without parameters that returns a
 `Metric` or a latency `Formula`; `al@file.py:build` takes a `Convention` of your own.  The latencies are listed in
@@ -27,7 +27,7 @@ from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
 
 _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
-_NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # the usual one
+_NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # except the default
 KEPT = 50  # guesses of each step that a run keeps
 PRINTED: tuple[str, str, str] = (
     "empty-questions",
@@ -43,18 +43,18 @@ def _answers(base: str, attribute: str, label: str, *parameters: Parameter, buzz
 
 
 def _kept(text: str) -> int:
-    """A number of guesses; more than a run keeps: ValueError."""
+    """Parse a number of guesses; more than a run keeps: ValueError."""
     if int(text) > KEPT:
         raise ValueError(f"a run keeps the first {KEPT} guesses of each step")
     return int(text)
 
 
 def _same(name: str, *values: str, pattern: str = "") -> Parameter:
-    """A parameter whose values are written as they are."""
+    """Define a parameter whose values are written as they are."""
     return Parameter(name, {value: value for value in values}, pattern)
 
 
-_CURVE = _same("curve", "xqb-interface", pattern=r".+\.json")  # usual: qanta2018
+_CURVE = _same("curve", "xqb-interface", pattern=r".+\.json")  # default: qanta2018
 FAMILIES: dict[str, Family] = {
     family.base: family
     for family in (
@@ -105,10 +105,10 @@ FAMILIES: dict[str, Family] = {
     )
 }
 
-# every name without a file or a number that `build` takes
+# all names that `build` takes, except those with a file or a number
 ALL: tuple[str, ...] = tuple(name for family in FAMILIES.values() for name in family.names())
 ALL += tuple(f"{name}{ALIASES}" for family in FAMILIES.values() if family.kind == "answers" for name in family.names())
-# what a run reports when its config names no metrics; not ter, which is slow on questions
+# metrics of a run whose config names none; without ter, which is slow on questions
 DEFAULT: tuple[str, ...] = tuple(
     "ew ew@answer-at-end ew@xqb-interface oracle-ew oracle-ew@curve-end stable-ew accuracy accuracy@10 mrr bleu chrf "
     "al al@reference laal laal@reference ap dal".split()
@@ -116,7 +116,7 @@ DEFAULT: tuple[str, ...] = tuple(
 
 
 def parse(name: str) -> Measure:
-    """The measure of a name; of one that no family reads: ConfigError with the reason or the nearest."""
+    """Parse a name.  Unknown: ConfigError with the reason or the nearest name."""
     family = FAMILIES.get(str(name).partition(SIGN)[0])
     try:
         measure = family.read(name) if family else None
@@ -128,7 +128,7 @@ def parse(name: str) -> Measure:
 
 
 def _instead(name: str) -> str:
-    """What to write in place of a name that is no metric."""
+    """Suggest a replacement for an unknown name."""
     folded = name.lower()
     if folded in PRINTED:
         return ": every run prints it without being asked; leave it out"
@@ -139,7 +139,7 @@ def _instead(name: str) -> str:
 
 
 def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
-    """One line per name that no metric has or that occurs twice; empty when `build` would accept all of them."""
+    """Return one line per unknown or repeated name; empty if `build` accepts all names."""
     lines, seen = [], set()
     for index, name in enumerate(names):
         if name in seen:
@@ -157,7 +157,7 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
 
 
 def located(name: str, folder: Path | None) -> str:
-    """A metric's name with the path of its file, if it names one (`ew@curve.json`, `mine.py:build`)."""
+    """Return a metric's name with the path of its file, if it has one (`ew@curve.json`, `mine.py:build`)."""
     if not is_own(name):
         measure, sign, file = name.partition(SIGN)
         return f"{measure}{sign}{beside(file, folder)}" if file.endswith(".json") else name
@@ -166,12 +166,12 @@ def located(name: str, folder: Path | None) -> str:
 
 
 def is_own(name: object) -> bool:
-    """True for "module:build", "file.py:build" and "al@file.py:build"."""
+    """Return True for "module:build", "file.py:build" and "al@file.py:build"."""
     return isinstance(name, str) and ":" in name and not name.endswith(".json")
 
 
 def is_variant(name: str) -> bool:
-    """Whether a metric is another one with a parameter that is not the usual one."""
+    """Return whether a metric has a parameter that is not the default."""
     return SIGN in name
 
 
@@ -185,13 +185,13 @@ def _built(name: str) -> BuiltMetric:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """("al", "file.py:build") of "al@file.py:build"; ("", name) where no formula comes first."""
+    """Split "al@file.py:build" into ("al", "file.py:build"); ("", name) without a formula."""
     formula, _, target = name.partition(SIGN)
     return (formula, target) if formula in FORMULAS else ("", name)
 
 
 def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
-    """The metrics of these names, in this order.  Unknown or repeated names: ConfigError listing all of them."""
+    """Build the metrics of these names, in order.  ConfigError lists all unknown or repeated names."""
     wrong = problems(names)
     if wrong:
         raise ConfigError(wrong)
@@ -199,14 +199,14 @@ def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
 
 
 def aliased(names: Sequence[str]) -> tuple[str, ...]:
-    """The variants of these metrics that match answers as Quizbowl does; those that look at no answer have none."""
+    """Return the variants of these metrics that match answers as Quizbowl does; only metrics of answers have one."""
     measures = [parse(name) for name in names if not is_own(name)]
     answering = (m for m in measures if m.family.kind == "answers" and not m.aliases)
     return tuple(f"{measure}{ALIASES}" for measure in answering if f"{measure}{ALIASES}" not in names)
 
 
 def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:
-    """Statistics of every question, (n, d); one row per trace in order.  No question: NotComputable."""
+    """Return the statistics of every question, (n, d), a row per trace.  No question: NotComputable."""
     if not traces:
         raise NotComputable(f"{metric.name}: there is no question to score")
     return np.stack([metric.stats(trace) for trace in traces])  # (n, d)

@@ -1,8 +1,8 @@
-"""Fits the expected-wins curve to human buzzes: `sqa curve fit BUZZES --method cubic|monotone --output curve.json`.
+"""Fit the expected-wins curve to human buzzes: `sqa curve fit BUZZES --method cubic|monotone --output curve.json`.
 
     EW(t) = 1 - (buzzes that were right and came before t) / (all buzzes)
 
-the chance that a right answer at t comes before that of a person drawn from the records.
+the probability that a right answer at t comes before that of a random person of the records.
 
 cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py): buzzes in order of position, positions cut
            to thousandths; one point per occupied thousandth, y = 1 - (right buzzes before the LAST buzz of that
@@ -39,7 +39,7 @@ LEVEL = 0.95
 @dataclass(frozen=True, slots=True)
 @checked
 class FitConfig:
-    """How to fit."""
+    """Options of a fit."""
 
     method: Method = "cubic"
     beyond_end: BeyondEnd = "refuse"  # positions above 1
@@ -52,7 +52,7 @@ class Fitted:
     """A fitted curve, its points and its band."""
 
     curve: AnyCurve
-    document: dict[str, Any]  # what its file holds
+    document: dict[str, Any]  # content of its file
     x: Floats  # (m,) the points: thousandths
     y: Floats  # (m,)
     low: Floats  # (101,) band at GRID
@@ -60,7 +60,7 @@ class Fitted:
 
 
 def fit(source: str, config: FitConfig) -> Fitted:
-    """Fit a curve to a file of buzzes.  Too few of them: DataError."""
+    """Fit a curve to a file of buzzes.  Too few buzzes: DataError."""
     loaded = human_buzzes.load_buzzes(source, config.beyond_end)
     kept = human_buzzes.regular_players(loaded)
     questions = _checked(kept)
@@ -102,7 +102,7 @@ def fit(source: str, config: FitConfig) -> Fitted:
 
 
 def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tuple[Floats, Floats]:
-    """The published points: (m,) thousandths of the question that have a buzz, (m,) share of buzzes not yet right.
+    """Return the published points: (m,) thousandths of the question with a buzz, (m,) share of buzzes not yet right.
 
     `position` (n,) ascending, `correct` (n,) bool, `weight` (n,) how often each buzz counts (once when None).
     """
@@ -115,19 +115,19 @@ def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tu
 
 
 def cubic(x: Floats, y: Floats) -> Floats:
-    """(4,) coefficients c0..c3 of the least-squares cubic."""
+    """Return the coefficients c0..c3 (4,) of the least-squares cubic."""
     return np.asarray(np.polynomial.polynomial.polyfit(x, y, 3))
 
 
 def survival(t: Floats, position: Floats, correct: Bools, weight: Floats | None = None) -> Floats:
-    """EW(t) as it is in the data: 1 - share of buzzes that were right before t; arguments as for `points`."""
+    """Return EW(t) of the data: 1 - share of buzzes that were right before t; arguments as for `points`."""
     weight = np.ones(len(position)) if weight is None else weight
     right = np.concatenate([[0.0], np.cumsum(weight * correct)])
     return np.asarray(1 - right[np.searchsorted(position, t, side="left")] / weight.sum())
 
 
 def _curve(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> AnyCurve:
-    """The curve of some buzzes in order of position."""
+    """Fit a curve to buzzes in order of position."""
     if method == "cubic":
         return Curve(tuple(cubic(*points(buzzes.position, buzzes.correct, weight)).tolist()))
     ew = survival(KNOTS, buzzes.position, buzzes.correct, weight)
@@ -135,7 +135,7 @@ def _curve(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> AnyC
 
 
 def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
-    """(101,) lower and (101,) upper end of the pointwise band at GRID, by drawing questions."""
+    """Return the pointwise band at GRID, (101,) lower and (101,) upper ends, by resampling questions."""
     names, unit = np.unique(buzzes.question, return_inverse=True)
     rng = np.random.default_rng([config.seed, len(names)])
     values = np.empty((config.resamples, len(GRID)))
@@ -147,14 +147,14 @@ def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
 
 
 def rises(curve: AnyCurve) -> list[list[float]]:
-    """The intervals of t within 0..1 (to .01) in which the curve rises, which the chance itself never does."""
+    """Return the intervals of t in 0..1 (to .01) in which the curve rises; the true probability never does."""
     up = np.diff(np.asarray(curve(GRID))) > 1e-12
     edges = np.flatnonzero(np.diff(np.concatenate([[False], up, [False]])))
     return [[float(GRID[a]), float(GRID[b])] for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _checked(buzzes: Buzzes) -> int:
-    """The number of questions; DataError for too few buzzes, questions or positions, or none that is right."""
+    """Return the number of questions; DataError for too few buzzes, questions, positions or right answers."""
     questions, positions = len(np.unique(buzzes.question)), len(np.unique((buzzes.position * 1000).astype(np.int64)))
     for wrong, problem in (
         (len(buzzes) < LEAST_BUZZES, f"{len(buzzes)} buzzes are too few, {LEAST_BUZZES} are needed"),
@@ -168,7 +168,7 @@ def _checked(buzzes: Buzzes) -> int:
 
 
 def summary(fitted: Fitted) -> list[tuple[str, str]]:
-    """(what, value) lines for people."""
+    """Return (name, value) rows that summarise a fit."""
     d = fitted.document
     lines = [
         ("curve", fitted.curve.name),

@@ -1,13 +1,13 @@
-"""How many facts of the human translation arrive, how many are invented, and how late they come.
+"""Metrics of facts: how many of the human translation arrive, how many are invented, and how late they arrive.
 
     facts            share of the human translation's facts that the translation has
     facts@invented   share of the translation's own facts that neither the human translation nor the source has
     facts-lag        source words read between a fact's source word and the word with which the translation has it, mean
                      over the facts that arrive and whose source word is known; below 0 where it was guessed ahead
-    facts-lag@seconds  the same in seconds of speech, by the source words said by then; of questions with word times
-    facts@timed      share of the facts that arrive whose source word is known: how much `facts-lag` hangs on
+    facts-lag@seconds  the same in seconds of speech, for questions with word times
+    facts@timed      share of the arriving facts whose source word is known, which `facts-lag` is based on
 
-What a fact is, and when a text has it: sqa/metrics/quality/facts.py.  They need no questions: any test set has facts.
+sqa/metrics/quality/facts.py defines facts.  The metrics need no questions, so they work on any test set.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,11 @@ SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # of a log
 
 
 def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Sequence[float]) -> Floats:
-    """(2,): [facts counted, or the sum of their lags; facts considered].
+    """Return (2,): [facts counted, or the sum of their lags; facts considered].
 
-    `reads` holds how much source was read before each target word, `positions` when each source word has been read.
+    Args:
+        reads: Source read before each target word.
+        positions: Position at which each source word has been read, in the unit of `reads`.
     """
     if side == "invented":
         return np.array([len(judged.invented), len(judged.written)], dtype=np.float64)
@@ -44,7 +46,7 @@ def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Se
 
 @dataclass(frozen=True, slots=True)
 class Facts(MeanMetric):
-    """See the module; stats as `fact_stats` gives them, additive over questions."""
+    """A metric of facts, see the module; its stats are those of `fact_stats`, additive over questions."""
 
     side: Side = "arrived"
 
@@ -69,7 +71,7 @@ class Facts(MeanMetric):
 
 
 def summary_of(trace: QuestionTrace) -> str:
-    """A question's facts that arrive, are lost or are invented, as a sentence; "" without facts."""
+    """Summarise arrived, lost and invented facts of a question in a sentence; "" without facts."""
     target, reads = written(trace)
     question = trace.question
     judged = judge(question.words, target, tuple(question.reference_text.split()), question.language)
@@ -85,7 +87,7 @@ def summary_of(trace: QuestionTrace) -> str:
 
 
 def written(trace: QuestionTrace) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The words of the final translation, and the source words read when each was written for good."""
+    """Return the words of the final translation, and the source words read when each was finally written."""
     kept: list[list[tuple[str, int]]] = [[] for _ in trace.question.sentences]
     for emission, read in zip(trace.emissions, trace.source_words.tolist(), strict=True):
         words = kept[emission.sentence]

@@ -32,7 +32,7 @@ LEAST = 0.15  # share of function words in a text that is in their language
 
 @dataclass(frozen=True, slots=True)
 class FactOptions:
-    """Where a log's texts are, and how they are read."""
+    """Languages and texts of a log."""
 
     pair: str = "-en"  # ISO 639-1: number words of the source, priors of the word aligner; "" before the dash: unknown
     references: Path | None = None  # a line for each line of the log; instead of the log's own
@@ -42,7 +42,7 @@ class FactOptions:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Of source and translation; anything but two languages: ConfigError."""
+        """Source and target language; anything but two languages: ConfigError."""
         source, dash, into = self.pair.partition("-")
         if not dash or not certain(into) or (source and not certain(source)):
             raise ConfigError(f"--pair: expected two languages, such as es-en, got {self.pair!r}")
@@ -51,7 +51,7 @@ class FactOptions:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLine:
-    """One line of a log."""
+    """Facts of one line of a log, and when its words were read."""
 
     judged: Judged
     reads: tuple[float, ...]  # source read before each target word: words, or seconds of speech
@@ -59,11 +59,11 @@ class JudgedLine:
     speech: bool
 
     def stats(self, side: Side) -> Floats:
-        """(2,), as `fact_stats` gives them."""
+        """Return the statistics of `fact_stats`, (2,)."""
         return fact_stats(side, self.judged, self.reads, self.positions)
 
     def record(self, index: int) -> dict[str, Any]:
-        """As `--json` prints it; null: the fact does not arrive, or its source word is unknown."""
+        """Return the object that `--json` prints; null: the fact is lost, or its source word unknown."""
         facts = []
         for fact, target, source in ((each.fact, each.target, each.source) for each in self.judged.expected):
             at = None if target is None else self.reads[target]
@@ -73,7 +73,7 @@ class JudgedLine:
 
 
 def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
-    """The facts of every line of a log ("-" = standard input).  An invalid line: DataError "FILE:LINE: ..."."""
+    """Return the facts of every line of a log ("-": standard input).  An invalid line: DataError "FILE:LINE: ..."."""
     log = read_log(path, options.speech)
     rows, speech = log.rows, log.speech
     references: Sequence[str | None] = [row.reference for row in rows]
@@ -114,15 +114,15 @@ def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[
 
 
 def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
-    """When each word has been heard, if all characters take equally long."""
+    """Return when each word has been heard, if all characters take equally long."""
     ends = list(accumulate(len(word) + 1 for word in words))
     return tuple(seconds * end / ends[-1] for end in ends)
 
 
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:
-    """Name, value, interval over lines, facts counted, facts left out, unit.
+    """Yield name, value, interval over lines, facts counted, facts left out, unit.
 
-    Without any source text a fact has no source word, and what is invented cannot be distinguished from what is read.
+    Without source texts only `facts` has a value: facts have no source words, and invented ones cannot be told.
     """
     arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
     without_source = not any(line.positions for line in lines)
@@ -143,7 +143,7 @@ def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ..
 
 
 def main(path: str, options: FactOptions, as_json: bool) -> None:
-    """The command: a table, or one JSON object a line with its facts."""
+    """Print a table, or one JSON object with the facts of each line."""
     lines = judged_lines(path, options)
     if as_json:
         for index, line in enumerate(lines):

@@ -16,16 +16,15 @@ OmniSTEval's `instances.resegmented.jsonl` has `emission_cu` and `emission_ca` f
 negative, since they count from the segment's start.
 
 Odd lines.  Values that no translator writes but that have a latency are computed as SimulEval does, and the line is
-marked (`Scored.odd`): delays that fall or lie past the end, delays of a text that are no whole numbers, more or fewer
-of them than the prediction has words, elapsed times of speech that fall or are less than the delays.  With `strict`
-the first such line is refused.
+marked (`Scored.odd`): delays that fall or lie past the end, fractional delays of a text, another number of delays than
+words of the prediction, elapsed times of speech that fall or are less than the delays.  `strict` refuses such lines.
 
 The end of a sentence.  Conventions that count it (iwslt-2020-final, simuleval-1.0.2) take |x| + 1 for the length of a
 text and give the end a delay.  Where the log has no such delay it is added, as their own evaluators did; `end="log"`
 leaves everything as it stands in the log.
 
-Speech or text matters to ATD, to that end, and to computing time, which only speech has.  A log without `source` is
-text in words unless `source="speech"` says otherwise; delays that are no whole numbers then need it to be said.
+The kind of the source matters to ATD, to the end of a sentence, and to computing time, which only speech has.  A log
+without `source` is text in words unless `source="speech"` is given; fractional delays require it.
 """
 
 import json
@@ -56,13 +55,13 @@ from sqa.results import Table, show
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How a log is read."""
+    """Options of reading a log."""
 
     convention: str = "simuleval-1.1"  # a key of CONVENTIONS, or the beginning of one
-    unit: Literal["word", "char"] = "word"  # what `reference` is counted in, where there is no reference_length
+    unit: Literal["word", "char"] = "word"  # of `reference`, if there is no reference_length
     source: Literal["auto", "text", "speech"] = "auto"
-    end: Literal["auto", "log"] = "auto"  # auto: as the convention wants the end of the sentence; log: as it stands
-    references: Path | None = None  # a line for each line of the log; instead of the log's own
+    end: Literal["auto", "log"] = "auto"  # of a sentence: as the convention counts it, or as in the log
+    references: Path | None = None  # one line per line of the log; replaces the log's own
     use_reference: bool = True  # False: |y| is the number of delays
     computation_aware: bool = False  # with computing time, which only speech has
     strict: bool = False  # refuse odd lines
@@ -74,14 +73,14 @@ class Scored:
 
     convention: Convention
     values: dict[str, Floats]  # name as printed -> (S,), nan = undefined
-    references: dict[str, str]  # name -> whose lengths are |y*|: "log", "file", or "none" (of the words written)
+    references: dict[str, str]  # name -> origin of |y*|: "log", "file", or "none" (the words written)
     index: tuple[int, ...]  # of each sentence
     lines: Sequence[int]  # 1-based, of each sentence
-    whole: dict[str, float]  # what only the whole log has: OmniSTEval's test of degeneracy
+    whole: dict[str, float]  # scores of the whole log: OmniSTEval's test of degeneracy
     odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> why it is odd
 
     def rows(self) -> Iterator[dict[str, int | float | str | None]]:
-        """One JSON object a sentence; null = undefined.  An odd line says why in "odd"."""
+        """Yield a JSON object per sentence; null = undefined.  "odd" says why a line is odd."""
         table = np.stack(list(self.values.values()), 1).tolist() if self.values else []
         for index, line, row in zip(self.index, self.lines, table, strict=True):
             numbers = (None if math.isnan(value) else value for value in row)
@@ -89,7 +88,7 @@ class Scored:
             yield {"index": index, **dict(zip(self.values, numbers, strict=True)), **odd}
 
     def means(self) -> dict[str, tuple[float, int, int]]:
-        """name -> mean over the sentences that have a value (nan: none has), their number, the number without."""
+        """Return name -> mean over sentences with a value (nan: none), their number, the number of others."""
         out = {}
         for name, values in self.values.items():
             defined = values[~np.isnan(values)]
@@ -98,7 +97,7 @@ class Scored:
 
 
 def convention_named(name: str) -> Convention:
-    """The convention of a name or of its unambiguous beginning, or your own in `file.py:build`; else ConfigError."""
+    """Return the convention of a name, of an unambiguous prefix, or of `file.py:build`; else ConfigError."""
     if ":" in name:
         from sqa.metrics.own_metrics import own_convention
 
@@ -132,11 +131,11 @@ def score(path: str, options: LogOptions) -> Scored:
 
 
 def degeneracy(delays: Delays) -> dict[str, float]:
-    """OmniSTEval's test of a policy that waits for the end, over all sentences; shares in percent.
+    """Return OmniSTEval's test for a policy that waits for the end, over all sentences; shares in percent.
 
     SWF   words written before the source had ended
-    EFSW  of the source, what lies beyond the mean lag: sum max(0, |x| - YAAL) / sum |x|, sentences with a YAAL only
-    DSPTV EFSW - SWF; beyond 20 either way the policy is likely degenerate.  nan where nothing could be counted.
+    EFSW  share of the source beyond the mean lag: sum max(0, |x| - YAAL) / sum |x|, over sentences with a YAAL
+    DSPTV EFSW - SWF; beyond 20 or -20 the policy is likely degenerate.  nan without words or source.
     """
     yaal = yet_another_average_lagging(delays)  # (S,)
     source = np.where(np.isnan(yaal), 0.0, delays.source)
@@ -147,7 +146,7 @@ def degeneracy(delays: Delays) -> dict[str, float]:
 
 
 def _references(log: Log, options: LogOptions) -> list[float | None]:
-    """|y*| of every line, None where the log has none."""
+    """Return |y*| of every line, None if the log has none."""
     rows = log.rows
     if options.references is not None:
         return [float(_size(text, options.unit)) for text in lines_beside(log.path, options.references, len(rows))]
@@ -162,12 +161,12 @@ def _references(log: Log, options: LogOptions) -> list[float | None]:
 
 
 def _size(text: str, unit: str) -> int:
-    """Words, split at each single blank as SimulEval does (at least 1), or characters."""
+    """Count characters, or words as SimulEval does, which splits at each single blank (at least 1)."""
     return len(text.strip()) if unit == "char" else text.count(" ") + 1
 
 
 def main(path: str, options: LogOptions, as_json: bool) -> None:
-    """The command: a table of means, or one JSON object a sentence."""
+    """Print a table of means, or one JSON object per sentence."""
     scored = score(path, options)
     if scored.odd:
         line, what = next(iter(scored.odd.items()))

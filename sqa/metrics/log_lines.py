@@ -1,4 +1,4 @@
-"""The lines of a log for `sqa latency` and its facts: read, compared with one another, and checked for odd values."""
+"""Read and check a log for `sqa latency`, with and without `--facts`."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ from sqa.metrics.delays import Delays, pack
 EOS = "</s>"
 MAX_SIZE = 1 << 30  # characters of a log
 ROUNDING = 1e-3  # ms: delays are sums of chunk lengths
-# within these bounds sums and quotients stay finite
+# within these bounds all sums and quotients are finite
 Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
 SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
 
 
 class Line(Struct, gc=False, kw_only=True):
-    """The keys that are read of a line; skipping all others unread halves the time."""
+    """The keys of a line that are read; skipping all others halves the time."""
 
     delays: list[Delay]
     source_length: Length
@@ -45,7 +45,7 @@ class Line(Struct, gc=False, kw_only=True):
 
 
 class Segment(Line, gc=False, kw_only=True):
-    """A line of OmniSTEval; a word may be written before its segment begins."""
+    """A line of OmniSTEval; its delays may be negative, since they count from the segment's start."""
 
     delays: list[SinceSegment] = field(name="emission_cu", default_factory=list)
     elapsed: list[SinceSegment] | None = field(name="emission_ca", default=None)
@@ -53,7 +53,7 @@ class Segment(Line, gc=False, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log whose lines agree with one another."""
+    """A log with consistent lines."""
 
     path: str
     rows: Sequence[Line]
@@ -61,11 +61,11 @@ class Log:
     speech: bool
 
     def where(self, row: int) -> str:
-        """The place of a row, "FILE:LINE"."""
+        """Return the place of a row, "FILE:LINE"."""
         return f"{self.path}:{self.numbers[row]}"
 
     def packed(self, convention_counts_end: bool, references: Sequence[float | None]) -> Delays:
-        """The delays, lengths and |y*|; where the end of the sentence counts, it has a delay, too."""
+        """Return delays, lengths and |y*|; with a delay for the end of each sentence if the convention counts it."""
         delays = [row.delays for row in self.rows]
         lengths = [row.source_length for row in self.rows]
         given = [reference for reference in references if reference is not None]
@@ -85,7 +85,7 @@ class Log:
         return pack(delays, lengths, given or None, self.speech, recording_ends, signed)
 
     def elapsed(self) -> Floats:
-        """The delays with computing time (N,).  A log of text, or without them: DataError."""
+        """Return the delays with computing time (N,).  A log of text, or without such delays: DataError."""
         if not self.speech:
             hint = "computing time needs a log of speech, with an audio file as `source` (or --source speech)"
             raise DataError(f"{self.where(0)}: the delays are words, elapsed is milliseconds; {hint}")
@@ -96,7 +96,7 @@ class Log:
         return np.array([time for row in self.rows for time in row.elapsed or ()], dtype=np.float64)
 
     def _ends(self) -> bool:
-        """Whether the log gives the end of the sentence a delay.  Some lines with it and some without: DataError."""
+        """Return whether the end of each sentence has a delay.  Only some lines with it: DataError."""
         marked = {n: (row.prediction or "").endswith(EOS) for n, row in enumerate(self.rows) if row.delays}
         with_end = [number for number, mark in marked.items() if mark]
         if with_end and len(with_end) < len(marked):
@@ -106,7 +106,7 @@ class Log:
         return bool(with_end)
 
     def odd(self, delays: Delays) -> dict[int, str]:
-        """Row -> the first oddity of its values; ascending."""
+        """Return row -> its first odd value, in ascending order."""
         odd: dict[int, str] = {}
         for wrong, key, values, problem in self._oddities(delays):
             before = np.concatenate(([0.0], values[:-1]))
@@ -121,7 +121,7 @@ class Log:
         return dict(sorted(odd.items()))
 
     def _oddities(self, delays: Delays) -> Iterator[tuple[Bools, str, Floats, str]]:
-        """Which delays are odd (N,), their key, the values of that key (N,), and the problem."""
+        """Yield masks of odd delays (N,), their key, the values of that key (N,), and the problem."""
         flat, source, first = delays.flat, delays.source[delays.sentence], delays.index == 0  # (N,)
         yield ~first & (flat < np.roll(flat, 1)), "delays", flat, "{value:g} after {before:g}: a delay falls"
         if not delays.speech:
@@ -132,7 +132,7 @@ class Log:
             yield flat > source + ROUNDING, "delays", flat, "{value:g} of {source:g} ms: past the end"
         elapsed = [row.elapsed or [0.0] * len(row.delays) for row in self.rows]
         if any(len(times) != len(row.delays) for times, row in zip(elapsed, self.rows, strict=True)):
-            return  # refused where they are read
+            return  # `elapsed` refuses them
         times = np.array([time for row in elapsed for time in row], dtype=np.float64)
         measured = np.repeat([any(row) for row in elapsed], [len(row) for row in elapsed])
         yield measured & ~first & (times < np.roll(times, 1)), "elapsed", times, "{value:g} after {before:g}: it falls"
@@ -185,7 +185,7 @@ def read_log(path: str, declared: bool | None = None) -> Log:
 
 
 def lines_beside(path: str, file: Path, lines: int) -> list[str]:
-    """The lines of a file, one for each line of a log; otherwise DataError."""
+    """Return the lines of a file.  Another number than the lines of the log: DataError."""
     texts = list(records.lines(file))
     if len(texts) != lines:
         raise DataError(f"{file}: {len(texts)} lines for {lines} lines of {path}")
@@ -197,7 +197,7 @@ _NAMES = [f'"{name}"' for name in dict.fromkeys((*_KEYS, *Segment.__struct_encod
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers."""
+    """Yield the lines that are not blank, with their numbers."""
     pieces = iter(lambda: sys.stdin.buffer.read(1 << 20), b"") if path == "-" else records.chunks(Path(path))
     size = 0
     for number, line in enumerate(records.lines_of(pieces, path), 1):
@@ -209,7 +209,7 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def _decoder(where: str, first: object) -> "Decoder[Line]":
-    """The decoder of a log with this first line."""
+    """Return the decoder for a log with this first line."""
     if not isinstance(first, Mapping):
         raise DataError(f"{where}: Expected `object`, got `{'array' if isinstance(first, list) else 'other'}`")
     if "page" in first:
@@ -227,7 +227,7 @@ def _decoder(where: str, first: object) -> "Decoder[Line]":
 
 
 def _fields(row: Line) -> Mapping[str, object]:
-    """The fields of a line that say what kind of log it is."""
+    """Return the fields of a line that determine the kind of the log."""
     if isinstance(row, Segment):
         return {"emission_cu": row.delays}
     fields = {"source": row.source, "source_length": row.source_length, "delays": row.delays}
@@ -235,7 +235,7 @@ def _fields(row: Line) -> Mapping[str, object]:
 
 
 def _check_line(where: str, row: Line, kind: Kind) -> None:
-    """DataError where the fields of a line disagree."""
+    """Raise DataError if the fields of a line contradict each other."""
     length, end = row.source_length, row.time_to_recording_end
     if end is not None and length > end + 1:
         raise DataError(f"{where}: source_length is {length:g}, but time_to_recording_end only {end:g}")
@@ -250,7 +250,7 @@ def _check_line(where: str, row: Line, kind: Kind) -> None:
 
 
 def _check_indices(log: Log) -> None:
-    """The indices, where there are any, count the lines; SimulEval's --start-index may begin anywhere."""
+    """Check that indices count the lines; SimulEval's --start-index may start anywhere."""
     first = log.rows[0].index or 0
     for row, line in enumerate(log.rows):
         if line.index is not None and line.index != first + row:
@@ -259,7 +259,7 @@ def _check_indices(log: Log) -> None:
 
 
 def _check_keys(log: Log) -> None:
-    """All lines have the same keys: a key misspelt in one line would have that line read by other rules."""
+    """Check that all lines have the same keys: a misspelt key would change the meaning of its line."""
     segments = isinstance(log.rows[0], Segment)
     for key in structs.fields(log.rows[0]):
         rows = [n for n, row in enumerate(log.rows) if row.delays or not segments]  # without words no times

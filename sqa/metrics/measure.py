@@ -1,4 +1,4 @@
-"""A metric's name as a value: what is measured, with which parameters, and what the number means.
+"""Names of metrics as values: measure, parameters, label, unit and direction.
 
     measure = parse("ew@xqb-interface@aliases")
     measure.base, measure.parameters, measure.aliases      "ew", {"curve": "xqb-interface"}, True
@@ -6,8 +6,8 @@
     str(measure)                                           the name again; parse(str(measure)) == measure
     measure.build()                                        the metric, which turns traces into numbers
 
-A name is a family's base (`FAMILIES` in sqa/metrics/__init__.py) and, each after a "@", what its parameters are where
-they are not the usual ones.  `build` in sqa/metrics/__init__.py takes names of your own besides.
+A name is a family's base (`FAMILIES` in sqa/metrics/__init__.py), followed by "@" and each parameter that is not the
+default.  `build` in sqa/metrics/__init__.py also takes names of your own metrics.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NEEDS: dict[str, tuple[Callable[[QuestionTrace], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a family's metrics; its usual value is not written."""
+    """A parameter of a family's metrics; its default is not written."""
 
     name: str  # of a field of the metric's class
     choices: Mapping[str, Any] = field(default_factory=dict)  # as written -> value
@@ -48,18 +48,18 @@ class Parameter:
     type: Callable[[str], Any] = str  # of such a value
 
     def value(self, text: str) -> Any:
-        """What a text stands for."""
+        """Return the value of a text."""
         return self.choices[text] if text in self.choices else self.type(text)
 
     def text(self, value: Any) -> str:
-        """How a value is written."""
+        """Return the text of a value."""
         plain = getattr(value, "name", value)  # a user's convention has a name
         return next((text for text, choice in self.choices.items() if choice == plain), str(plain))
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What the metrics of one base name have in common, and all that a report or figure needs to know of them."""
+    """The metrics of one base name: how to build and label them, and what they need."""
 
     base: str
     target: str  # "module:class" of the metric
@@ -74,13 +74,13 @@ class Family:
     shown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # variant -> what it changes of the above
 
     def names(self) -> Iterator[str]:
-        """The base and each of its variants alone; those with a file or a number are not counted."""
+        """Yield the base and each of its variants, except those with a file or a number."""
         yield self.base
         for parameter in self.parameters:
             yield from (f"{self.base}{SIGN}{text}" for text in parameter.choices)
 
     def read(self, name: str) -> Measure | None:
-        """The measure of a name; None if it is not one of this family as `Measure` writes it."""
+        """Parse a name of this family; None for any other name."""
         grammar = re.escape(self.base)
         for number, parameter in enumerate(self.parameters):
             texts = [*map(re.escape, parameter.choices), parameter.pattern or "(?!)"]
@@ -99,7 +99,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is measured and how: a family, the parameters that are not the usual ones, and how answers are matched."""
+    """A family, its parameters that differ from the defaults, and the matching of answers."""
 
     family: Family
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Measure:
 
     @classmethod
     def of(cls, metric: object, family: Family) -> Measure:
-        """The measure of a built metric, from its fields."""
+        """Return the measure of a built metric, from its fields."""
         usual = {each.name: each.default for each in fields(metric)} | dict(family.arguments)  # type: ignore[arg-type]
         given = {parameter.name: getattr(metric, parameter.name) for parameter in family.parameters}
         return cls(family, {name: value for name, value in given.items() if value != usual[name]})
@@ -118,7 +118,7 @@ class Measure:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """As they are written behind the base."""
+        """Texts of the parameters, as written behind the base."""
         written = (p.text(self.parameters[p.name]) for p in self.family.parameters if p.name in self.parameters)
         return (*written, *([ALIASES.removeprefix(SIGN)] if self.aliases else []))
 
@@ -131,7 +131,7 @@ class Measure:
 
     @property
     def label(self) -> str:
-        """In figures and tables: the family's with the variants behind it, but for those that have their own."""
+        """Label in figures and tables: the family's, with the variants that have no label of their own."""
         unlabelled = [variant for variant in self.variants if "label" not in self.family.shown.get(variant, {})]
         return SIGN.join((self._shown("label"), *unlabelled))
 
@@ -150,11 +150,11 @@ class Measure:
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Least and greatest value; None where there is no bound."""
+        """Least and greatest value; None if unbounded."""
         return RANGES.get(self.unit)
 
     def build(self) -> BuiltMetric:
-        """The metric."""
+        """Build the metric."""
         module, _, attribute = self.family.target.partition(":")
         metric: Any = getattr(import_module(module), attribute)(**{**self.family.arguments, **self.parameters})
         built: BuiltMetric = ByAliases(metric) if self.aliases else metric
@@ -162,9 +162,9 @@ class Measure:
 
 
 class MeanMetric(Protocol):
-    """A metric of a family, named after its parameters; its score is the first statistic over the second, both summed.
+    """A metric of a family whose score is the sum of the first statistic over that of the second.
 
-    A metric of another score has its own `score` and `score_many`.
+    Metrics with other scores override `score` and `score_many`.
     """
 
     @property
@@ -176,7 +176,7 @@ class MeanMetric(Protocol):
 
     @property
     def described(self) -> Measure:
-        """Its name as a value."""
+        """The name as a value."""
         return Measure.of(self, self.family)
 
     @property
@@ -204,7 +204,7 @@ class MeanMetric(Protocol):
         return self.described.higher_is_better
 
     def require(self, trace: QuestionTrace) -> None:
-        """NotComputable for a trace without what the metric needs."""
+        """Raise NotComputable for a trace without the input that the metric needs."""
         for need in self.described.needs:
             has, message = NEEDS[need]
             if not has(trace):
@@ -219,10 +219,10 @@ class MeanMetric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ByAliases(MeanMetric):
-    """A metric of answers on the same traces, right answers as Quizbowl matches them: `ew@aliases`.
+    """A metric of answers that matches answers as Quizbowl does: `ew@aliases`.
 
-    All else is as in the strict metric, the positions of buzzes included.  The rule is `sqa.core.quizbowl.Accepted`
-    with the bundled tables (data/answers).
+    Everything else is as in the strict metric, including the positions of buzzes.  The rule is
+    `sqa.core.quizbowl.Accepted` with the bundled tables (data/answers).
     """
 
     strict: MeanMetric
@@ -244,13 +244,13 @@ class ByAliases(MeanMetric):
         return f"{settings}|match:{self.rule.name}|{version}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(d,): those of the strict metric.  No guesser ran: NotComputable."""
+        """Return (d,): the strict metric's statistics of the rejudged trace.  No guesser ran: NotComputable."""
         self.strict.require(trace)
         return self.strict.stats(trace.judged(self.rule.name, self.rule.is_right))
 
 
 def lines(trace: QuestionTrace) -> tuple[str, str]:
-    """(hypothesis, reference) of one question, one line each.  No human translation: NotComputable."""
+    """Return (hypothesis, reference) of one question, one line each.  No human translation: NotComputable."""
     reference = trace.question.reference_text
     if not reference.strip():
         raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
@@ -258,7 +258,7 @@ def lines(trace: QuestionTrace) -> tuple[str, str]:
 
 
 def sentence_references(question: Question) -> list[str]:
-    """The human translation of each source sentence; words in proportion to the source's if the sides are unpaired."""
+    """Return the human translation of each source sentence; unpaired words are divided in proportion."""
     if len(question.reference) == len(question.sentences):
         return list(question.reference)
     words, total = question.reference_text.split(), len(question.words)

@@ -16,17 +16,17 @@ from sqa.core.own import short
 from sqa.core.own.answers import SCORES
 from sqa.core.own.code import Code, built
 from sqa.core.own.parts import OwnMetric
-from sqa.core.types import Floats
+from sqa.core.types import BuiltMetric, Floats
 from sqa.metrics.latency import FORMULAS, Convention, Formula, Latency
 
 
-def own_metric(target: str) -> OwnMetric:
+def own_metric(target: str) -> BuiltMetric:
     """Return the metric that `target` builds.  An invalid one: ConfigError."""
     code, part = built(target)
     return _own(code, Latency(_formula(code, part)) if isinstance(part, Formula) else part)
 
 
-def own_latency(formula: str, target: str) -> OwnMetric:
+def own_latency(formula: str, target: str) -> BuiltMetric:
     """Return a formula of FORMULAS under the convention that `target` builds.  An invalid one: ConfigError."""
     code, convention = _convention(target)
     return _own(code, Latency(formula, convention))
@@ -37,11 +37,12 @@ def own_convention(target: str) -> Convention:
     return _convention(target)[1]
 
 
-def _own(code: Code, metric: Any) -> OwnMetric:
+def _own(code: Code, metric: Any) -> BuiltMetric:
     try:
-        return OwnMetric("metric", short(code.target), code.digest, metric, None)
+        made: Any = OwnMetric("metric", short(code.target), code.digest, metric, None)
     except DataError as error:
         raise ConfigError(str(error)) from error
+    return made  # type: ignore[no-any-return]  # it takes its members from the user's object
 
 
 def _formula(code: Code, formula: Formula) -> Formula:

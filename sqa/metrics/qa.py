@@ -1,6 +1,6 @@
 """Question answering while the question is still being read: expected wins, accuracy, reciprocal rank.
 
-Every position is the fraction of source CHARACTERS read when the target word became visible (equation 1 of Han,
+Every position is the fraction of source characters read when the target word became visible (equation 1 of Han,
 Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.trace` the characters).  A question without target words has no
 step: it is never answered, and counts as wrong.
 
@@ -45,7 +45,7 @@ _Shares = tuple[Annotated[float, Meta(ge=0, le=1)], ...]
 
 
 class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cubic"):
-    """Expected wins EW(t): the chance that a right answer at fraction t of the question comes before a human's.
+    """Expected wins EW(t): the probability that a right answer at fraction t of the question beats a human's.
 
     EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; EW(1) is about .4, not 0.  A file
     or fit whose cubic leaves 0 to 1 for a t in 0 to 1 is refused (`identified`).
@@ -56,7 +56,7 @@ class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cu
     source: str = ""  # where the coefficients come from
 
     def __call__(self, t: float | Floats) -> float | Floats:
-        """EW at fraction t >= 0, elementwise."""
+        """Return EW at fraction t >= 0, elementwise."""
         c0, c1, c2, c3 = self.coefficients
         return c0 + c1 * t + c2 * t**2 + c3 * t**3
 
@@ -85,7 +85,7 @@ class MonotoneCurve(Struct, frozen=True, omit_defaults=True, tag_field="method",
     source: str = ""
 
     def __call__(self, t: float | Floats) -> float | Floats:
-        """EW at fraction t >= 0, elementwise."""
+        """Return EW at fraction t >= 0, elementwise."""
         values: float | Floats = _spline(self.knots)(np.minimum(t, 1.0))
         return values
 
@@ -119,7 +119,7 @@ CURVES: dict[str, Curve] = {
 
 
 def curve_named(name: str, where: str = "curve") -> AnyCurve:
-    """A published curve by its name, or the curve in a .json file.
+    """Return a published curve by its name, or the curve in a .json file.
 
     An unknown name: ConfigError beginning with `where`; a file without a curve: DataError.
     """
@@ -131,7 +131,7 @@ def curve_named(name: str, where: str = "curve") -> AnyCurve:
 
 
 def curve_in(path: Path) -> AnyCurve:
-    """The curve in a file."""
+    """Read the curve in a file.  No such file, or not a curve: DataError."""
     if not path.is_file():
         raise DataError(f"{path}: there is no such curve; `sqa curve fit BUZZES --output {path}` makes one")
     if path.stat().st_size > _LARGEST:
@@ -149,7 +149,7 @@ def curve_in(path: Path) -> AnyCurve:
 
 
 def identified(curve: AnyCurve, source: str) -> AnyCurve:
-    """A curve named <method>-<hash>: the same curve has the same name.  A cubic that leaves 0 to 1: DataError."""
+    """Name a curve <method>-<hash>, so that equal curves have equal names.  A cubic that leaves 0 to 1: DataError."""
     ew = np.asarray(curve(np.arange(1001) / 1000))
     if isinstance(curve, Curve) and not 0 <= ew.min() <= ew.max() <= 1:
         t = int(np.abs(ew - 0.5).argmax())
@@ -164,7 +164,7 @@ def identified(curve: AnyCurve, source: str) -> AnyCurve:
 
 
 def expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, buzz: Bools) -> float:
-    """EW at the first buzz if the top guess there is right, else 0; never buzzed 0.
+    """Return EW at the first buzz if the top guess there is right, else 0; without a buzz 0.
 
     `fraction` (n,) float, `correct` (n,) bool, `buzz` (n,) bool: one entry per step.
     """
@@ -175,19 +175,19 @@ def expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, buzz: Bools
 
 
 def oracle_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
-    """EW at the first step whose top guess is right; `never` when there is none."""
+    """Return EW at the first step whose top guess is right; `never` without such a step."""
     right = np.flatnonzero(correct)
     return float(curve(fraction[right[0]])) if len(right) else never
 
 
 def stable_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
-    """EW at the first step from which the top guess stays right to the end; `never` when the last one is wrong."""
+    """Return EW at the first step from which the top guess stays right; `never` if the last one is wrong."""
     step = stable_from(correct)
     return never if step is None else float(curve(fraction[step]))
 
 
 def stable_from(correct: Bools) -> int | None:
-    """The first step from which the top guess stays right to the end; None where the last one is wrong."""
+    """Return the first step from which the top guess stays right to the end; None if the last one is wrong."""
     if not len(correct) or not correct[-1]:
         return None
     wrong = np.flatnonzero(~correct)
@@ -195,7 +195,7 @@ def stable_from(correct: Bools) -> int | None:
 
 
 def last_wrong_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools) -> float:
-    """EW at the position OF the last wrong guess, EW(1) when no guess is wrong.
+    """Return EW at the position of the last wrong guess, EW(1) if no guess is wrong.
 
     `score_stable` of Pinafore/qb and "expected_wins_optimal" of Pinafore/qanta-codalab.  It pays for a question whose
     last guess is wrong and pays least for one that was right throughout; here for comparison with old numbers only.
@@ -205,7 +205,7 @@ def last_wrong_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools) 
 
 
 def _may_answer_at_end(trace: QuestionTrace) -> bool:
-    """Whether the last step has a guess and comes after the whole source was read."""
+    """Return whether the last step has a guess and comes after the whole source was read."""
     if not trace.emissions or not trace.guesses or not trace.guesses[-1]:
         return False
     last, sentences = trace.emissions[-1], trace.question.sentences
@@ -373,11 +373,11 @@ class AnswerLag(MeanMetric):
 
 
 def _final_rank(trace: QuestionTrace) -> int:
-    """Rank of the answer at the last step, 0 when it is not listed or nothing was written."""
+    """Return the rank of the answer at the last step; 0 if it is not listed or nothing was written."""
     return int(trace.rank[-1]) if len(trace.rank) else 0
 
 
 def log_reciprocal_rank(rank: Ints, top: int = 50, floor: float = -4.0) -> Floats:
-    """Natural log of 1/rank per step (n,), `floor` where the answer is not in the first `top` (ln(1/50) = -3.91)."""
+    """Return ln(1 / rank) per step (n,), `floor` if the answer is not among the first `top` (ln(1/50) = -3.91)."""
     inside = (rank > 0) & (rank <= top)
     return np.where(inside, -np.log(np.where(inside, rank, 1)), floor)

@@ -116,9 +116,10 @@ class RunConfig:
         generous = self.answers is not None and self.answers.matching == "aliases"
         return (*self.metrics, *aliased(self.metrics)) if generous else self.metrics
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Let another process read the config again: it has to import parts of your own itself."""
-        return run_from_mapping, (to_mapping(self),)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Let another process read a config with parts in files again: it has to import them itself."""
+        mapping = to_mapping(self)
+        return (run_from_mapping, (mapping,)) if _in_files(mapping) else object.__reduce_ex__(self, protocol)
 
     def __post_init__(self) -> None:
         from sqa.metrics import ALL, problems
@@ -136,6 +137,13 @@ class RunConfig:
         wrong += folder_name(self.name)
         if wrong:
             raise ConfigError(wrong)
+
+
+def _in_files(value: Any) -> bool:
+    """Return whether a value of a config, or a key, names a part by its file."""
+    if isinstance(value, Mapping):
+        return any(map(_in_files, (*value, *value.values())))
+    return any(map(_in_files, value)) if isinstance(value, list) else isinstance(value, str) and own.in_file(value)
 
 
 def folder_name(name: str, key: str = "name") -> list[str]:

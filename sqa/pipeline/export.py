@@ -11,6 +11,7 @@ from sqa.core.errors import NotComputable
 from sqa.core.packages import need
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
+from sqa.data.own_questions import record_of
 from sqa.metrics.measure import sentence_references
 
 Unit = Literal["sentence", "question"]
@@ -71,13 +72,8 @@ def question_texts(questions: Iterable[Question], part: Part, unit: Unit) -> Ite
 def json_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
     """One JSON object a question: id, page, sentences of the source and of both translations, steps."""
     for trace in traces:
-        q = trace.question
-        document: dict[str, Any] = {
-            "id": q.id,
-            "language": q.language,
-            "page": q.page,
-            "source": [" ".join(words) for words in q.sentences],
-            "reference": list(q.reference),
+        document = {
+            **record_of(trace.question),
             "hypothesis": trace.hypotheses,
             "steps": [
                 {"sentence": emission.sentence}

@@ -124,4 +124,4 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
 def _parts(store: Store, stage: Stage) -> dict[str, str]:
     """The recorded parts of a stage's key, and the code that was loaded while it ran."""
     code = {f"code of {name}": sha256[:DIGITS] for name, sha256 in recorded(store, stage).items()}
-    return (store.parts(stage) or {}) | code
+    return store.parts(stage) | code

@@ -13,6 +13,7 @@ from small_ablation import write_small_ablation
 from sqa.core.paths import ROOT
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
+from sqa.data.own_questions import record_of
 
 QUESTIONS = 3  # of a config's run
 LESS = {"xqb-es": "mini-es", "xqb-pl": "mini-pl", "limit: null": f"limit: {QUESTIONS}", "samples: 1000": "samples: 20"}
@@ -57,18 +58,12 @@ def prepare(folder: Path) -> None:
     (folder / "runs" / "train").mkdir(parents=True)
     (folder / "runs" / "train" / "bm25-mine").symlink_to(ROOT / "data" / "models" / "bm25")
     questions = load_questions("mini-es")
-    _lines(folder / "few.jsonl", map(_record, questions[:2]))
+    _lines(folder / "few.jsonl", map(record_of, questions[:2]))
     short = replace(questions[0], sentences=(("Su", "capital", "es", "Lima."),), reference=("Its capital is Lima.",))
-    _lines(folder / "secret.jsonl", [_record(short)])  # for a client that asks for every word
+    _lines(folder / "secret.jsonl", [record_of(short)])  # for a client that asks for every word
     _lines(folder / "submission.jsonl", (row for question in questions for row in _copied(question)))
     _texts(folder, questions)
     _configs(folder)
-
-
-def _record(question: Question) -> dict[str, object]:
-    source = [" ".join(words) for words in question.sentences]
-    about = {"id": question.id, "language": question.language, "page": question.page}
-    return {**about, "source": source, "reference": list(question.reference)}
 
 
 def _copied(question: Question) -> Iterator[dict[str, object]]:

@@ -143,20 +143,6 @@ def test_the_command_runs_them_from_any_folder(mine: Path) -> None:
     assert again.code == 0 and (runs / "mine" / "report.tsv").read_bytes() == before
 
 
-def test_a_policy_of_your_own(mine: Path) -> None:
-    """Around `cat` as the system."""
-    text = """
-dataset: {name: mini-es, limit: 2}
-translator: {name: command, command: [cat], policy: {name: "mine.py:build", k: 1}}
-metrics: [al]
-"""
-    (mine / "mine.yaml").write_text(text, encoding="utf-8")
-    first = played(mine)
-    assert [emission.g for emission in first.traces[0].emissions][:4] == [2, 2, 4, 4]
-    assert load_run(save(first, mine.parent / "runs") / "config.yaml") == first.config
-    assert set(played(mine).made.values()) == {0}
-
-
 def test_a_figure_of_your_own(mine: Path) -> None:
     """Made from another folder than that of the parts."""
     save(played(mine), mine.parent / "runs")

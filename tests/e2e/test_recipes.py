@@ -109,8 +109,8 @@ ITEM = """
 from experiments.lab.item import Item
 from experiments.lab.ledger import Row
 
-ITEM = Item("mine", "one number", "mini_es_wait6_bm25.yaml", ("k",), lambda config, runs: [Row(("6",), "ew", 0.5)],
-            lambda config: {}, {"number": lambda ledger: [f"EW is {ledger.rows[0].value}."]})
+ITEMS = (Item("mine", "one number", "mini_es_wait6_bm25.yaml", ("k",), lambda config, runs: [Row(("6",), "ew", 0.5)],
+            lambda config: {}, {"number": lambda ledger: [f"EW is {ledger.rows[0].value}."]}),)
 """
 FIGURE = '"""One word: it is there."""\n\n\ndef main(config_path, runs):\n    print(f"made of {config_path.name}")\n'
 RUN = """
@@ -140,8 +140,8 @@ RECIPES = (
         r"mywords\t3\.0",
         {"smt/engines/mine.py": PART, "guessers/mine.py": PART, "buzzers/mine.py": PART, "run.yaml": RUN},
         (
-            ("sqa/core/registry.py", '"waitk": ("smt.models', '        "mytranslator": "smt.engines.mine:build",'),
-            ("sqa/core/registry.py", '"bm25": ("guessers.retr', '        "myguesser": "guessers.mine:build",'),
+            ("sqa/core/registry.py", '"waitk": "smt.models', '        "mytranslator": "smt.engines.mine:build",'),
+            ("sqa/core/registry.py", '"bm25": "guessers.retr', '        "myguesser": "guessers.mine:build",'),
             ("sqa/core/registry.py", '"threshold": "buzzers', '        "mybuzzer": "buzzers.mine:build",'),
         ),
     ),
@@ -208,7 +208,7 @@ RECIPES = (
         "sqa results update mine",
         r"docs/mine\.md",
         {
-            "experiments/items/mine.py": ITEM,
+            "experiments/studies/mine.py": ITEM,
             "docs/mine.md": '# Mine\n\n<!-- [[[cog show("mine", "number") ]]] -->\n<!-- [[[end]]] -->\n',
         },
     ),

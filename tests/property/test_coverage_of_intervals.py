@@ -39,7 +39,7 @@ def gap(either: float, share: float) -> Draw:
         ("EW minus EW, 10% of the questions differ", 0.1 * 0.35 * 0.2, gap(0.1, 0.6), "percentile"),
     ],
 )
-def test_the_kind_of_interval_that_is_used_covers_more_or_as_much(what, truth, draw, used):
+def test_the_used_interval_has_the_best_coverage(what, truth, draw, used):
     values = draw(np.random.default_rng([0, QUESTIONS]), (TRIALS, QUESTIONS))
     weights = np.concatenate(list(bootstrap_weights(QUESTIONS, RESAMPLES, 0))) / QUESTIONS  # (B, n)
     shares = {"percentile": 0.0, "bca": 0.0}

@@ -17,7 +17,7 @@ LANGUAGES = st.sampled_from(["es", "pl", "en", "fi", "ru"])
 
 @given(TEXTS, LANGUAGES)
 @example("A ² . A A", "es")  # "²" is no letter
-def test_sentences_keep_every_word_are_no_crumbs_and_split_into_themselves(text: str, language: str) -> None:
+def test_sentence_splitting_keeps_words_and_is_stable(text: str, language: str) -> None:
     parts = sentences.split(text, language)
     assert [word for part in parts for word in part] == text.split() and all(parts)
     if len(parts) > 1:

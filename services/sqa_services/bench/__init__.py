@@ -1,1 +1,1 @@
-"""How fast and how small, beside others' programs."""
+"""Measurements of speed and memory, beside other programs."""

@@ -1,8 +1,7 @@
-"""What many machines cost: `python -m sqa_services.bench.cluster cost CONFIG`.
+"""Cost of Dask workers: `python -m sqa_services.bench.cluster cost CONFIG`.
 
-An ablation in this machine's processes and on as many local workers of Dask: seconds of wall time and of processor time
-(which a busy machine changes less), and their ratio, as TSV.  What a million questions x 100 systems would take, by
-finished runs, is the item `cluster-plan`.
+Times an ablation in local processes and on as many local workers of Dask.  Prints wall and processor seconds and their
+ratio as TSV.  The item `cluster-plan` extrapolates finished runs to a million questions x 100 systems.
 """
 
 import json
@@ -35,13 +34,13 @@ def cost(config: Path) -> None:
 
 
 def _processor() -> float:
-    """Seconds of processor time that the ended children of this process took, and theirs."""
+    """Return the processor seconds of all ended descendants of this process."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
-    """(stage, bytes, seconds) of a question, and of all stages: means over a folder's finished runs and its store."""
+    """Yield (stage, bytes, seconds) per question: means over a folder's finished runs and its store."""
     size: dict[str, list[float]] = {stage: [] for stage in STAGES}
     took: dict[str, list[float]] = {stage: [] for stage in STAGES}
     counted: set[str] = set()

@@ -25,7 +25,7 @@ ROUNDS = 2
 
 
 def without_lexicon(model: Transformer) -> Transformer:
-    """The same network without alignment head and lexicon."""
+    """Return the same network without alignment head and lexicon."""
     plain = Transformer(dataclasses.replace(model.config, lexicon_width=0))
     kept = plain.state_dict().keys()
     plain.load_state_dict({name: value for name, value in model.state_dict().items() if name in kept})
@@ -33,9 +33,9 @@ def without_lexicon(model: Transformer) -> Transformer:
 
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Target words per second of CTranslate2 and of our decoder; each counts the words it wrote, on one thread.
+    """Yield target words per second of CTranslate2 and of our decoder on one thread; each counts its own words.
 
-    Both translate everything ROUNDS times in turn and the faster round counts, for other programs only slow it down.
+    Both translate everything ROUNDS times in turn; the faster round counts, since other programs only slow it down.
     """
     model, vocabulary, _ = load_model(model_folder(MODEL))
     model = without_lexicon(model)

@@ -1,4 +1,4 @@
-"""How fast: the plain paths beside the fast ones, servers under many clients, runs on many machines."""
+"""Items of the lab book: fast paths beside plain ones, servers under many clients, runs on many machines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,12 +20,12 @@ def _rows(pairs: Iterable[Pair]) -> Iterator[Row]:
 
 
 def speeds(_: Path, __: Path) -> Iterator[Row]:
-    """Every pair of `make bench`."""
+    """Yield the rows of `make bench`."""
     yield from _rows(speed.speeds())
 
 
 def clients(_: Path, __: Path) -> Iterator[Row]:
-    """Many clients at once beside one after another, and what they take of the server's memory."""
+    """Yield rates and memory of the evaluation server with many clients at once and one after another."""
     for pair, before, most in iwslt.measured():
         yield from _rows([pair])
         yield Row(pair[:2], "MiB before", before, unit="count")
@@ -33,7 +33,7 @@ def clients(_: Path, __: Path) -> Iterator[Row]:
 
 
 def plan(_: Path, runs: Path) -> Iterator[Row]:
-    """Bytes and seconds for a question in each stage of finished runs."""
+    """Yield bytes and seconds per question in each stage of finished runs."""
     for stage, size, seconds in cluster.planned(runs):
         pairs = cluster.QUESTIONS * cluster.SYSTEMS
         yield Row((stage,), "bytes a question", size, unit="count")
@@ -47,7 +47,7 @@ def _pairs(*headings: str) -> Block:
 
 
 def items() -> Sequence[Item]:
-    """What `sqa results` measures of speed."""
+    """Return the items of speed."""
     return (
         Item(
             "speed",

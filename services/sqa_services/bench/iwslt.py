@@ -1,10 +1,9 @@
 """Claim: many clients translate at once, where the server of 2020 has one global cursor and so serves one at a time.
 
-What the item `many-clients` measures, on our server as a separate process on loopback, both ways with the same
-requests: the original's design as clients that use the classic routes one after another (two at a time would read each
-other's words), ours as 200 clients at once, each in a session.  Once with clients that answer at once and once with
-clients that think 5 ms about a word.  Also what 200 clients take of the server's memory, and the same with expected
-wins scored meanwhile.
+The item `many-clients` measures our server in a separate process on loopback, both ways with the same requests.  The
+original's design: clients use the classic routes one after another, since two at a time would read each other's words.
+Ours: 200 clients at once, each in a session.  Clients answer at once or think 5 ms about each word.  The item also has
+the server's memory, and the same with expected wins scored meanwhile.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ Ask = Callable[..., Awaitable[tuple[int, bytes]]]  # method, path, body -> statu
 
 @contextmanager
 def server(*arguments: str) -> Iterator[tuple[str, int]]:
-    """`sqa ARGUMENTS` on a free port: host and port, and the process's id.  One that ends at once: DataError."""
+    """Run `sqa ARGUMENTS` on a free port; yield "host:port" and the process id.  An early end: DataError."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -54,14 +53,14 @@ def _listens(port: int) -> bool:
 
 
 def memory(process: int) -> float:
-    """MiB that a process has taken at most (Linux)."""
+    """Return the peak memory of a process in MiB (Linux)."""
     match = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="ascii"))
     return int(match[1]) / 1024 if match else 0.0
 
 
 @asynccontextmanager
 async def connection(where: str) -> AsyncIterator[Ask]:
-    """What asks over one connection to host and port, with or without http://.  No answer: DataError."""
+    """Yield a function that sends requests over one connection to "host:port".  No answer: DataError."""
     netloc = where.removeprefix("http://")
     host, _, port = netloc.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -92,7 +91,7 @@ Corpus = Sequence[Sequence[str]]  # sentences of words
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Waits k words, then copies a word for a word, its own name in place of every fifth."""
+    """A wait-k client that copies the source, with its own name in place of every fifth word."""
 
     number: int
     sentences: tuple[int, ...]
@@ -103,16 +102,16 @@ class Client:
         return self.number % 7 + 1
 
     def words(self, source: Sequence[str]) -> list[str]:
-        """What it writes of a sentence."""
+        """Return the translation of a sentence."""
         return [f"client{self.number}" if index % 5 == 0 else word for index, word in enumerate(source)]
 
     def delays(self, source: Sequence[str]) -> list[int]:
-        """Words it has read at each of them, the end of the sentence counted as one."""
+        """Return the words read at each target word; the end of the sentence counts as one."""
         return [min(self.k + index, len(source) + 1) for index in range(len(source))]
 
 
 async def translate(ask: Ask, base: str, client: Client, corpus: Corpus) -> int:
-    """Translate its sentences; the number of requests.  A word of another client's cursor: DataError."""
+    """Translate a client's sentences, and return the number of requests.  An unexpected word: DataError."""
     requests = 0
     for number in client.sentences:
         source, read = corpus[number], 0
@@ -134,7 +133,7 @@ async def translate(ask: Ask, base: str, client: Client, corpus: Corpus) -> int:
 
 
 async def at_once(netloc: str, clients: Sequence[Client], corpus: Corpus) -> list[dict[str, Any]]:
-    """The scores of clients that work at the same time, each in a session."""
+    """Run clients concurrently, each in a session, and return their scores."""
 
     async def one(client: Client) -> dict[str, Any]:
         base = f"/sessions/client-{client.number}"
@@ -147,7 +146,7 @@ async def at_once(netloc: str, clients: Sequence[Client], corpus: Corpus) -> lis
 
 
 async def one_by_one(netloc: str, clients: Sequence[Client], corpus: Corpus) -> int:
-    """The number of requests of clients that share one state, each from a reset to its result."""
+    """Run clients one after another on the shared state, and return the number of requests."""
     requests = 0
     async with connection(netloc) as ask:
         for client in clients:
@@ -158,7 +157,7 @@ async def one_by_one(netloc: str, clients: Sequence[Client], corpus: Corpus) -> 
 
 
 def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
-    """Requests per second."""
+    """Return requests per second."""
     first = [i % (len(corpus) // SENTENCES) * SENTENCES for i in range(ALONE if alone else CLIENTS)]
     clients = [Client(i, tuple(range(number, number + SENTENCES)), think) for i, number in enumerate(first)]
     start = time.perf_counter()
@@ -170,7 +169,7 @@ def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
 
 
 def measured() -> Iterator[tuple[Pair, float, float]]:
-    """What, unit, one global cursor, sessions; MiB of the server before, and at most."""
+    """Yield (what, unit, rate of one cursor, rate of sessions), the server's MiB before, and its peak."""
     name = "xqb-es" if available("xqb-es") else "mini-es"
     questions = load_questions(name, limit=20)
     corpus = [sentence for question in questions for sentence in question.sentences]

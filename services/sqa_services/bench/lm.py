@@ -25,7 +25,7 @@ def _streamed(translator: WaitKTranslator, questions: Sequence[Question]) -> lis
 
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
-    """The comparisons, in words per second."""
+    """Yield the comparisons, in words per second."""
     few, many = questions[:STREAMED], questions[:BATCHED]
     translators = {precision: translator(precision, few[0]) for precision in get_args(Precision)}
     streamed, streamed8 = (timed(partial(_streamed, translators[name], few))[0] for name in ("bfloat16", "int8"))
@@ -41,7 +41,7 @@ def _compared(what: str, a: _Timed, b: _Timed) -> str:
 
 
 def translator(precision: Precision, question: Question) -> WaitKTranslator:
-    """The bundled Spanish adapter in an arithmetic, loaded and warm."""
+    """Return the bundled Spanish adapter in a precision, loaded and warm."""
     model = build(CausalLmConfig(MODEL, k=K, precision=precision))
     assert isinstance(model, WaitKTranslator)
     model.translate_batch([question])
@@ -49,14 +49,14 @@ def translator(precision: Precision, question: Question) -> WaitKTranslator:
 
 
 def timed(work: Callable[[], list[list[Emission]]]) -> _Timed:
-    """Words per second of wall time, and the emissions."""
+    """Return words per second of wall time, and the emissions."""
     began = time.perf_counter()
     emissions = work()
     return sum(map(len, emissions)) / (time.perf_counter() - began), emissions
 
 
 def differing(a: Sequence[Sequence[Emission]], b: Sequence[Sequence[Emission]]) -> float:
-    """Share of the words of `a` that `b` has not, in order."""
+    """Return the share of the words of `a` that `b` lacks, in order."""
     same = total = 0
     for x, y in zip(a, b, strict=True):
         first, second = ([e.token for e in side] for side in (x, y))

@@ -27,7 +27,7 @@ class Written(NamedTuple):
 
 
 def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
-    """What SimulEval 1.1's SentenceLevelEvaluator records of an agent on source sentences."""
+    """Return the records of an agent by SimulEval 1.1's SentenceLevelEvaluator."""
     with quiet_imports():
         from simuleval.data.dataloader import TextToTextDataloader
         from simuleval.evaluator import SentenceLevelEvaluator
@@ -49,9 +49,10 @@ def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
 
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Target words per second of the agent, which gets the first questions, and of the batch; the Spanish model.
+    """Yield target words per second of the agent, on the first questions, and of the batch, with the Spanish model.
 
-    A word or a delay that differs: DataError.
+    Raises:
+        DataError: A word or a delay differs.
     """
     with quiet_imports():
         from sqa_services.simuleval.translator_agent import TranslatorAgent

@@ -21,7 +21,7 @@ from sqa.pipeline.engine import N_GUESSES, stream
 from sqa.results import Table, show
 
 Pair = tuple[str, str, float, float]  # what, unit, plain, fast
-MEASURED = (  # in order: what gives pairs for questions, and the package that it needs (`make extras`, `make lm`)
+MEASURED = (  # in order: function that yields pairs, and the package that it needs (`make extras`, `make lm`)
     ("sqa_services.bench.speed:decoding", ""),
     ("sqa_services.bench.speed:phrases", "thot"),
     ("sqa_services.bench.simuleval:pairs", "simuleval"),
@@ -33,7 +33,7 @@ MEASURED = (  # in order: what gives pairs for questions, and the package that i
     ("sqa_services.bench.training:pairs", ""),
 )
 MODEL, K = "es-en", 6
-STREAMED_QUESTIONS, GUESSED_QUESTIONS, READ_QUESTIONS = 6, 4, 2  # plain paths are slow: so many are enough to time them
+STREAMED_QUESTIONS, GUESSED_QUESTIONS, READ_QUESTIONS = 6, 4, 2  # few, since plain paths are slow
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def speeds() -> Iterator[Pair]:
-    """Every pair whose programs are installed."""
+    """Yield the pairs whose programs are installed."""
     questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
     for target, package in MEASURED:
         if not package or find_spec(package):
@@ -53,7 +53,7 @@ def speeds() -> Iterator[Pair]:
 
 
 def decoding(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Words per second of the bundled Spanish model, one question after another, all at once, and with int8."""
+    """Yield words per second of the bundled Spanish model: streaming, batched, and batched with int8."""
     plain, fast = translating(questions[: STREAMED_QUESTIONS + 1], questions, "waitk", model=MODEL, k=K)
     yield "wait-k decoding: streaming, batched", "words/s", plain, fast
     *_, fast8 = translating(questions[:1], questions, "waitk", model=MODEL, k=K, precision="int8")
@@ -61,14 +61,14 @@ def decoding(questions: Sequence[Question]) -> Iterator[Pair]:
 
 
 def phrases(questions: Sequence[Question]) -> Iterator[Pair]:
-    """The same of the phrase-based translator, on different questions: it remembers what it translated."""
+    """Yield words per second of the phrase-based translator, on different questions, since it caches translations."""
     few, others = questions[: STREAMED_QUESTIONS + 1], questions[STREAMED_QUESTIONS + 1 : 3 * STREAMED_QUESTIONS]
     speeds = translating(few, others, "pbmt", model=f"pbmt-{MODEL}", k=3)
     yield "phrase-based, wait-3: streaming, batched", "words/s", *speeds
 
 
 def translating(few: Sequence[Question], many: Sequence[Question], name: str, **options: Any) -> tuple[float, float]:
-    """Words per second: streaming `few` questions one after another, but for the first, and `many` at once."""
+    """Return words per second: streaming `few` questions except the first, and `many` batched."""
     translator = TRANSLATORS.build(name, TRANSLATORS.config_class(name)(**options))
     translator.translate_batch(few[:1])  # warm-up
     shown = tqdm(few[1:], desc="streaming", file=sys.stderr)
@@ -77,14 +77,14 @@ def translating(few: Sequence[Question], many: Sequence[Question], name: str, **
 
 
 def guessing(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Guess steps per second, every prefix from the start and carried on word by word."""
+    """Yield guess steps per second: every prefix from scratch, and incrementally."""
     for name in ("bm25", "gru"):
         guesser = GUESSERS.build(name, GUESSERS.config_class(name)())
         yield f"{name} guessing: from scratch, incremental", "steps/s", *steps(guesser, questions, GUESSED_QUESTIONS)
 
 
 def reading(questions: Sequence[Question]) -> Iterator[Pair]:
-    """The same of BERT, which reads the prefixes of a question in batches of similar length."""
+    """Yield guess steps per second of BERT: one prefix at a time, and in batches of similar length."""
     for precision, name in (("float32", "bert guessing"), ("int8", "bert guessing, int8")):
         guesser = GUESSERS.build("bert", GUESSERS.config_class("bert")(precision=precision))
         few = questions[:READ_QUESTIONS]
@@ -92,7 +92,7 @@ def reading(questions: Sequence[Question]) -> Iterator[Pair]:
 
 
 def steps(guesser: Any, questions: Sequence[Question], few: int) -> tuple[float, float]:
-    """Guess steps per second on human translations: each prefix alone (of a few), all prefixes together."""
+    """Return guess steps per second on human translations: each prefix alone (of a few), all prefixes together."""
     texts = [question.reference_text.split() for question in questions]
 
     def alone() -> int:
@@ -108,13 +108,13 @@ def steps(guesser: Any, questions: Sequence[Question], few: int) -> tuple[float,
 
 
 def settle() -> None:
-    """Take what earlier rows left behind out of the garbage collector's sight: its passes would count for the next."""
+    """Exclude objects of earlier rows from garbage collection, whose time would count for the next row."""
     gc.collect()
     gc.freeze()
 
 
 def rate(work: Callable[[], int]) -> float:
-    """Units of work per second of wall time."""
+    """Return units of work per second of wall time."""
     settle()
     start = time.perf_counter()
     done = work()

@@ -17,20 +17,20 @@ STEPS, WARM = 6, 2
 
 
 def pairs(_: Sequence[Question]) -> Iterator[Pair]:
-    """The plain and the fast way."""
+    """Yield target pieces per second of both ways."""
     cores = len(os.sched_getaffinity(0))
     plain, fast = (measured(*setting) for setting in (("float32", 1), ("bfloat16", cores)))
     yield f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
 
 
 def measured(precision: str, threads: int) -> float:
-    """Target pieces per second of one setting, in a new process."""
+    """Return target pieces per second of one setting, in a new process."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         return process.submit(pieces_per_second, precision, threads).result()
 
 
 def pieces_per_second(precision: str, threads: int) -> float:
-    """The same in this process."""
+    """Return target pieces per second of one setting, in this process."""
     import numpy as np
     import torch
 

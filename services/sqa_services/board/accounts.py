@@ -1,18 +1,18 @@
-"""Accounts by invitation: a token that is shown once, and what its owner may do.
+"""Accounts by invitation, their tokens and their daily quota.
 
-Of tokens and invitations the board keeps the SHA-256 alone; both have 192 bits from the system's generator.
+The board stores only the SHA-256 of tokens and invitations.  Both have 192 random bits.
 """
 
 import hashlib
 import secrets
 import time
-from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, case, func, insert, or_, select, update
+from sqlalchemy import Engine, ScalarSelect, case, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sqa.core.errors import ConfigError, SqaError
+from sqa_services.board.permissions import Caller, Denied
 from sqa_services.board.storage import ACCOUNTS, INVITATIONS
 from sqa_services.board.task import check_name
 
@@ -21,41 +21,15 @@ MOST_USES = 10_000
 
 
 class Taken(ConfigError):
-    """The name is in use already."""
-
-
-class Denied(SqaError):
-    """The caller does not own it, or the invitation is invalid."""
+    """A name that is already in use."""
 
 
 class TooMany(SqaError):
-    """As many submissions as may be sent in a day."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks: the organiser (no account), or the holder of an account."""
-
-    account: int | None = None
-    name: str | None = None
-
-    @property
-    def organiser(self) -> bool:
-        """Whether everything is allowed."""
-        return self.account is None
-
-    def __str__(self) -> str:
-        return self.name or "the organiser"
-
-
-ORGANISER = Caller()
+    """A submission beyond the daily quota."""
 
 
 def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
-    """An invitation for so many accounts of one person, which lapses after so many days.
-
-    {"invitation", "uses", "until"}.
-    """
+    """Create an invitation for `uses` accounts of one person, valid for `days`: {"invitation", "uses", "until"}."""
     if not 1 <= uses <= MOST_USES or not 0 < days <= 3660:
         raise ConfigError(f"invitation: uses must be 1 to {MOST_USES} and days above 0 and at most 3660")
     code, now = secrets.token_urlsafe(24), time.time()
@@ -66,11 +40,11 @@ def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
 
 
 def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
-    """An account: {"name", "token"}.  No such invitation, used up or lapsed: Denied; a name in use: Taken."""
+    """Create an account, {"name", "token"}.  An invalid invitation: Denied; a name in use: Taken."""
     check_name(name, "account")
     token, now = secrets.token_urlsafe(24), time.time()
     valid = (INVITATIONS.c.uses > 0, INVITATIONS.c.until > now)
-    with engine.begin() as connection:  # what is raised in it gives the use back
+    with engine.begin() as connection:  # an exception gives the use back
         used = connection.execute(
             update(INVITATIONS)
             .where(INVITATIONS.c.code == _digest(invitation.encode(errors="replace")), *valid)
@@ -88,7 +62,7 @@ def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
 
 
 def account_of(engine: Engine, token: bytes) -> Caller | None:
-    """The account of a token; None if no account has it."""
+    """Return the account of a token; None if no account has it."""
     query = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
     with engine.connect() as connection:
         row = connection.execute(query).first()
@@ -96,10 +70,10 @@ def account_of(engine: Engine, token: bytes) -> Caller | None:
 
 
 def spend(engine: Engine, caller: Caller, per_day: int) -> None:
-    """Count a submission of today (UTC), whatever becomes of it; TooMany if `per_day` are counted already.
+    """Count a submission of today (UTC), refused ones included; TooMany if `per_day` are counted already.
 
-    The accounts of one invitation are one person's and are counted together.  One statement counts and decides, so
-    that requests at the same moment cannot all pass on the same count.
+    The accounts of one invitation belong to one person and are counted together.  One statement counts and decides,
+    so that simultaneous requests cannot pass on the same count.
     """
     if caller.organiser:
         return
@@ -118,13 +92,11 @@ def spend(engine: Engine, caller: Caller, per_day: int) -> None:
             )
 
 
-def person_of(account: int | None) -> ColumnElement[int]:
-    """The first account of an account's invitation: all accounts of one invitation are one person's."""
+def person_of(account: int | None) -> ScalarSelect[int]:
+    """Return the first account of an account's invitation: all accounts of one invitation are one person's."""
     first, own = ACCOUNTS.alias(), ACCOUNTS.alias()
     invitation = select(own.c.invitation).where(own.c.id == account).scalar_subquery()
-    return func.coalesce(
-        select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery(), account
-    )
+    return select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery()
 
 
 def _digest(secret: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The board: what is registered, the results, and the leaderboard, all in a database and a folder.
+"""The board: registered data sets and models, results and the leaderboard, in a database and a folder.
 
 board = Board(BoardConfig(Path("board")))
 board.register_dataset("sqa-es", "xqb", "xqb-es", perturbations=["typos"])
@@ -19,8 +19,9 @@ from sqlalchemy.exc import IntegrityError
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa_services.board import lifecycle, queue
-from sqa_services.board.accounts import ORGANISER, Caller, Taken
+from sqa_services.board.accounts import Taken
 from sqa_services.board.files import Files, as_lines, data_path, make_private, model_path, split_prefix
+from sqa_services.board.permissions import ORGANISER, PHASES, PUBLIC_ANSWERS, PUBLIC_INPUTS, RUN_HERE, Caller
 from sqa_services.board.standing import rank, rounded, views
 from sqa_services.board.standing.rank import parse_weights
 from sqa_services.board.storage import (
@@ -34,7 +35,7 @@ from sqa_services.board.storage import (
     open_engine,
     secret,
 )
-from sqa_services.board.task import KINDS, PHASES, RUN_HERE, Example, NotFound, Task, Unscorable, check_name, load_tasks
+from sqa_services.board.task import KINDS, Example, NotFound, Task, Unscorable, check_name, load_tasks
 
 Row = dict[str, Any]
 SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # of an evaluation
@@ -42,7 +43,7 @@ SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "f
 
 @dataclass(frozen=True, slots=True)
 class BoardConfig:
-    """Where a board keeps its things."""
+    """Storage of a board, and its additional tasks."""
 
     folder: Path = Path("board")
     db: str | None = None  # database URL; None = SQLite in <folder>/board.sqlite
@@ -51,13 +52,13 @@ class BoardConfig:
 
     @property
     def work(self) -> Path:
-        """Stage results of runs, so that a killed evaluation goes on where it was."""
+        """Store of stage results, from which a killed evaluation continues."""
         return self.folder / "runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board that is open."""
+    """An open board."""
 
     config: BoardConfig
     tasks: dict[str, Task]
@@ -67,14 +68,14 @@ class Board:
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
-        """Open a board; its folder and the tables of its database are made if they are missing."""
+        """Open a board; create its folder and tables if they are missing."""
         make_private(config.work)
         folder, tasks = config.folder.absolute(), load_tasks(config.tasks)
         files = Files(config.files or str(folder / "files"))
         return cls(config, tasks, files, open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}"))
 
     def task(self, code: str) -> Task:
-        """The task of a code.  Unknown: NotFound."""
+        """Return the task of a code.  Unknown: NotFound."""
         if code not in self.tasks:
             raise NotFound(f"no task {code!r}{did_you_mean(code, self.tasks)}; known: {', '.join(self.tasks)}")
         return self.tasks[code]
@@ -91,11 +92,14 @@ class Board:
         phase: str = "closed",
         looks: int = LOOKS,
     ) -> Row:
-        """Write the data and their perturbed copies, and queue an evaluation of every model of the task.
+        """Store a data set and its perturbed copies, and queue an evaluation of every model of the task.
 
-        `phase`: "open" (answers may be seen), "closed" (what models are given alone) or "hidden" (nothing leaves, and
-        only what runs here is evaluated).  `looks`: scores of a person on it that are shown if it is not open.  The
-        first data set of a task is its headline; see `set_view`.
+        The first data set of a task is its headline; see `set_view`.
+
+        Args:
+            phase: "open" (answers are public), "closed" (inputs are public) or "hidden" (only models that run here
+                are evaluated).
+            looks: Number of scores that a person sees unless the data set is open.
         """
         task = self.task(code)
         check_name(name, "data set")
@@ -108,16 +112,19 @@ class Board:
         for prefix in task.delta_metrics:
             if name.startswith(f"{prefix}-"):
                 raise ConfigError(f"data set: a name must not start with {prefix}-, which marks perturbed copies")
-        loaded = task.data.load(source, seed, perturbations)
+        loaded = task.load(source, seed, perturbations)
         files = {data_path(code, name, prefix): as_lines(examples) for prefix, examples in loaded.items()}
         prefixes = [prefix for prefix in loaded if prefix]
         row = {"seed": seed, "phase": phase, "looks": looks, "prefixes": prefixes, "examples": len(loaded[""])}
         return self._add(DATASETS, task, name, row, files)
 
     def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> Row:
-        """Keep a model's file, and queue its evaluation on every data set of the task.
+        """Store a model's file, and queue its evaluation on every data set of the task.
 
-        Beside the row: "cannot", data set -> why it will fail there.  What can be scored nowhere: Unscorable.
+        The returned row has "cannot": data set -> reasons why the model will fail there.
+
+        Raises:
+            Unscorable: The model would fail on every data set.
         """
         task = self.task(code)
         check_name(name, "model")
@@ -129,8 +136,8 @@ class Board:
         return self._add(MODELS, task, name, row, files, owner) | {"owner": owner.name, "cannot": cannot}
 
     def _cannot(self, task: Task, name: str, kind: str, data: bytes, owner: Caller) -> Mapping[str, list[str]]:
-        """data set -> why the model cannot be scored on it, of those that cannot.  All cannot: Unscorable."""
-        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] != "hidden" or kind in RUN_HERE]
+        """Return data set -> reasons why the model will fail there.  Failure on all of them: Unscorable."""
+        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] in PUBLIC_INPUTS or kind in RUN_HERE]
         examples = {dataset: self.files.read_lines(data_path(task.code, dataset)) for dataset in sets}
         used_up = {dataset: [queue.USED_UP] for dataset in queue.used_up(self.engine, task.code, owner)}
         cannot = {**used_up, **task.unscorable(kind, data, examples)}
@@ -140,14 +147,14 @@ class Board:
         return cannot
 
     def require_free(self, code: str, name: str) -> None:
-        """Taken if the task has a model of that name."""
+        """Raise Taken if the task has a model of that name."""
         if self._rows(select(MODELS.c.id).where(MODELS.c.task == code, MODELS.c.name == name)):
             raise _taken(MODELS, code, name)
 
     def _add(
         self, table: Table, task: Task, name: str, more: Row, files: Mapping[str, bytes], by: Caller = ORGANISER
     ) -> Row:
-        """One transaction: the row, which keeps the name from others, its files, and the evaluations that follow."""
+        """Add a row, its files and the evaluations that follow in one transaction; the row reserves the name."""
         row = {"task": task.code, "name": name, **more, "created": time.time()}
         with self.engine.begin() as connection:
             try:
@@ -170,19 +177,19 @@ class Board:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def datasets(self, code: str) -> list[Row]:
-        """The data sets of a task, in the order of registration."""
+        """Return the data sets of a task in the order of registration."""
         self.task(code)
         return self._rows(select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id))
 
     def models(self, code: str) -> list[Row]:
-        """The models of a task with their owners' names, in the order of registration."""
+        """Return the models of a task with their owners' names in the order of registration."""
         self.task(code)
         columns = [column for column in MODELS.c if column.name != "owner"]
         query = select(*columns, ACCOUNTS.c.name.label("owner")).outerjoin(ACCOUNTS, ACCOUNTS.c.id == MODELS.c.owner)
         return self._rows(query.where(MODELS.c.task == code).order_by(MODELS.c.id))
 
     def dataset(self, code: str, name: str) -> tuple[Row, str]:
-        """A data set's row and "", or with "<prefix>-" before its name the prefix of its copies.  Unknown: NotFound."""
+        """Return the row and the prefix of NAME ("") or PREFIX-NAME.  Unknown: NotFound."""
         rows = {row["name"]: row for row in self.datasets(code)}
         base, prefix = split_prefix(name, rows)
         if prefix and prefix not in rows[base]["prefixes"]:
@@ -190,12 +197,12 @@ class Board:
         return rows[base], prefix or ""
 
     def examples(self, code: str, name: str) -> list[Example]:
-        """The examples of a data set, or with "<prefix>-" before its name of its perturbed copies."""
+        """Return the examples of the data set NAME, or its perturbed copies for PREFIX-NAME."""
         row, prefix = self.dataset(code, name)
         return self.files.read_lines(data_path(code, row["name"], prefix))
 
     def evaluations(self, code: str, state: str | None = None) -> list[Row]:
-        """The evaluations of a task, or those in a state, in the order in which they were queued."""
+        """Return the evaluations of a task, optionally in one state, in the order of queueing."""
         self.task(code)
         query = (
             select(
@@ -225,13 +232,19 @@ class Board:
         version: int | None = None,
         outside: bool = False,
     ) -> Row:
-        """Every model's metrics averaged over a view's data sets, or equally over `datasets`; best Dynascore first.
+        """Rank the models by Dynascore, best first.
 
-        `weights`: of the Dynascore, those of the view where None.  A model that lacks a weighted metric on a data set
-        has no Dynascore and the reason instead; what is implausible or withdrawn has no rank; the others are compared
-        without it.  `version`: of the view, the newest where None.  An unknown view or data set: NotFound.
+        Metrics are averaged over the data sets of a view.  A model that lacks a weighted metric has no Dynascore;
+        an implausible model has no rank; withdrawn models are left out.
 
-        `outside`: as it may leave the board, see `sqa_services.board.standing.rounded`.
+        Args:
+            weights: Weights of the metrics; None: those of the view.
+            datasets: Data sets with equal weights, instead of those of the view.
+            version: Version of the view; None: the newest.
+            outside: Whether to round as `sqa_services.board.standing.rounded` describes.
+
+        Raises:
+            NotFound: The view or a data set is unknown.
         """
         task = self.task(code)
         with self.engine.connect() as connection:
@@ -242,7 +255,7 @@ class Board:
         for name in datasets:
             if name not in registered:
                 raise NotFound(f"no data set {name!r}")
-        headline = chosen_view or {"datasets": {}, "metrics": dict(task.default_weights)}
+        headline = chosen_view or {"datasets": {}, "metrics": task.default_weights}
         data_weights = dict.fromkeys(datasets, 1.0) if datasets else headline["datasets"]
         weights = headline["metrics"] if weights is None else weights
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
@@ -251,7 +264,7 @@ class Board:
         standings = self.standings
         if outside:
             done = self.published(code, done)
-            if any(registered[name]["phase"] != "open" for name in data_weights):
+            if any(registered[name]["phase"] not in PUBLIC_ANSWERS for name in data_weights):
                 details, standings = (lambda _: {}), {}  # intervals and places follow from exact scores
         ranked = rank.rank(task, shown, done, data_weights, weights, details, standings)
         return {
@@ -266,22 +279,22 @@ class Board:
         }
 
     def metric_weights(self, code: str, text: str | None) -> dict[str, float] | None:
-        """Weights of a task's metrics from "ew=4,dal=1"; None where there is no text."""
+        """Parse weights of a task's metrics such as "ew=4,dal=1"; None for None."""
         return None if text is None else parse_weights(text, self.task(code).metrics)
 
     def published(self, code: str, evaluations: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """Evaluations of a task as they may leave the board: rounded where answers are kept."""
+        """Return evaluations as they may leave the board: rounded unless the data set is open."""
         datasets = {row["name"]: row for row in self.datasets(code)}
         perf_metric, key = self.task(code).perf_metric, secret(self.engine)
         return [rounded.published(row, datasets[row["dataset"]], perf_metric, key) for row in evaluations]
 
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
-        """evaluation -> the statistics of each of its examples, of those that have them."""
+        """Return evaluation -> the statistics of each of its examples."""
         rows = self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
         return {row["evaluation"]: row["stats"] for row in rows}
 
     def views(self, code: str) -> list[Row]:
-        """All versions of a task's views, oldest first."""
+        """Return all versions of a task's views, oldest first."""
         self.task(code)
         with self.engine.connect() as connection:
             return views.views(connection, code)
@@ -289,14 +302,14 @@ class Board:
     def set_view(
         self, code: str, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float] | None = None
     ) -> Row:
-        """Write a view's next version: weights of data sets, and of metrics (None: the task's)."""
+        """Add the next version of a view; `metrics` None: the weights of the task."""
         task = self.task(code)
-        chosen = {metric: weight for metric, weight in task.default_weights if weight} if metrics is None else metrics
+        chosen = task.default_weights if metrics is None else metrics
         with self.engine.begin() as connection:
             return views.add_view(connection, task, name, datasets, chosen)
 
     def export(self, code: str) -> Row:
-        """Everything about a task that may leave the board, as plain values."""
+        """Return all public values of a task."""
         return {
             "task": code,
             "datasets": self.datasets(code),
@@ -308,4 +321,4 @@ class Board:
 
 
 def _taken(table: Table, code: str, name: str) -> Taken:
-    return Taken(f"{table.name}: {code} has a {name!r} already; what is registered does not change")
+    return Taken(f"{table.name}: {code} has a {name!r} already; registered entries are immutable")

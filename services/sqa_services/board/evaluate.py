@@ -1,4 +1,4 @@
-"""Labels and predictions -> the row of a leaderboard: scores, scores by tag, differences under perturbation."""
+"""Scores of predictions against labels: over all examples, by tag, and differences under perturbation."""
 
 import json
 import math
@@ -14,15 +14,18 @@ from sqa_services.board.metrics import EVAL, Additive, additive, get_accuracy, g
 from sqa_services.board.task import Task
 
 RESAMPLES = 1000
-Labels = Sequence[Mapping[str, Any]]  # of `label_field_converter`
-Predicted = Sequence[Mapping[str, Any]]  # of `pred_field_converter`
+Labels = Sequence[Mapping[str, Any]]  # of `Task.label`
+Predicted = Sequence[Mapping[str, Any]]  # of `answer_all`
 
 
 def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:
-    """perf, perf_std (null), pretty_perf, metadata_json: {metric: value, ..., "perf_by_tag": [...]}, as in Dynabench.
+    """Return Dynabench's result: perf, perf_std (null), pretty_perf, metadata_json with metrics and "perf_by_tag".
 
-    Beyond the original: "intervals" (95%, over examples) of additive metrics, and "refusals", the reasons for missing
-    values.  Predictions for other ids are ignored; a missing one: DataError (the original logs it and gives {}).
+    Unlike Dynabench's, metadata_json has "intervals" (95%, over examples) of additive metrics and "refusals", the
+    reasons for missing values.  Predictions for other ids are ignored.
+
+    Raises:
+        DataError: A prediction is missing (Dynabench logs it and returns {}).
     """
     examples = Examples(align(labels, predictions), [label["answer"] for label in labels], {})
     everything = range(len(labels))
@@ -36,7 +39,7 @@ def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) 
 
 
 def align(labels: Labels, predictions: Predicted) -> list[Any]:
-    """The prediction of each label, in order."""
+    """Return the prediction of each label, in order."""
     by_id = {prediction["id"]: prediction["pred"] for prediction in predictions}
     missing = [label["id"] for label in labels if label["id"] not in by_id]
     if missing:
@@ -46,18 +49,18 @@ def align(labels: Labels, predictions: Predicted) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Predictions and targets; the statistics of each example are worked out once for all the tags it has."""
+    """Predictions and targets; the statistics of each example are computed once for all its tags."""
 
     predictions: Sequence[Any]
     targets: Sequence[Any]
     rows: dict[str, Floats | None]  # of an additive metric: (n, d), None where some example has none
 
     def subset(self, indices: Sequence[int]) -> tuple[list[Any], list[Any]]:
-        """The predictions and targets of some examples."""
+        """Return the predictions and targets of some examples."""
         return [self.predictions[index] for index in indices], [self.targets[index] for index in indices]
 
     def stats(self, name: str, get: Additive, indices: Sequence[int]) -> Floats:
-        """(n, d) of some examples.  NotComputable where one of them has no statistics."""
+        """Return (n, d) of some examples.  An example without statistics: NotComputable."""
         if name not in self.rows:
             try:
                 self.rows[name] = get.stats(self.predictions, self.targets)
@@ -67,7 +70,7 @@ class Examples:
         return get.stats(*self.subset(indices)) if rows is None else rows[list(indices)]
 
     def value(self, name: str, indices: Sequence[int]) -> float:
-        """A metric over some examples."""
+        """Return the value of a metric over some examples."""
         get = additive(name)
         if get is None:
             return EVAL[name](*self.subset(indices))
@@ -101,7 +104,7 @@ def _intervals(
 
 
 def _by_tag(task: Task, labels: Labels, examples: Examples, seed: int) -> list[dict[str, Any]]:
-    """One entry per tag, in the order in which tags first occur."""
+    """Return an entry per tag, in the order in which tags first occur."""
     members: dict[str, list[int]] = {}
     for index, label in enumerate(labels):
         for tag in label["tags"]:
@@ -127,14 +130,17 @@ def delta(
     copied: Predicted,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """What a perturbation changes: {prefix: unperturbed percent, "metadata_json": {"transforms": [...]}}.
+    """Compare perturbed copies with originals: {prefix: unperturbed percent, "metadata_json": {"transforms": [...]}}.
 
-    `labels` and `predictions` are of the original data; `copies` are labels of perturbed examples with `input_id` (the
-    original's id) and `transform`.  Differences are perturbed - original, paired over the examples that were changed.
+    Differences are perturbed - original, paired over the changed examples.
+
+    Args:
+        labels: Labels of the original data; `predictions` belong to them.
+        copies: Labels of perturbed examples with `input_id` (the original's id) and `transform`.
     """
     original = dict(zip((label["id"] for label in labels), align(labels, predictions), strict=True))
     answers = {label["id"]: label["answer"] for label in labels}
-    groups: dict[str, list[tuple[Mapping[str, Any], Any]]] = {}  # transform -> copies and what was predicted for them
+    groups: dict[str, list[tuple[Mapping[str, Any], Any]]] = {}  # transform -> copies and their predictions
     by_input: dict[str, list[Any]] = {id: [] for id in original}
     for copy, after in zip(copies, align(copies, copied), strict=True):
         groups.setdefault(copy["transform"], []).append((copy, after))
@@ -155,7 +161,7 @@ def delta(
 def _differences(
     task: Task, after: Sequence[Any], before: Sequence[Any], changed: Sequence[Any], targets: Sequence[Any], seed: int
 ) -> dict[str, Any]:
-    """metric -> the paired comparison, or the reason for its absence."""
+    """Return metric -> the paired comparison, or the reason for its absence."""
     differences: dict[str, Any] = {}
     for name in task.difference_metrics:
         try:
@@ -169,5 +175,5 @@ def _differences(
 
 
 def _defined(value: float) -> float | None:
-    """None for what is undefined on every resample: NaN is no JSON."""
+    """Replace NaN (undefined on every resample) by None, since JSON has no NaN."""
     return None if math.isnan(value) else value

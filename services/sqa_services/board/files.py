@@ -1,10 +1,10 @@
-"""The board's files, by fsspec: a folder by default, s3://bucket/folder by URL (with s3fs), memory:// in tests.
+"""Files of the board, by fsspec: a folder by default, s3://bucket/folder by URL (with s3fs), memory:// in tests.
 
     datasets/<task>/[<prefix>-]<name>.jsonl               examples, as in Dynabench
     models/<task>/<name>.<kind>                           a submission, or a run's config
-    predictions/<task>/<model>/[<prefix>-]<name>.jsonl    what the model answered
+    predictions/<task>/<model>/[<prefix>-]<name>.jsonl    responses of a model
 
-A file is there whole or not at all.  On this machine only its owner may read it.
+Writing is atomic.  Only the owner may read local files.
 """
 
 import json
@@ -21,7 +21,7 @@ from sqa_services.board.task import NotFound
 
 
 class Files:
-    """Files below one URL, each there whole or not at all."""
+    """Files below one URL, written atomically."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -32,7 +32,7 @@ class Files:
             raise ConfigError(f"--files: {url}: {error}") from error
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file; readers see the old one or the new one."""
+        """Write a file atomically."""
         whole = f"{self._root}/{path}"
         local = isinstance(self._fs, LocalFileSystem)
         if local:
@@ -47,56 +47,56 @@ class Files:
             Path(whole).chmod(0o600)
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file.  Missing: DataError."""
+        """Return the bytes of a file.  Missing: DataError."""
         try:
             return self._fs.cat_file(f"{self._root}/{path}")
         except FileNotFoundError as error:
             raise DataError(f"{path}: is missing from the board's files") from error
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         if self._fs.exists(f"{self._root}/{path}"):
             self._fs.rm_file(f"{self._root}/{path}")
 
     def read_lines(self, path: str) -> list[Mapping[str, Any]]:
-        """The objects of a file of JSON lines."""
+        """Return the objects of a file of JSON lines."""
         return [json.loads(line) for line in self.read(path).decode().split("\n") if line]
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and those above it that are missing, for their owner alone."""
+    """Create a folder and missing parents, readable by their owner only."""
     if not folder.is_dir():
         make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """Objects as JSON lines."""
+    """Format objects as JSON lines."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 def data_path(task: str, name: str, prefix: str = "") -> str:
-    """Where the examples of a data set lie."""
+    """Return the path of a data set's examples."""
     return f"datasets/{task}/{prefixed(prefix, name)}.jsonl"
 
 
 def model_path(task: str, name: str, kind: str) -> str:
-    """Where a model's file lies."""
+    """Return the path of a model's file."""
     return f"models/{task}/{name}.{kind}"
 
 
 def predictions_path(task: str, model: str, name: str, prefix: str = "") -> str:
-    """Where a model's answers to a data set lie."""
+    """Return the path of a model's responses to a data set."""
     return f"predictions/{task}/{model}/{prefixed(prefix, name)}.jsonl"
 
 
 def prefixed(prefix: str, name: str) -> str:
-    """ "fairness-mnli-dev" of fairness and mnli-dev; the name alone without a prefix."""
+    """Join a prefix and a name: "fairness-mnli-dev", or the name alone without a prefix."""
     return f"{prefix}-{name}" if prefix else name
 
 
 def split_prefix(name: str, names: Iterable[str]) -> tuple[str, str | None]:
-    """The data set of a name and its prefix or None: the inverse of `prefixed`.  Neither is known: NotFound."""
+    """Split a name into data set and prefix or None, the inverse of `prefixed`.  Unknown: NotFound."""
     names = set(names)
     if name in names:
         return name, None

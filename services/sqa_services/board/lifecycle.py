@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from sqa.core.errors import DataError
-from sqa_services.board.accounts import ORGANISER, Caller, Denied
 from sqa_services.board.files import Files, model_path, predictions_path
+from sqa_services.board.permissions import ORGANISER, Caller, require_owner
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, EVENTS, MODELS, SCORES
 from sqa_services.board.task import NotFound
 
@@ -18,7 +18,7 @@ WITHDRAWN = "withdrawn"
 
 
 def find_model(connection: Connection, code: str, name: str) -> dict[str, Any]:
-    """A model's row.  Unknown: NotFound."""
+    """Return a model's row.  Unknown: NotFound."""
     row = connection.execute(select(MODELS).where(MODELS.c.task == code, MODELS.c.name == name)).mappings().first()
     if row is None:
         raise NotFound(f"no model {name!r}")
@@ -31,7 +31,7 @@ def note(connection: Connection, model: int, text: str) -> None:
 
 
 def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
-    """What happened to a model, [{"time", "text"}], oldest first.  Unknown: NotFound."""
+    """Return the log of a model, [{"time", "text"}], oldest first.  Unknown: NotFound."""
     with engine.connect() as connection:
         id = find_model(connection, code, name)["id"]
         query = select(EVENTS.c.time, EVENTS.c.text).where(EVENTS.c.model == id).order_by(EVENTS.c.id)
@@ -39,7 +39,7 @@ def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
 
 
 def withdraw(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
-    """Take a model out of the rank; what is queued for it is not begun."""
+    """Take a model out of the rank and fail its queued evaluations."""
     with _own(engine, code, name, caller) as (connection, model):
         if model["withdrawn"] is None:
             _set_withdrawn(connection, model, time.time(), f"withdrawn by {caller}")
@@ -56,7 +56,7 @@ def restore(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) ->
 
 
 def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> int:
-    """Queue a model's failed evaluations again; how many.  A score that is there stays.  Withdrawn: DataError."""
+    """Queue a model's failed evaluations again, and return their number.  Withdrawn: DataError."""
     with _own(engine, code, name, caller) as (connection, model):
         if model["withdrawn"] is not None:
             raise DataError(f"{name}: is withdrawn; restore it first")
@@ -66,7 +66,7 @@ def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) ->
 
 
 def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = ORGANISER) -> None:
-    """Delete a model, its scores, its log and its files; the name is free again."""
+    """Delete a model, its scores, its log and its files, and free its name."""
     with _own(engine, code, name, caller) as (connection, model):
         rows = connection.execute(
             select(E.id, E.prefix, DATASETS.c.name)
@@ -85,11 +85,10 @@ def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = 
 
 @contextmanager
 def _own(engine: Engine, code: str, name: str, caller: Caller) -> Iterator[tuple[Connection, dict[str, Any]]]:
-    """A transaction on a model that the caller may change, and its row.  Somebody else's: Denied."""
+    """Open a transaction on a model that the caller may change.  Somebody else's: Denied."""
     with engine.begin() as connection:
         model = find_model(connection, code, name)
-        if not caller.organiser and model["owner"] != caller.account:
-            raise Denied(f"{name}: belongs to another account")
+        require_owner(caller, name, model["owner"])
         yield connection, model
 
 

@@ -1,10 +1,10 @@
-"""The metrics of the board, as Dynabench registers them: get_<name>(predictions, targets) and what the number means.
+"""Metrics of the board, as Dynabench registers them: get_<name>(predictions, targets), unit, name and direction.
 
-    EVAL    of a data set: predictions and targets are lists, one entry per example
-    DELTA   of its perturbed copies: the share of examples on which a model's answer stays what it was
-    JOB     of the work itself: throughput, memory
+    EVAL    over a data set: predictions and targets are lists with one entry per example
+    DELTA   over its perturbed copies: the share of examples on which a model keeps its answer
+    JOB     over the evaluation itself: throughput, memory
 
-A metric of questions is additive as well (`Additive.stats`), which gives intervals and paired differences.
+Metrics of questions are additive (`Additive.stats`), so they have intervals and paired differences.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ Get = Callable[[Sequence[Any], Sequence[Any]], float]
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a number means; `offset` is added after the direction, so that more is better and nothing negative."""
+    """Unit, name and direction of a metric; direction * value + offset is a utility of at least 0."""
 
     unit: str
     pretty_name: str
@@ -36,7 +36,7 @@ class Meta:
 
 
 class Answer(NamedTuple):
-    """What a model did on one question."""
+    """Words, guesses and buzzes of a model on one question."""
 
     emissions: Emissions
     guesses: Guesses | None
@@ -60,12 +60,12 @@ class Additive:
 
     @property
     def metric(self) -> BuiltMetric:
-        """The metric itself."""
+        """The metric of `sqa.metrics`."""
         return _built(self.name)
 
     @property
     def meta(self) -> Meta:
-        """Unit, name and direction as the metric has them."""
+        """Unit, name and direction of the metric."""
         unit = "" if self.metric.unit in SCALES else self.metric.unit
         return Meta(unit, self.metric.label, 1 if self.metric.higher_is_better else -1, self.offset)
 
@@ -157,22 +157,22 @@ def _word_f1(answer: str, text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """How one evaluation went."""
+    """Duration and memory of one evaluation."""
 
     examples: int
-    seconds: float | None  # None: the model did not run (a submission, or results that were there already)
-    peak_bytes: int | None  # of the worker while it ran; None: not known
+    seconds: float | None  # None: the model did not run (a submission, or stored results)
+    peak_bytes: int | None  # of the worker while it ran; None: unknown
 
 
 def get_examples_per_second(job: Job) -> float:
-    """Examples a second of wall time."""
+    """Examples per second of wall time."""
     if job.seconds is None:
         raise NotComputable("examples_per_second: the model did not run now")
     return job.examples / job.seconds
 
 
 def get_memory_utilization(job: Job) -> float:
-    """GiB that the worker held at most, its own included."""
+    """Peak memory of the worker in GiB, the worker itself included."""
     if job.seconds is None or job.peak_bytes is None:
         raise NotComputable("memory_utilization: the model did not run now, or this system does not say")
     return job.peak_bytes / 2**30
@@ -215,13 +215,13 @@ METAS: Mapping[str, Meta] = {  # of all but those of `sqa.metrics`, which bring 
 
 
 def additive(name: str) -> Additive | None:
-    """A metric of questions; None where it is one of labels."""
+    """Return a metric of questions; None for a metric of labels."""
     get = EVAL[name]
     return get if isinstance(get, Additive) else None
 
 
 def meta_of(name: str) -> Meta:
-    """The meta data of any registered metric.  Unknown: ConfigError."""
+    """Return the meta data of a registered metric.  Unknown: ConfigError."""
     get = EVAL.get(name)
     if isinstance(get, Additive):
         return get.meta
@@ -232,5 +232,5 @@ def meta_of(name: str) -> Meta:
 
 
 def pretty(name: str, value: float) -> str:
-    """A value with four digits and its unit."""
+    """Format a value with four digits and its unit."""
     return f"{round(value, 4)} {meta_of(name).unit}".rstrip()

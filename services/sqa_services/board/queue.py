@@ -1,9 +1,8 @@
-"""The queue of evaluations, in the database: a lease to work at one, a transaction to finish it.
+"""The queue of evaluations in the database, with leases.
 
-A worker claims an evaluation by one UPDATE that gives it a lease; while it works it renews the lease.  A worker that
-is killed renews nothing, its lease runs out, and the next claim takes the evaluation again.  To finish, the worker
-writes the score and the new state in one transaction that holds only if its lease still stands: a score is written
-once, and `scores` has room for one row per evaluation only.
+A worker claims an evaluation by one UPDATE that gives it a lease, and renews the lease while it works.  The lease of a
+killed worker runs out, and the next claim takes the evaluation again.  To finish, the worker writes the score and the
+new state in one transaction, which fails if its lease is lost.  So each score is written once.
 """
 
 import secrets
@@ -12,24 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, case, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, and_, case, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sqa_services.board.accounts import Caller, person_of
+from sqa_services.board.accounts import person_of
 from sqa_services.board.lifecycle import note
-from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, SHOWN, WORKERS
-from sqa_services.board.task import RUN_HERE
+from sqa_services.board.permissions import PUBLIC_ANSWERS, PUBLIC_INPUTS, RUN_HERE, Caller
+from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, SHOWN
 
-MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is the cause itself and is given up
+MAX_ATTEMPTS = 20  # workers that an evaluation may crash before it fails
 INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 E = EVALUATIONS.c
-ORIGINAL = EVALUATIONS.alias()  # the evaluation of the same model and data set that has no prefix
+ORIGINAL = EVALUATIONS.alias()  # the evaluation of the same model on the unperturbed data
 RELEASED = {"lease": None, "lease_until": None}
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An evaluation that this worker works at."""
+    """An evaluation leased to this worker."""
 
     id: int
     model: int
@@ -39,7 +38,7 @@ class Claim:
 
 
 def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.dataset) -> ColumnElement[bool]:
-    """Whether a model's evaluation on the original data is in a state; None: whether it is there at all."""
+    """Return whether a model's evaluation on the original data is in a state; None: whether it exists."""
     of_pair = select(ORIGINAL.c.id).where(
         ORIGINAL.c.model == model, ORIGINAL.c.dataset == dataset, ORIGINAL.c.prefix == ""
     )
@@ -47,15 +46,15 @@ def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.d
 
 
 def fill(connection: Connection) -> int:
-    """Queue every (model, data set, prefix) of a common task that is not there yet; how many were new.
+    """Queue every missing (model, data set, prefix) of a common task, and return their number.
 
-    Of hidden data nothing may leave, so only what runs here is evaluated on them.
+    Only models that run here are evaluated on hidden data.
     """
     pairs = connection.execute(
         select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes)
         .join(DATASETS, DATASETS.c.task == MODELS.c.task)
         .where(~_original(None, MODELS.c.id, DATASETS.c.id), MODELS.c.withdrawn.is_(None))
-        .where(or_(DATASETS.c.phase != "hidden", MODELS.c.kind.in_(RUN_HERE)))
+        .where(or_(DATASETS.c.phase.in_(PUBLIC_INPUTS), MODELS.c.kind.in_(RUN_HERE)))
         .order_by(DATASETS.c.id, MODELS.c.id)
     )
     new = {"state": "queued", "attempts": 0, "queued": time.time()}
@@ -70,10 +69,10 @@ def fill(connection: Connection) -> int:
 
 
 def claim(engine: Engine, lease_seconds: float) -> Claim | None:
-    """The next evaluation to work at, now leased to the caller; None if the queue is empty.
+    """Lease the next evaluation to the caller; None if the queue is empty.
 
-    One on perturbed data waits for that on the original data.  An evaluation whose worker died `MAX_ATTEMPTS` times is
-    marked as failed, and so is one that waits for a failed one.
+    Perturbed data wait for the original data.  An evaluation fails after `MAX_ATTEMPTS` dead workers, and if the
+    evaluation on the original data failed.
     """
     now, lease = time.time(), secrets.token_hex(16)
     free = or_(E.state == "queued", and_(E.state == "running", E.lease_until < now))
@@ -111,7 +110,7 @@ def _give_up(connection: Connection, now: float) -> None:
 
 
 def renew(engine: Engine, claimed: Claim, lease_seconds: float) -> bool:
-    """Keep an evaluation for longer; False if it is no longer the caller's."""
+    """Extend a lease; False if it is lost."""
     with engine.begin() as connection:
         return _mine(connection, claimed, {"lease_until": time.time() + lease_seconds})
 
@@ -119,10 +118,13 @@ def renew(engine: Engine, claimed: Claim, lease_seconds: float) -> bool:
 def finish(
     engine: Engine, claimed: Claim, result: Mapping[str, Any], details: list[list[float]] | None = None, event: str = ""
 ) -> bool:
-    """Write the score; False, and nothing is written, if the evaluation is no longer the caller's.
+    """Write the score; False, without writing, if the lease is lost.
 
-    `details`: the statistics of each example; `event`: a line for the model's log.  A score beyond those that its
-    owner may see of a closed data set is dropped, and the evaluation has failed.
+    The evaluation fails without a score if its owner has used up the scores of a closed data set.
+
+    Args:
+        details: Statistics of each example.
+        event: Line for the model's log.
     """
     done = {"state": "done", **RELEASED, "error": None, "finished": time.time()}
     with engine.begin() as connection:
@@ -144,14 +146,14 @@ USED_UP = "all scores that you may see of this data set are used up, those of de
 
 
 def _shown(connection: Connection, claimed: Claim) -> bool:
-    """Count a score that its owner will see of a closed data set; False, and not counted, if there were enough.
+    """Count a score that its owner will see of a closed data set; False, without counting, if the limit is reached.
 
-    The organiser's are not counted, nor those on open data.  One statement counts and decides.
+    Scores of the organiser and on open data are not counted.  One statement counts and decides.
     """
     query = select(MODELS.c.owner, DATASETS.c.phase, DATASETS.c.looks).where(E.id == claimed.id)
     query = query.join(MODELS, MODELS.c.id == E.model).join(DATASETS, DATASETS.c.id == E.dataset)
     row = connection.execute(query).one()
-    if row.owner is None or row.phase == "open":
+    if row.owner is None or row.phase in PUBLIC_ANSWERS:
         return True
     first = INSERT[connection.dialect.name](SHOWN).values(
         person=person_of(row.owner), dataset=claimed.dataset, number=1
@@ -163,7 +165,7 @@ def _shown(connection: Connection, claimed: Claim) -> bool:
 
 
 def used_up(engine: Engine, code: str, owner: Caller) -> list[str]:
-    """The data sets of a task on which an account sees no further score."""
+    """Return the data sets of a task on which an account sees no further score."""
     query = select(DATASETS.c.name).join(SHOWN, SHOWN.c.dataset == DATASETS.c.id)
     mine = (DATASETS.c.task == code, SHOWN.c.person == person_of(owner.account), SHOWN.c.number >= DATASETS.c.looks)
     with engine.connect() as connection:
@@ -171,7 +173,7 @@ def used_up(engine: Engine, code: str, owner: Caller) -> list[str]:
 
 
 def fail(engine: Engine, claimed: Claim, error: str, event: str = "") -> bool:
-    """Mark an evaluation as failed for a reason that will not go away; `event` and it go into the model's log."""
+    """Mark an evaluation as failed for a permanent reason; `event` and the reason go into the model's log."""
     readable = error.replace("\x00", "\ufffd").encode(errors="replace").decode()
     failed = {"state": "failed", **RELEASED, "error": readable, "finished": time.time()}
     with engine.begin() as connection:
@@ -186,34 +188,10 @@ def _mine(connection: Connection, claimed: Claim, values: Mapping[str, Any]) -> 
     return connection.execute(update(EVALUATIONS).where(*held).values(**values)).rowcount == 1
 
 
-def open_count(engine: Engine) -> int:
-    """Evaluations that are queued or running."""
-    return _number(engine, select(func.count()).where(E.state.in_(("queued", "running"))))
-
-
-def _number(engine: Engine, query: Select[Any]) -> int:
+def to_do(engine: Engine) -> dict[str, int]:
+    """Return how many evaluations are "running", and how many are "queued" or left by a dead worker."""
+    running = and_(E.state == "running", E.lease_until >= time.time())
+    query = select(func.count(), func.count().filter(running)).where(E.state.in_(("queued", "running")))
     with engine.connect() as connection:
-        return int(connection.execute(query).scalar_one())
-
-
-ALIVE_SECONDS = 15.0  # a worker that was not seen for longer does not run
-
-
-def seen(engine: Engine, worker: str) -> None:
-    """Record that a worker runs; delete those that were last seen a day ago."""
-    now = time.time()
-    with engine.begin() as connection:
-        kind = INSERT[connection.dialect.name](WORKERS).values(id=worker, seen=now)
-        connection.execute(kind.on_conflict_do_update(index_elements=["id"], set_={"seen": now}))
-        connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - 86_400))
-
-
-def gone(engine: Engine, worker: str) -> None:
-    """Delete a worker that ends."""
-    with engine.begin() as connection:
-        connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
-
-
-def workers(engine: Engine) -> int:
-    """Workers that run."""
-    return _number(engine, select(func.count(WORKERS.c.id)).where(WORKERS.c.seen > time.time() - ALIVE_SECONDS))
+        everything, begun = connection.execute(query).one()
+    return {"running": begun, "queued": everything - begun}

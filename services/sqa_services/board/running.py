@@ -1,8 +1,8 @@
-"""How a model that runs here is made to answer: the config of a run, or a client's session.
+"""Models that run here: the config of a run, or a client's session.
 
-A run: its stages up to the buzzes, here or on the workers of a scheduler.  A session on an evaluation server, which
-counted what was read, not the client: the model's file is JSON lines, who answers, then what was written for each
-question, as a response of a model that does not answer; the guesser and the buzzer answer here.
+A run is executed up to its buzzes, here or on the workers of a scheduler.  A session took place on an evaluation
+server, which counted the words that the client read.  Its file is JSON lines: guesser and buzzer, which run here, then
+the words written for each question.
 
     {"session": "ann", "guesser": "bm25", "buzzer": "{name: mlp, model: bm25}"}
     {"id": "q", "answered": false, "steps": [{"sentence": 0, "token": "The", "g": 3, "ended": false, "erase": 0}, ...]}
@@ -38,10 +38,9 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def answer(config: RunConfig, questions: Sequence[Question], work: Path) -> tuple[Sequence[QuestionTrace], Job]:
-    """The traces, and how the run went; the store below `work` keeps what a killed run had made.
+    """Return the traces of a run, and its duration and memory; the store below `work` keeps finished stages.
 
-    Inside `scheduled(...)` the blocks are spread, and this process loads no model.  Time and memory of such a run tell
-    nothing of the model: they are not known.
+    Inside `scheduled(...)` other processes run the blocks, so duration and memory are unknown.
     """
     scheduler = current()
     if scheduler is not None:
@@ -55,7 +54,7 @@ def answer(config: RunConfig, questions: Sequence[Question], work: Path) -> tupl
 
 
 def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
-    """The traces, made by workers; these find the questions in the store, and know nothing of the board."""
+    """Return the traces that workers of a scheduler compute; they read the questions from the store."""
     from sqa.pipeline import spread
 
     given = scheduler.store.keep(questions)
@@ -65,14 +64,14 @@ def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Questio
 
 
 def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, Stage]:
-    """On a worker, when all blocks are in the store: where they lie."""
+    """Return the stages of a run on a worker, once all blocks are in the store."""
     from sqa.pipeline.blocks import workshop_of
 
     return {stage.name: stage for stage in workshop_of(store).plan(config, UNTIL, given).stages}
 
 
 def _peak_cleared() -> bool:
-    """Whether the peak of this process's memory starts again from what is held now (proc(5)); not all Linuxes do."""
+    """Reset the peak memory of this process (proc(5)); False where Linux does not support it."""
     try:
         return bool(_CLEAR.write_text("5"))
     except OSError:
@@ -80,7 +79,7 @@ def _peak_cleared() -> bool:
 
 
 def _peak() -> int | None:
-    """Bytes that were held at most since then; None where Linux does not say."""
+    """Return the peak memory in bytes since the reset; None where Linux does not tell."""
     match = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
     return int(match[1]) * 1024 if match else None
 
@@ -91,9 +90,9 @@ def _peak() -> int | None:
 def session_model(
     journal: Path, session: str, questions: Sequence[Question], guesser: str = "", buzzer: str = ""
 ) -> bytes:
-    """The file of a model that is a finished session; `guesser` and `buzzer` are YAML as `contestant_from` takes them.
+    """Return the model file of a finished session; `guesser` and `buzzer` are YAML, see `contestant_from`.
 
-    The errors of `session_emissions` and of `contestant_from`.
+    Raises the errors of `session_emissions` and `contestant_from`.
     """
     from sqa_services.protocols.iwslt.questions import session_emissions
 
@@ -104,14 +103,14 @@ def session_model(
 
 
 def problems_of_session(model: bytes, questions: Sequence[Question]) -> list[str]:
-    """Why a session cannot be scored on these questions."""
+    """Return the reasons why a session cannot be scored on these questions."""
     _, written = _parsed(model)
     missing = [question.id for question in questions if question.id not in written]
     return [f"the session is of other questions, {missing[0]} is not among them"] if missing else []
 
 
 def answer_session(model: bytes, questions: Sequence[Question]) -> list[QuestionTrace]:
-    """What the session wrote for these questions, with guesses and buzzes.  Another set's session: DataError."""
+    """Return the traces of a session with guesses and buzzes.  A session of other questions: DataError."""
     if problems := problems_of_session(model, questions):
         raise DataError(problems[0])
     head, written = _parsed(model)
@@ -125,7 +124,7 @@ def answer_session(model: bytes, questions: Sequence[Question]) -> list[Question
 
 
 def _of_each(questions: Sequence[Question], rows: Mapping[str, T]) -> dict[str, T | tuple[()]]:
-    """What was kept of each question; a table has no row of one without steps."""
+    """Return the rows of each question, () for a question without steps."""
     return {question.id: rows.get(question.id, ()) for question in questions}
 
 

@@ -10,10 +10,9 @@
     GET /api/tasks/TASK/evaluations?state=done        GET /api/tasks/TASK/views
     GET /api/status, /api/me                          POST /api/accounts
 
-Models that come over HTTP are submissions: a run's config can start programs, so configs are registered where the
-board is; so are data sets, views and invitations.  Bound beyond loopback, whatever writes needs the token, or that of
-an account, which may change its own submissions; on loopback, requests for other host names are refused (DNS
-rebinding).
+Models that come over HTTP are submissions.  Configs can start programs, so `sqa board` registers them, as well as data
+sets, views and invitations.  Beyond loopback every write needs the organiser's token or an account's, which may change
+its own submissions.  On loopback, requests for other host names are refused (DNS rebinding).
 """
 
 import json
@@ -33,10 +32,11 @@ from sqa.core.errors import Count, NotComputable, SqaError, checked
 from sqa.report.viewer import policy_of, render
 from sqa.report.viewer_data import ViewConfig, traces_data
 from sqa_services.board import accounts, lifecycle, queue
-from sqa_services.board.accounts import Caller, Denied, Taken, TooMany
+from sqa_services.board.accounts import Taken, TooMany
 from sqa_services.board.board import Board
 from sqa_services.board.files import data_path, predictions_path
 from sqa_services.board.metrics import EVAL, meta_of
+from sqa_services.board.permissions import ORGANISER, Caller, Denied, require_answers, require_inputs
 from sqa_services.board.standing.rank import about_metrics
 from sqa_services.board.standing.views import MAIN
 from sqa_services.board.task import Example, NotFound, Unscorable, answer_all
@@ -93,7 +93,7 @@ class NewAccount(BaseModel):
 
 
 class Ascii(JSONResponse):
-    """JSON in ASCII: half a surrogate pair in a request cannot break the answer to it."""
+    """JSON in ASCII, so that a lone surrogate in a request cannot break the reply."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
@@ -103,14 +103,14 @@ class Ascii(JSONResponse):
 
 
 def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
-    """{"id", "tags", "value", ...} of each example of an open data set, the worst first; `value` of what sorts."""
+    """Return {"id", "tags", "value", ...} of each example of an open data set, the worst first."""
     task = board.task(code)
     examples, responses = _answered(board, code, model, dataset)
     predictions = answer_all(task, responses, examples)
     get, meta = EVAL[task.perf_metric], meta_of(task.perf_metric)
     rows = []
     for example, response, prediction in zip(examples, responses, predictions, strict=True):
-        label = task.data.label_field_converter(example)
+        label = task.label(example)
         try:
             value: float | None = get([prediction["pred"]], [label["answer"]])
         except NotComputable:
@@ -120,19 +120,20 @@ def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
 
 
 def viewer_page(board: Board, code: str, model: str, dataset: str, example: str) -> str:
-    """One example of an open data set as the page of `sqa view`."""
+    """Render one example of an open data set as `sqa view` does."""
     task = board.task(code)
-    if task.traces is None:
-        raise NotFound(f"{code}: its examples are not translated word by word")
     for row, response in zip(*_answered(board, code, model, dataset), strict=True):
         if row["id"] == example:
-            return render(traces_data(task.traces([row], [response]), model, ViewConfig()))
+            traces = task.traces([row], [response])
+            if traces is None:
+                raise NotFound(f"{code}: its examples are not translated word by word")
+            return render(traces_data(traces, model, ViewConfig()))
     raise NotFound(f"{dataset}: has no example {example!r}")
 
 
 def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[Example], list[Answer]]:
-    """The examples of an open data set and a model's responses.  Not scored there: NotFound; not open: Denied."""
-    _require_open(board, code, dataset)
+    """Return the examples of an open data set and a model's responses.  Not scored: NotFound; not open: Denied."""
+    require_answers(dataset, board.dataset(code, dataset)[0]["phase"])
     scored = ((row["model"], row["dataset"], row["prefix"]) for row in board.evaluations(code, "done"))
     if (model, dataset, "") not in scored:
         raise NotFound(f"{model!r}: is not scored on {dataset}")
@@ -140,14 +141,8 @@ def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[E
     return board.files.read_lines(data_path(code, dataset)), responses
 
 
-def _require_open(board: Board, code: str, name: str) -> None:
-    phase = board.dataset(code, name)[0]["phase"]
-    if phase != "open":
-        raise Denied(f"{name}: is {phase}; its answers do not leave the board")
-
-
 def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
-    """Tasks, data sets, whether a worker runs; `guarded`: who writes needs a token."""
+    """Add the routes of tasks, data sets and the queue; `guarded`: a token is needed to write."""
 
     descriptions = [
         {
@@ -155,7 +150,7 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
             "input_keys": task.input_keys,
             "perf_metric": task.perf_metric,
             "metrics": about_metrics(task),
-            "default_weights": dict(task.default_weights),
+            "default_weights": task.default_weights,
         }
         for task in board.tasks.values()
     ]
@@ -167,9 +162,8 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
 
     @app.get("/api/status")
     def status() -> dict[str, Any]:
-        """How many workers run, how many evaluations wait or are under way, whether who writes needs a token."""
-        counted = {"workers": queue.workers(board.engine), "to_do": queue.open_count(board.engine)}
-        return {**counted, "guarded": guarded}
+        """Return how many evaluations are running and queued, and whether a token is needed to write."""
+        return {**queue.to_do(board.engine), "guarded": guarded}
 
     @app.get("/api/tasks/{task}/datasets")
     def datasets(task: TaskCode) -> Rows:
@@ -178,20 +172,19 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
 
     @app.get("/api/tasks/{task}/datasets/{name}/examples")
     def examples(task: TaskCode, name: CopyName) -> Rows:
-        """What models are given: the examples of a data set or of PREFIX-NAME, without the answers."""
-        if board.dataset(task, name)[0]["phase"] == "hidden":
-            raise Denied(f"{name}: is hidden; only what runs here meets it")
+        """The examples of a data set or of PREFIX-NAME without their answers, as models get them."""
+        require_inputs(name, board.dataset(task, name)[0]["phase"])
         return [board.task(task).inputs(example) for example in board.examples(task, name)]
 
     @app.get("/api/tasks/{task}/datasets/{name}/answers")
     def answers(task: TaskCode, name: CopyName) -> Rows:
         """The examples of an open data set with their answers."""
-        _require_open(board, task, name)
+        require_answers(name, board.dataset(task, name)[0]["phase"])
         return [dict(example) for example in board.examples(task, name)]
 
 
 def add_standing(app: FastAPI, board: Board) -> None:
-    """Evaluations, views, the leaderboard, and what is known of a model."""
+    """Add the routes of evaluations, views, the leaderboard and models."""
 
     @app.get("/api/tasks/{task}/evaluations")
     def evaluations(task: TaskCode, state: State | None = None) -> Rows:
@@ -200,7 +193,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
 
     @app.get("/api/tasks/{task}/views")
     def views(task: TaskCode) -> Rows:
-        """What the headlines of a task are made of, all versions."""
+        """The views of a task, all versions."""
         return board.views(task)
 
     @app.get("/api/tasks/{task}/leaderboard")
@@ -221,12 +214,12 @@ def add_standing(app: FastAPI, board: Board) -> None:
 
     @app.get("/api/tasks/{task}/models/{name}/log")
     def log(task: TaskCode, name: Name) -> Rows:
-        """What happened to a model."""
+        """The log of a model."""
         return lifecycle.log_of(board.engine, task, name)
 
     @app.get("/api/tasks/{task}/models/{name}/examples")
     def each(task: TaskCode, name: Name, dataset: DataName) -> Rows:
-        """What a model did on each example of an open data set, worst first."""
+        """Results of a model on each example of an open data set, worst first."""
         return each_example(board, task, name, dataset)
 
     @app.get("/tasks/{task}/models/{name}/view", response_class=HTMLResponse)
@@ -240,14 +233,17 @@ def add_standing(app: FastAPI, board: Board) -> None:
 
 
 def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> None:
-    """Accounts by invitation, and submissions by their owners; `token`: the organiser's, `per_day`: of an account."""
+    """Add the routes of accounts and submissions.
+
+    `token`: of the organiser; `per_day`: submissions of a person.
+    """
     held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
 
     def authenticate(request: Request) -> Caller:
-        """The caller of a request by its token; without one it is the organiser's if the server has none."""
+        """Return the caller by the request's token; the organiser if the server has no token."""
         given = given_token(request.headers)
         if same(given, token or ""):
-            return accounts.ORGANISER
+            return ORGANISER
         account = accounts.account_of(board.engine, given)
         if account is None:
             raise HTTPException(401, "no account has this token", {"WWW-Authenticate": "Bearer"})
@@ -267,14 +263,14 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
 
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, openapi_extra=SUBMISSION)
     async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = authenticated) -> dict[str, Any]:
-        """Register a submission; it is queued on every data set of the task.  Refused ones count among the day's."""
+        """Register a submission and queue it on every data set; refused ones count in the daily quota, too."""
         nonlocal held
         body = await request.body()
         if held and held + len(body) > MOST_HELD:
             problem = "many submissions are being checked; send it again later"
             raise HTTPException(503, problem, {"Retry-After": "60"})
         held += len(body)
-        try:  # before any of it is looked at: the name is free, and it is one of the day's
+        try:  # name and quota are checked before the body
             await to_thread.run_sync(board.require_free, task, name)
             await to_thread.run_sync(accounts.spend, board.engine, caller, per_day)
             register = partial(board.register_model, task, name, "submission", body, caller)
@@ -286,7 +282,7 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
 
 
 def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:
-    """What becomes of a submission."""
+    """Add the routes that change a registered submission."""
 
     @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204)
     def withdraw(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
@@ -300,7 +296,7 @@ def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:
 
     @app.post("/api/tasks/{task}/models/{name}/requeue")
     def requeue(task: TaskCode, name: Name, caller: Caller = authenticated) -> dict[str, int]:
-        """Queue what failed of a submission again."""
+        """Queue the failed evaluations of a submission again."""
         return {"queued": lifecycle.requeue(board.engine, task, name, caller)}
 
     @app.delete("/api/tasks/{task}/models/{name}", status_code=204)
@@ -315,21 +311,21 @@ def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:
 @dataclass(frozen=True, slots=True)
 @checked
 class ServeConfig:
-    """How the server answers."""
+    """Address of the server, and the daily quota."""
 
     address: Address = field(default_factory=Address)
     per_day: Count = 20  # submissions of an account
 
 
 def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:
-    """Serve until interrupted, with a worker beside it if wanted."""
+    """Serve until interrupted, optionally with a worker process."""
     print(f"sqa: the board is at {config.address.url}", file=sys.stderr)
     with beside(board) if worker else nullcontext():
         serving.run_app(make_app(board, config), config.address)
 
 
 def make_app(board: Board, config: ServeConfig) -> FastAPI:
-    """The application on a board."""
+    """Build the application of a board."""
     app = FastAPI(
         title="SQA evaluation board",
         version="1",
@@ -354,7 +350,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
 
 
 async def _deliberate(_: Request, error: Exception) -> Response:
-    """4xx for what the request got wrong; every reason why a submission cannot be scored."""
+    """Turn an error into a 4xx reply; list every reason why a submission cannot be scored."""
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 400)
     content: dict[str, Any] = {"detail": str(error)}
     if isinstance(error, Unscorable):
@@ -363,6 +359,6 @@ async def _deliberate(_: Request, error: Exception) -> Response:
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
-    """422 with the location and the problem, without the input."""
+    """Reply 422 with location and problem, without the input."""
     errors = error.errors() if isinstance(error, RequestValidationError) else []
     return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in errors]}, 422)

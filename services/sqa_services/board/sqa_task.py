@@ -25,6 +25,7 @@ from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import download, texts
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import MINI, load_questions
+from sqa.data.own_questions import record_of
 from sqa.files.records import json_document, lines_of
 from sqa.pipeline.config import RunConfig, run_in
 from sqa_services.board import running
@@ -39,14 +40,14 @@ MANY = 6  # sentences of the last tag
 GUESSER = "bm25"  # whose pages are guessable
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class QuestionData:
-    """Data sets of questions in one language."""
+@dataclasses.dataclass(frozen=True)
+class QuestionTask(Task):
+    """Questions in one language."""
 
-    language: str
+    language: str = "es"
 
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """A question set of `sqa.data.datasets`, or a file of questions: the questions and their perturbed copies."""
+        """Return the questions of a set of `sqa.data.datasets` or of a file, and their perturbed copies."""
         questions = load_questions(source)
         for question in questions:
             if question.language != self.language:
@@ -58,61 +59,119 @@ class QuestionData:
         for question in questions:
             category = own_categories.get(question.id) or categories.get(key(question.page))
             tags = tags_of(question, category, guessable)
-            loaded[""].append(_example(question, tags))
+            loaded[""].append(record_of(question) | {"tags": tags})
             for kind in kinds:
                 if copy := perturbing.perturb(question, kind, seed):
-                    more = {"input_id": question.id, "transform": kind.name}
-                    loaded.setdefault(kind.family, []).append(_example(copy, tags) | more)
+                    more = {"tags": tags, "input_id": question.id, "transform": kind.name}
+                    loaded.setdefault(kind.family, []).append(record_of(copy) | more)
         return loaded
 
-    def label_field_converter(self, example: Example) -> dict[str, Any]:
-        """The answer is the question itself, which knows its page and its source."""
+    def label(self, example: Example) -> dict[str, Any]:
+        """Return the label; its answer is the question itself, which has its page and its source."""
         extra = {key: example[key] for key in ("input_id", "transform") if key in example}
         return {"id": example["id"], "answer": question_of(example), "tags": list(example["tags"]), **extra}
 
-    def pred_field_converter(self, example: Example, response: Response) -> dict[str, Any]:
-        """The prediction is an `Answer`."""
-        return {"id": response["id"], "pred": prediction_of(response)}
+    def prediction(self, response: Response) -> Answer:
+        """Return what a model did on the question."""
+        steps = response["steps"]
+        emissions = tuple(Emission(s["sentence"], s["token"], s["g"], s["ended"], s["erase"]) for s in steps)
+        if not response["answered"]:
+            return Answer(emissions, None, None)
+        guesses = tuple((Guess(s["guess"], 1.0),) if s["guess"] else () for s in steps)
+        return Answer(emissions, guesses, tuple(Buzz(float(s["buzz"]), s["buzz"]) for s in steps))
+
+    def answer(self, prediction: Answer) -> str:
+        """Return the top guess on the complete translation."""
+        return prediction.page
+
+    def check_model(self, kind: str, model: bytes) -> None:
+        """Raise ConfigError for an invalid config, DataError for a submission that no data set could fit."""
+        if kind == "config":
+            config = config_of(model)
+            if config.guesser is None or config.buzzer is None:
+                raise ConfigError("model: a model of this task needs a guesser and a buzzer")
+        if kind != "submission":  # a session's file was made here
+            return
+        problems: list[str] = []
+        rows, _ = rows_of(lines_of([model], "submission"), problems)
+        if problems:
+            reasons = [problem[:SHOWN_OF_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
+            raise Unscorable("submission", reasons, "see `sqa validate sqa --schema`")
+        if not rows:
+            raise DataError("submission: has no rows")
+
+    def respond(self, kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
+        """Return the answers of a run's config, of a submission, or of a client's session."""
+        questions, job = list(map(question_of, examples)), Job(len(examples), None, None)
+        if kind == "config":
+            traces, job = running.answer(config_of(model), questions, work)
+        else:
+            traces = (submitted if kind == "submission" else running.answer_session)(model, questions)
+        return list(map(_response, traces)), job
+
+    def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
+        """Return data set -> every reason why a submission or session fails there; a config must run first."""
+        if kind == "config":
+            return {}
+        # rows are read once for all data sets, since there may be many
+        rows = rows_of(lines_of([model], "submission"), []) if kind == "submission" else None
+        by_dataset = {}
+        for name, examples in sets.items():
+            questions, problems = list(map(question_of, examples)), list[str]()
+            if rows is None:
+                problems = running.problems_of_session(model, questions)
+            elif (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
+                problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
+            if problems:
+                by_dataset[name] = problems
+        return by_dataset
+
+    def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
+        """Return the reasons; the rule of early answers does not apply to perturbed copies."""
+        early = not any("transform" in example for example in examples)
+        return plausible.implausible(self.traces(examples, responses), early)
+
+    def traces(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace]:
+        """Return verified responses as traces."""
+        pairs = zip(examples, responses, strict=True)
+        return [QuestionTrace(question_of(example), *self.prediction(response)) for example, response in pairs]
+
+    def shown(self, example: Example, response: Response) -> dict[str, Any]:
+        """Return the page, the guess at the buzz (or at the end), and the share of the source read there."""
+        [trace] = self.traces([example], [response])
+        summary: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
+        if trace.guesses is None or trace.buzzes is None or not trace.emissions:
+            return summary
+        steps = [step for step, buzz in enumerate(trace.buzzes) if buzz.buzz]
+        at = steps[0] if steps else len(trace.emissions) - 1
+        guess = trace.guesses[at][0].page if trace.guesses[at] else ""
+        return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
+
+    def comparable(self, response: Response) -> dict[str, Any]:
+        """Return the text, and the step and page of the first buzz (without a buzz: of the last guess)."""
+        steps = response["steps"]
+        buzz = next((step for step in steps if step.get("buzz")), steps[-1] if steps else {})
+        answer = {"guess": buzz.get("guess", ""), "g": buzz.get("g", 0), "buzz": buzz.get("buzz", False)}
+        return {"id": response["id"], "text": "".join(step["token"] for step in steps), **answer}
 
 
 def _own_categories(source: str) -> dict[str, str]:
-    """question id -> category, where the questions' own file tells it (the bundled set does)."""
+    """Return question id -> category for the bundled sets; {} for others."""
     if not source.startswith("mini-"):
         return {}
     return {f"{q['id']}{source.removeprefix('mini')}": q["category"] for q in json_document(MINI)["questions"]}
 
 
-def _example(question: Question, tags: Sequence[str]) -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "language": question.language,
-        "source": [" ".join(words) for words in question.sentences],
-        "reference": list(question.reference),
-        "page": question.page,
-        "tags": list(tags),
-    }
-
-
 def question_of(example: Example) -> Question:
-    """The question of an example."""
+    """Return the question of an example."""
     sentences = tuple(tuple(sentence.split()) for sentence in example["source"])
     return Question(
         example["id"], "board", example["language"], sentences, tuple(example["reference"]), example["page"]
     )
 
 
-def prediction_of(response: Response) -> Answer:
-    """What a response says."""
-    steps = response["steps"]
-    emissions = tuple(Emission(s["sentence"], s["token"], s["g"], s["ended"], s["erase"]) for s in steps)
-    if not response["answered"]:
-        return Answer(emissions, None, None)
-    guesses = tuple((Guess(s["guess"], 1.0),) if s["guess"] else () for s in steps)
-    return Answer(emissions, guesses, tuple(Buzz(float(s["buzz"]), s["buzz"]) for s in steps))
-
-
 def _response(trace: QuestionTrace) -> dict[str, Any]:
-    """A trace as a response: the top guess and the buzz at each step."""
+    """Return a trace as a response: the top guess and the buzz at each step."""
     answered = trace.guesses is not None and trace.buzzes is not None
     steps: list[dict[str, Any]] = [dataclasses.asdict(emission) for emission in trace.emissions]
     if answered:
@@ -125,14 +184,12 @@ def _response(trace: QuestionTrace) -> dict[str, Any]:
 
 
 def tags_of(question: Question, category: str | None, guessable: Collection[str]) -> list[str]:
-    """All tags of a question; `guessable` holds `answers.key` of the pages that can be named.
+    """Return the tags of a question; `guessable` holds `answers.key` of the pages that the guesser can name.
 
-    category:History      of the answer page: the question's own, else what most training tossups of the page are
-    length:50-74          source words, by steps of 25
-    sentences:3           source sentences; 6 and more are one tag
-    guessable:yes         the page is one that the bundled guesser can name, since its training data had it
-
-    A category that nothing tells is no tag.
+    category:History      the question's own, else of most training tossups of its page; no tag if unknown
+    length:50-74          source words, in steps of 25
+    sentences:3           source sentences, at most "6+"
+    guessable:yes         whether the training data of the bundled guesser had the page
     """
     start = min(len(question.words) // STEP * STEP, LAST)
     length = f"{start}+" if start == LAST else f"{start}-{start + STEP - 1}"
@@ -144,13 +201,13 @@ def tags_of(question: Question, category: str | None, guessable: Collection[str]
 
 @cache
 def guessable_pages() -> frozenset[str]:
-    """`answers.key` of every page that the bundled guesser can name."""
+    """Return `answers.key` of every page that the bundled guesser can name."""
     guesser = GUESSERS.build(GUESSER, GUESSERS.config_class(GUESSER)(model=GUESSER))
     return frozenset(map(key, guesser.pages))
 
 
 def page_categories() -> Mapping[str, str]:
-    """`answers.key` of a page -> the category of most of its training tossups; empty while these are not at hand."""
+    """Return `answers.key` of a page -> the category of most of its training tossups; {} without these data."""
     return {} if download.where("tossups") is None else _categories()
 
 
@@ -166,18 +223,8 @@ def _categories() -> Mapping[str, str]:
 # --------------------------------------------------------------------------------------------------------- models
 
 
-def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-    """The answers of a run's config, of a submission, or of a client's session."""
-    questions, job = [question_of(example) for example in examples], Job(len(examples), None, None)
-    if kind == "config":
-        traces, job = running.answer(config_of(model), questions, work)
-    else:
-        traces = (submitted if kind == "submission" else running.answer_session)(model, questions)
-    return [_response(trace) for trace in traces], job
-
-
 def submitted(submission: bytes, questions: Sequence[Question]) -> list[QuestionTrace]:
-    """The traces of a submission's rows for these questions; its rows for others are left aside."""
+    """Return the traces of a submission's rows for these questions; rows for other questions are ignored."""
     problems: list[str] = []
     traces = fitted(*rows_of(lines_of([submission], "submission"), problems), questions, problems)
     if problems:
@@ -185,98 +232,21 @@ def submitted(submission: bytes, questions: Sequence[Question]) -> list[Question
     return traces
 
 
-def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
-    """data set -> why a submission cannot be scored there, every reason; of a config only running it can tell."""
-    if kind == "config":
-        return {}
-    rows = (
-        rows_of(lines_of([model], "submission"), []) if kind == "submission" else None
-    )  # once for all sets: it may be large
-    by_dataset = {}
-    for name, examples in sets.items():
-        questions, problems = [question_of(example) for example in examples], list[str]()
-        if rows is None:
-            problems = running.problems_of_session(model, questions)
-        elif (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
-            problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
-        if problems:
-            by_dataset[name] = problems
-    return by_dataset
-
-
-def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
-    """The reasons why responses are implausible; the rule of early answers does not apply to perturbed copies."""
-    early = not any("transform" in example for example in examples)
-    return plausible.implausible(traces_of(examples, responses), early)
-
-
-def traces_of(examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace]:
-    """Verified responses as traces."""
-    pairs = zip(examples, responses, strict=True)
-    return [QuestionTrace(question_of(example), *prediction_of(response)) for example, response in pairs]
-
-
-def shown(example: Example, response: Response) -> dict[str, Any]:
-    """The right page, the guess at the buzz (without one: at the end), and the share of the source read by then."""
-    [trace] = traces_of([example], [response])
-    summary: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
-    if trace.guesses is None or trace.buzzes is None or not trace.emissions:
-        return summary
-    steps = [step for step, buzz in enumerate(trace.buzzes) if buzz.buzz]
-    at = steps[0] if steps else len(trace.emissions) - 1
-    guess = trace.guesses[at][0].page if trace.guesses[at] else ""
-    return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
-
-
-def comparable(response: Response) -> dict[str, Any]:
-    """The text, and where and with which page it buzzes first (without a buzz: the last guess)."""
-    steps = response["steps"]
-    buzz = next((step for step in steps if step.get("buzz")), steps[-1] if steps else {})
-    answer = {"guess": buzz.get("guess", ""), "g": buzz.get("g", 0), "buzz": buzz.get("buzz", False)}
-    return {"id": response["id"], "text": "".join(step["token"] for step in steps), **answer}
-
-
 def config_of(model: bytes) -> RunConfig:
-    """The run config in a model's file."""
+    """Return the run config in a model's file."""
     return run_in(model, "model")
 
 
-def check_model(kind: str, model: bytes) -> None:
-    """ConfigError for a config that cannot be one, DataError for a submission that no data set could fit."""
-    if kind == "config":
-        config = config_of(model)
-        if config.guesser is None or config.buzzer is None:
-            raise ConfigError("model: a model of this task needs a guesser and a buzzer")
-    if kind != "submission":  # a session's file was made here
-        return
-    problems: list[str] = []
-    rows, _ = rows_of(lines_of([model], "submission"), problems)
-    if problems:
-        reasons = [problem[:SHOWN_OF_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
-        raise Unscorable("submission", reasons, "see `sqa validate sqa --schema`")
-    if not rows:
-        raise DataError("submission: has no rows")
-
-
-def _task(language: str) -> Task:
-    """Questions in a language."""
-    return Task(
+def _task(language: str) -> QuestionTask:
+    return QuestionTask(
         code=f"sqa-{language}",
+        language=language,
         input_keys=("id", "language", "source"),
-        data=QuestionData(language),
-        respond=respond,
-        answer=lambda prediction: prediction.page,
-        check_model=check_model,
         eval_metrics=("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "chrf", "al", "laal", "ap", "dal"),
         perf_metric="ew",
         delta_metrics=perturbing.FAMILIES,
         difference_metrics=("ew", "oracle_ew", "qa_accuracy", "chrf", "dal"),
-        default_weights=(("ew", 4.0), ("dal", 1.0), ("fairness", 1.0), ("robustness", 1.0), ("simultaneous", 1.0)),
-        implausible=implausible,
-        unscorable=unscorable,
-        shown=shown,
-        comparable=comparable,
-        traces=traces_of,
+        default_weights={"ew": 4.0, "dal": 1.0, "fairness": 1.0, "robustness": 1.0, "simultaneous": 1.0},
     )
 
 

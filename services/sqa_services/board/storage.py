@@ -8,16 +8,14 @@
                   queued, started, finished
     scores        evaluation (one row at most), result
     details       evaluation (one row at most), each example's statistics of the metric that sorts
-    accounts      id, name, token (its sha256), created, invitation, day and sent (submissions on that day since 1970;
-                  the first account of an invitation has those of all of them)
+    accounts      id, name, token (its sha256), created, invitation, day and sent (submissions on that day since 1970,
+                  of all accounts of an invitation, kept with the first)
     invitations   id, code (its sha256), created, until, uses (how many are left)
     events        id, model, time, text: the log of a submission
-    views         id, task, name, version, created, datasets and metrics (name -> weight): what a headline is made of
-    workers       id, seen
+    views         id, task, name, version, created, datasets and metrics (name -> weight)
     about         key, value: the version of this layout; the secret that rounds scores
 
-Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.  Version
-2 of the tables did not know which accounts are one person's, version 3 did not count scores.
+Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.
 """
 
 import os
@@ -41,17 +39,17 @@ NAME, SECRET = String(63), String(64)  # SECRET: a sha256
 
 
 def _table(name: str, *parts: SchemaItem) -> Table:
-    """A table whose rows have a number."""
+    """Define a table with an id."""
     return Table(name, META, Column("id", Integer, primary_key=True), *parts)
 
 
 def _needed(kind: Any, *names: str) -> list[Column[Any]]:
-    """Columns of one kind that are never null."""
+    """Define columns of one type that are never null."""
     return [Column(name, kind, nullable=False) for name in names]
 
 
 def _of_evaluation(name: str, value: str) -> Table:
-    """A table with at most one row for each evaluation."""
+    """Define a table with at most one row per evaluation."""
     return Table(
         name, META, Column("evaluation", ForeignKey("evaluations.id"), primary_key=True), *_needed(JSON, value)
     )
@@ -65,7 +63,7 @@ ACCOUNTS = _table(
     *_needed(Float, "created"),
     Column("day", Integer, nullable=False, default=0),  # since 1970, of the last submission
     Column("sent", Integer, nullable=False, default=0),  # submissions on that day, of a person's first account
-    Column("invitation", ForeignKey("invitations.id")),  # whose accounts are one person's; null: of version 2
+    Column("invitation", ForeignKey("invitations.id"), nullable=False),  # its accounts are one person's
 )
 INVITATIONS = _table(
     "invitations",
@@ -76,11 +74,10 @@ INVITATIONS = _table(
 DATASETS = _table(
     "datasets",
     *_needed(NAME, "task", "name"),
-    *_needed(Integer, "seed", "examples"),
+    *_needed(Integer, "seed", "examples", "looks"),
     *_needed(JSON, "prefixes"),
     Column("created", Float),
-    Column("phase", String(8), nullable=False, server_default="closed"),  # one of task.PHASES
-    Column("looks", Integer, nullable=False, server_default=str(LOOKS)),
+    Column("phase", String(8), nullable=False),  # one of permissions.PHASES
     sa.UniqueConstraint("task", "name"),
 )
 MODELS = _table(
@@ -127,14 +124,15 @@ VIEWS = _table(
     *_needed(JSON, "datasets", "metrics"),
     sa.UniqueConstraint("task", "name", "version"),
 )
-WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), *_needed(Float, "seen"))
 
 
 def open_engine(url: str) -> Engine:
-    """The engine of a database URL; missing tables are made, those of versions 2 and 3 are brought up to date.
+    """Return the engine of a database URL; an empty database gets its tables.
 
-    An SQLite file is made for its owner alone.  A bad URL, or a database of a newer version or of the first:
-    ConfigError.
+    Only its owner may read an SQLite file.
+
+    Raises:
+        ConfigError: The URL is invalid, or the tables are of another version.
     """
     try:
         parsed = make_url(url)
@@ -151,55 +149,45 @@ def open_engine(url: str) -> Engine:
             os.close(os.open(parsed.database, os.O_CREAT | os.O_RDWR, 0o600))  # its journals have the same mode
         sa.event.listen(engine, "connect", _sqlite_settings)
     try:
-        _up_to_date(engine)
+        _create_tables(engine)
     except ConfigError:
         engine.dispose()
         raise
     return engine
 
 
-def _up_to_date(engine: Engine) -> None:
-    """The tables of this version; what an older version kept stays as it is."""
+def _create_tables(engine: Engine) -> None:
+    """Create the tables in an empty database.  A database of another version: ConfigError."""
     with engine.connect() as connection:
         if _version(connection) == VERSION:
             return
-    with engine.begin() as connection:  # one process at a time, and none sees half of it
+    with engine.begin() as connection:  # one process at a time creates them, and no other sees half of them
         sqlite = engine.dialect.name == "sqlite"
         connection.exec_driver_sql("BEGIN IMMEDIATE" if sqlite else "SELECT pg_advisory_xact_lock(1397834050)")
         version = _version(connection)
-        if version > VERSION or version == 1:
-            use = "use a newer SQA" if version > VERSION else "open it with SQA 0.2.0 once"
-            raise ConfigError(f"--db: has version {version} of the board's tables, this SQA knows {VERSION}; {use}")
-        if version == VERSION:
-            return
-        META.create_all(connection)
-        if version == 2:
-            new = "ALTER TABLE accounts ADD COLUMN invitation INTEGER REFERENCES invitations (id)"
-            connection.exec_driver_sql(new)
-        if version:
-            connection.exec_driver_sql(f"ALTER TABLE datasets ADD COLUMN looks INTEGER NOT NULL DEFAULT {LOOKS}")
-        connection.execute(sa.delete(ABOUT))
-        about = {"version": str(VERSION), "secret": secrets.token_hex(8)}
-        connection.execute(sa.insert(ABOUT), [{"key": key, "value": value} for key, value in about.items()])
+        if version not in (0, VERSION):
+            problem = f"has version {version} of the board's tables, this SQA reads version {VERSION}"
+            raise ConfigError(f"--db: {problem}; use the SQA that made it, or register everything in a new board")
+        if version == 0:
+            META.create_all(connection)
+            about = {"version": str(VERSION), "secret": secrets.token_hex(8)}
+            connection.execute(sa.insert(ABOUT), [{"key": key, "value": value} for key, value in about.items()])
 
 
 def secret(engine: Engine) -> str:
-    """The secret by which scores are rounded."""
+    """Return the secret that keys the rounding of scores."""
     with engine.connect() as connection:
         return str(connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "secret")).scalar_one())
 
 
 def _version(connection: Connection) -> int:
-    """The version of the tables; 0 where there are none."""
-    tables = set(sa.inspect(connection).get_table_names())
-    if ABOUT.name in tables:
-        version = connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one_or_none()
-        if version is not None:
-            return int(version)
-    return 1 if EVALUATIONS.name in tables else 0
+    """Return the version of the tables; 0 if there are none."""
+    if not sa.inspect(connection).has_table(ABOUT.name):
+        return 0
+    return int(connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one())
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:
-    """Readers do not wait for a writer, and a writer waits for the one before it; a commit is on the disk."""
+    """Let readers not wait for writers, queue writers, and put each commit on the disk."""
     for pragma in ("journal_mode=WAL", "busy_timeout=30000", "foreign_keys=ON", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")

@@ -1,28 +1,27 @@
-"""What a task is: the form of examples and answers, its metrics, and how a registered model is made to answer."""
+"""Tasks: the form of examples and answers, the metrics, and how a registered model is made to answer."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
-from sqa_services.board.metrics import EVAL, Job, meta_of
+from sqa_services.board.metrics import EVAL, JOB, Job, meta_of
 
 Example = Mapping[str, Any]  # one line of a data set's file
 Response = Mapping[str, Any]  # what a model answers to one example
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # of data sets, models and tasks
 KINDS = ("config", "submission", "session")  # of models
-RUN_HERE = ("config", "session")  # kinds whose answers the board made itself; those of the others are as owners say
-PHASES = ("open", "closed", "hidden")  # of data sets: answers may be seen; inputs only; nothing leaves
 SHOWN = 5  # problems of a submission or of a response listed on one line
 
 
 def joined(problems: Sequence[str]) -> str:
-    """The first problems on one line, and the number of the others."""
+    """Return the first problems on one line, and the number of the others."""
     more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
     return "; ".join(problems[:SHOWN]) + more
 
@@ -31,61 +30,75 @@ class Unscorable(DataError):
     """A model that can never be scored, with every reason."""
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
-        self.what, self.reasons, self.remedy = what, tuple(reasons), remedy
+        self.reasons = tuple(reasons)
         super().__init__(f"{what}: {joined(self.reasons)}{'; ' if remedy else ''}{remedy}")
-
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...], str]]:
-        """For the way between two processes."""
-        return type(self), (self.what, self.reasons, self.remedy)
 
 
 class NotFound(DataError):
     """The board has no such task, data set, model, view or evaluation."""
 
 
-class DataSet(Protocol):
-    """A kind of data set, as a Dynabench data set class: how examples come in, how labels and answers are read."""
+@dataclass(frozen=True)
+class Task(ABC):
+    """A task of the board; subclasses say what its examples, responses and models are.
 
-    def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """prefix -> examples: "" the data themselves, others their perturbed copies (with `input_id`, `transform`)."""
-
-    def label_field_converter(self, example: Example) -> dict[str, Any]:
-        """{"id", "answer", "tags"}; of a perturbed copy also "input_id" and "transform"."""
-
-    def pred_field_converter(self, example: Example, response: Response) -> dict[str, Any]:
-        """{"id", "pred"}."""
-
-
-# kind, file and examples of a model, and a folder that keeps what a killed run had computed -> its answers
-Respond = Callable[[str, bytes, Sequence[Example], Path], tuple[list[Response], Job]]
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One task of the board."""
+    A response is what a model gives for one example.  A prediction is the part of it that metrics take.
+    """
 
     code: str
-    input_keys: tuple[str, ...]  # what a model is given of an example; the first is the id
-    data: DataSet
-    respond: Respond
-    answer: Callable[[Any], str]  # the one answer in a prediction; unperturbed percent compares it
-    check_model: Callable[[str, bytes], None]  # kind and file: ConfigError or DataError if it can be no model
+    input_keys: tuple[str, ...]  # keys of an example that a model is given; the first is the id
     eval_metrics: tuple[str, ...]
-    perf_metric: str
-    # DataError unless the response answers the example
-    verify_response: Callable[[Response, Example], None] = lambda response, example: None
+    perf_metric: str  # the metric that sorts
     delta_metrics: tuple[str, ...] = ()  # prefixes
-    job_metrics: tuple[str, ...] = ("examples_per_second", "memory_utilization")
     difference_metrics: tuple[str, ...] = ()  # compared between perturbed and original
-    default_weights: tuple[tuple[str, float], ...] = ()  # of the Dynascore; metrics not named weigh nothing
-    # why it cannot be true
-    implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = lambda examples, responses: []
-    comparable: Callable[[Response], Any] = lambda response: response  # JSON; equal for copies, see `worker.digest_of`
-    # kind, file and data sets of a model -> data set -> why it fails there, of those where it does
-    unscorable: Callable[[str, bytes, Mapping[str, Sequence[Example]]], Mapping[str, list[str]]] = lambda *_: {}
-    # of a single example, beside its value
-    shown: Callable[[Example, Response], dict[str, Any]] = lambda example, response: {}
-    traces: Callable[[Sequence[Example], Sequence[Response]], list[QuestionTrace]] | None = None  # for the viewer
+    default_weights: Mapping[str, float] = field(default_factory=dict)  # of the Dynascore, all above 0
+
+    @abstractmethod
+    def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
+        """Return prefix -> examples: "" the data, others their perturbed copies (with `input_id`, `transform`)."""
+
+    @abstractmethod
+    def label(self, example: Example) -> dict[str, Any]:
+        """Return {"id", "answer", "tags"}; of a perturbed copy also "input_id" and "transform"."""
+
+    @abstractmethod
+    def prediction(self, response: Response) -> Any:
+        """Return the prediction of a response."""
+
+    @abstractmethod
+    def answer(self, prediction: Any) -> str:
+        """Return the one answer in a prediction, which perturbed copies should keep."""
+
+    @abstractmethod
+    def check_model(self, kind: str, model: bytes) -> None:
+        """Raise ConfigError or DataError if a file cannot be a model of this kind."""
+
+    @abstractmethod
+    def respond(self, kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
+        """Let a model answer; the folder `work` keeps the results of a killed run."""
+
+    def verify_response(self, response: Response, example: Example) -> None:  # noqa: B027
+        """Raise DataError unless a response answers its example."""
+
+    def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
+        """Return the reasons why responses cannot be true."""
+        return []
+
+    def comparable(self, response: Response) -> Any:
+        """Return a JSON value that is equal for copies; see `worker.digest_of`."""
+        return response
+
+    def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> Mapping[str, list[str]]:
+        """Return data set -> the reasons why a model will fail there."""
+        return {}
+
+    def shown(self, example: Example, response: Response) -> dict[str, Any]:
+        """Return what the list of single examples shows beside the value."""
+        return {}
+
+    def traces(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace] | None:
+        """Return traces for the viewer; None if examples are not translated word by word."""
+        return None
 
     def __post_init__(self) -> None:
         check_name(self.code, "task")
@@ -99,11 +112,11 @@ class Task:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Every metric a leaderboard may show."""
-        return (*self.eval_metrics, *self.delta_metrics, *self.job_metrics)
+        """All metrics of a leaderboard."""
+        return (*self.eval_metrics, *self.delta_metrics, *JOB)
 
     def inputs(self, example: Example) -> dict[str, Any]:
-        """What a model may see of an example."""
+        """Return the part of an example that a model is given."""
         return {key: example[key] for key in self.input_keys}
 
 
@@ -111,7 +124,7 @@ BUILT_IN = ("sqa_services.board.sqa_task:spanish", "sqa_services.board.sqa_task:
 
 
 def load_tasks(own: Sequence[str] = ()) -> dict[str, Task]:
-    """code -> task: the built-in ones and those of `own`, "module:function" that makes a Task."""
+    """Return code -> task: the built-in tasks and those of `own`, "module:function" that makes a Task."""
     return {task.code: task for task in map(_make, (*BUILT_IN, *own))}
 
 
@@ -127,16 +140,15 @@ def _make(target: str) -> Task:
 
 
 def check_name(name: str, what: str) -> None:
-    """Lower-case letters, digits and dashes, as Dynabench wants them; else ConfigError."""
+    """Raise ConfigError unless a name has lower-case letters, digits and dashes only, as in Dynabench."""
     if not NAME.fullmatch(name):
         raise ConfigError(f"{what}: a name is 1 to 63 lower-case letters, digits and dashes, got {name[:80]!r}")
 
 
 def answer_all(task: Task, responses: Sequence[Response], examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Predictions, every response verified against its example first."""
+    """Return predictions, {"id", "pred"}, after every response was verified against its example."""
     if len(responses) != len(examples):
         raise DataError(f"the model answered {len(responses)} of {len(examples)} examples")
-    pairs = list(zip(examples, responses, strict=True))
-    for example, response in pairs:
+    for example, response in zip(examples, responses, strict=True):
         task.verify_response(response, example)
-    return [task.data.pred_field_converter(*pair) for pair in pairs]
+    return [{"id": response["id"], "pred": task.prediction(response)} for response in responses]

@@ -32,7 +32,7 @@ Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")
 @board_app.callback()
 def where(
     context: Context,
-    folder: Annotated[Path, option("--board DIR", "Where the board keeps its things.")] = FOLDER,
+    folder: Annotated[Path, option("--board DIR", "Folder of the board.")] = FOLDER,
     db: Annotated[str | None, option("URL", "Default: SQLite in DIR.")] = None,
     files: Annotated[str | None, option("URL", "Default: a folder in DIR; or s3://bucket/folder.")] = None,
     tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A task of your own; repeatable.")] = None,
@@ -42,7 +42,7 @@ def where(
 
 
 def _board(context: Context) -> Board:
-    """The board of the options before the command."""
+    """Open the board of the options before the command."""
     from sqa_services.board.board import Board, BoardConfig
 
     return Board.open(BoardConfig(*context.obj))
@@ -94,7 +94,7 @@ def register_session(
     guesser: Annotated[str, option("YAML", "Who answers; default: as the server.")] = "",
     buzzer: Annotated[str, option("YAML", "Who buzzes; default: as the server.")] = "",
 ) -> None:
-    """Add what a client translated on an evaluation server that counted what it read; hidden questions too."""
+    """Add a client's session on the evaluation server as a model, also for hidden questions."""
     board = _board(context)
     from sqa.data.datasets import load_questions
     from sqa_services.board.running import session_model
@@ -112,7 +112,7 @@ def work(
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Evaluate what is queued; any number of workers may do so at once.  --scheduler spreads the runs of configs."""
+    """Evaluate the queue; any number of workers may run.  --scheduler spreads the runs of configs."""
     board = _board(context)
     from sqa.pipeline.scheduler import scheduled
     from sqa_services.board.worker import work as work_on
@@ -162,7 +162,7 @@ def set_view(
     datasets: Annotated[list[str], option("--dataset NAME[=W]", "Repeatable; weight 1.")],
     weights: Weights = None,
 ) -> None:
-    """Write the next version of what a headline is made of: `main`, or one of your own."""
+    """Add the next version of a view: `main`, the headline, or one of your own."""
     from sqa_services.board.standing.rank import parse_weights
 
     board = _board(context)
@@ -178,7 +178,7 @@ def invite(
     uses: Annotated[int, option("N", "Accounts that one person may make.")] = 1,
     days: Annotated[float, option("N", "After which it lapses.")] = 30.0,
 ) -> None:
-    """An invitation to sign up with, on the board's page; it is printed once."""
+    """Create an invitation to sign up on the board's page; it is printed once."""
     board = _board(context)
     from sqa_services.board.accounts import invite as make
 
@@ -188,7 +188,7 @@ def invite(
 
 @board_app.command()
 def log(context: Context, task: TaskCode, name: Name) -> None:
-    """What happened to a model."""
+    """Print the log of a model."""
     board = _board(context)
     from sqa_services.board.lifecycle import log_of
 

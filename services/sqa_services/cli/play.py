@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 play_app = Typer(help="People read a translation word by word, buzz and answer; every game is a trace.", **SETTINGS)
 
-Games = Annotated[Path, option("--games DIR", "Where the games are kept.")]
+Games = Annotated[Path, option("--games DIR", "Folder of the games.")]
 DEFAULT_GAMES = Path("games")
 
 
@@ -80,7 +80,7 @@ def delete(
 
 
 def _journal(games: Path) -> Journal:
-    """The journal in a folder.  None there: DataError."""
+    """Open the journal of a folder.  Missing: DataError."""
     from sqa_services.play.journal import FILE, Journal
 
     if not (games / FILE).is_file():

@@ -13,7 +13,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from msgspec.json import decode
 from starlette import routing
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -30,7 +30,7 @@ from sqa_services.net.serving import LOG
 
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
 Handler = Callable[[Request], Awaitable[Response]]
-M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 
 def reply(text: str, status: int = 200) -> Response:
@@ -49,13 +49,12 @@ def tornado_page(status: int, _: str = "") -> Response:
     return reply(f"<html><title>{title}</title><body>{title}</body></html>", status)
 
 
-async def parsed(request: Request, kind: type[M]) -> M:
-    """The JSON object of a body.  Anything else: 400."""
+async def parsed(request: Request, kind: type[T]) -> T:
+    """Return the JSON object of a body as a msgspec type.  Anything else: Refused with status 400."""
     try:
-        return kind.model_validate_json(await request.body(), strict=True)
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        raise Refused(400, f"{'.'.join(map(str, wrong['loc'])) or 'body'}: {wrong['msg']}") from error
+        return decode(await request.body(), type=kind)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"body: {error}") from error
 
 
 class OneThread:

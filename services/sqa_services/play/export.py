@@ -1,11 +1,11 @@
-"""Games as finished runs, which `sqa compare`, `sqa report` and figures take, and as a file of people's buzzes.
+"""Export games as finished runs for `sqa compare`, `sqa report` and figures, and as a file of buzzes.
 
     OUT/buzzes.jsonl            every buzz, for `sqa curve fit`: rel_pos is the share of source characters read, by g(j)
-    OUT/PLAYER-RUN/questions.jsonl   the questions that a player finished on a run's translation
+    OUT/PLAYER-RUN/questions.jsonl   questions that a player finished on a run's translation
     OUT/PLAYER-RUN/PLAYER/      the player as a contestant: the run's translation, the player's answers and buzzes
-    OUT/PLAYER-RUN/RUN/         the run, and every run that was played against, on just these questions
+    OUT/PLAYER-RUN/RUN/         the run, and the runs played against, restricted to these questions
 
-A question counts once for each player and run, the first time that it was shown.  Metrics that need a model
+A question counts once for each player, the first time that it was shown.  Metrics that need a model
 (`quality:`) are left out.
 """
 
@@ -39,7 +39,7 @@ BUZZES = "buzzes.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A player on a run's translation."""
+    """Summary of a player on a run's translation."""
 
     player: str
     run: str
@@ -47,23 +47,23 @@ class Exported:
     buzzes: int
     right: int
     ew: float  # mean over the questions
-    lost: int  # questions during which the server ended: not among them
+    lost: int  # questions during which the server ended; not counted
     folder: Path  # of the player as a contestant
 
 
 @dataclass
 class _Played:
-    """What one player did on one run's translation."""
+    """Plays of one player on one run's translation."""
 
     player: str
     run: PlayedRun
     plays: dict[str, tuple[Game, Play]]  # question -> its first play, if that is finished
-    systems: dict[str, PlayedRun]  # folder -> a run that was played against
+    systems: dict[str, PlayedRun]  # folder -> a run played against
     lost: int = 0
 
 
 def export(journal: Journal, output: Path) -> list[Exported]:
-    """Write all games to `output`.  Nothing to write: DataError."""
+    """Write all games to `output`.  No finished question: DataError."""
     played = list(_collected(journal).values())
     done = [entry for entry in played if entry.plays]
     if not done:
@@ -75,7 +75,7 @@ def export(journal: Journal, output: Path) -> list[Exported]:
 
 
 def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
-    """(player, folder of the run) -> plays, in the order of play."""
+    """Return (player, folder of the run) -> plays, in the order of play."""
     games, plays = {game.id: game for game in journal.games()}, journal.plays()
     runs = _opened(games[id] for id in dict.fromkeys(play.game for play in plays))
     entries: dict[tuple[str, str], _Played] = {}
@@ -97,14 +97,14 @@ def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
 
 
 def _opened(games: Iterable[Game]) -> dict[str, PlayedRun]:
-    """The runs of games by their folders, under names that tell them apart."""
+    """Open the runs of games, by folder, under distinct names."""
     paths, parts = [Path(f) for f in dict.fromkeys(f for g in games for f in (g.run, g.system) if f)], Parts()
     names = (name.replace("/", "-") for name in run_names(paths))
     return {str(path): PlayedRun(name, read(path), parts) for path, name in zip(paths, names, strict=True)}
 
 
 def _buzzes(entry: _Played) -> Iterator[dict[str, Any]]:
-    """The records of `sqa.data.human_buzzes`, a game's question one "game" for all who played it."""
+    """Yield records of `sqa.data.human_buzzes`; each question of a game is one "game" there."""
     for game, play in entry.plays.values():
         if play.step is not None:
             trace = _played(entry, entry.run.trace(play.question))
@@ -120,7 +120,7 @@ def _buzzes(entry: _Played) -> Iterator[dict[str, Any]]:
 
 
 def _contestant(entry: _Played, folder: Path) -> Exported:
-    """Write the player and the systems on the questions that the player finished."""
+    """Write runs of the player and the systems on the questions that the player finished."""
     config = entry.run.saved.config
     dataset = write_questions(folder / QUESTIONS, [q for q in entry.run.finished.questions if q.id in entry.plays])
     questions = load_questions(dataset.name)
@@ -149,18 +149,18 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
 
 
 def _restricted(run: PlayedRun, questions: Sequence[Question]) -> list[QuestionTrace]:
-    """What a run did on some of its questions."""
+    """Return the traces of some questions of a run."""
     return [replace(run.trace(question.id), question=question) for question in questions]
 
 
 def _played(entry: _Played, shown: QuestionTrace) -> QuestionTrace:
-    """The player's trace of a question."""
+    """Return the player's trace of a question."""
     _, play = entry.plays[shown.question.id]
     return people.played(shown, play.step, play.answer)
 
 
 def _answers(entry: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
-    """The lines of `sqa_services.play.people`."""
+    """Yield the lines of the file that `people.Person` reads."""
     for trace in shown:
         if trace.emissions:
             _, play = entry.plays[trace.question.id]
@@ -169,7 +169,7 @@ def _answers(entry: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
-    """The stages of a run, on other questions: the keys are those that running its config on them would have."""
+    """Return the stages of a run on other questions, with the keys that running its config on them would have."""
     store, stages = Store(run.folder.parent), dict[str, Stage]()
     before: tuple[str, ...] = ()
     for name in engine.STAGES[:-1]:
@@ -181,7 +181,7 @@ def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
 
 
 def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping[str, Stage], runs: Path) -> Path:
-    """The folder of a run whose traces are given: its stages go into the store, its scores are computed."""
+    """Write a run with given traces: store its stages, compute its scores, and return its folder."""
     store = Store(runs)
     names = zip(config.metrics, metric_names.build(config.metrics), strict=True)
     of_traces = {name: metric for name, metric in names if not isinstance(metric, TextMetric)}

@@ -1,13 +1,12 @@
-"""The games of people, in SQLite: who agreed to what, which questions were shown, where they buzzed, what they typed.
+"""Journal of people's games in SQLite.
 
-    players   a random id, the hash of the player's key, which consent text was agreed to; no name, no address
-    games     which run was read, against which, at which pace, which questions
-    seats     who plays
-    plays     a question of a game for one player: state "shown" (under way), "done", or "lost" (the server ended
-              meanwhile); step and answer.  What they are worth is computed from the run's trace.  The rows stand in
-              the order of play.
+    players   random id, hash of the player's key, hash of the accepted consent text; no name, no address
+    games     run that is read, run played against, pace, questions
+    seats     players of a game
+    plays     a question of a game for one player: state "shown" (under way), "done" or "lost" (the server ended
+              meanwhile), step and answer, in the order of play; scores are computed from the run's trace
 
-A play is on the disk before its player is told the answer, so a kill at any moment loses the current question alone.
+A play is on the disk before its player sees the answer, so killing the server loses only the current question.
 """
 
 import hashlib
@@ -40,7 +39,7 @@ CREATE TABLE plays (game TEXT NOT NULL REFERENCES games ON DELETE CASCADE, place
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """What was agreed on when a game began."""
+    """Settings of a game."""
 
     id: str
     run: str  # folder of the run whose translation is read
@@ -52,7 +51,7 @@ class Game:
 
     @property
     def seats(self) -> int:
-        """How many people play."""
+        """Number of players."""
         return 2 if self.mode == "two" else 1
 
 
@@ -72,10 +71,10 @@ class Play:
 
 
 class Journal:
-    """The file, for any number of threads of one process."""
+    """The SQLite file, for any number of threads of one process."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file.  One of another program or version: ConfigError or DataError."""
+        """Open or create the file.  A file of another program or version: ConfigError or DataError."""
         self.path = path
         self._db = Database(path, "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON")
         with self._db.writing() as db:
@@ -92,19 +91,19 @@ class Journal:
     # ------------------------------------------------------------------------------------------------ players
 
     def add_player(self, consent: str) -> tuple[str, str]:
-        """(public id, secret key) of a new player who agreed to the text of this hash."""
+        """Add a player who agreed to the text of this hash; return (public id, secret key)."""
         id, key = f"p-{secrets.token_hex(4)}", secrets.token_urlsafe(24)
         with self._db.writing() as db:
             db.execute("INSERT INTO players VALUES (?, ?, ?, ?)", (id, _hash(key), consent, time.time()))
         return id, key
 
     def player(self, key: str) -> str | None:
-        """The id of the player with this key."""
+        """Return the id of the player with this key, or None."""
         ids = self._db.rows("SELECT id FROM players WHERE key = ?", _hash(key))
         return ids[0][0] if ids else None
 
     def players(self) -> list[tuple[str, int]]:
-        """(id, finished questions) of everyone."""
+        """Return (id, finished questions) of every player."""
         finished = "SELECT COUNT(*) FROM plays WHERE player = id AND state = 'done'"
         return self._db.rows(f"SELECT id, ({finished}) FROM players ORDER BY since, id")
 
@@ -119,23 +118,23 @@ class Journal:
     # -------------------------------------------------------------------------------------------------- games
 
     def add_game(self, game: Game, player: str) -> None:
-        """A new game with its first player."""
+        """Add a game with its first player."""
         row = (*astuple(game)[:-1], json.dumps(game.questions), time.time())
         with self._db.writing() as db:
             db.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             db.execute("INSERT INTO seats VALUES (?, 0, ?)", (game.id, player))
 
     def sit_down(self, game: str, seat: int, player: str) -> None:
-        """A further player of a game."""
+        """Add a further player to a game."""
         with self._db.writing() as db:
             db.execute("INSERT INTO seats VALUES (?, ?, ?)", (game, seat, player))
 
     def game(self, id: str) -> Game | None:
-        """A game by its id."""
+        """Return a game by its id, or None."""
         return next(iter(self._games("WHERE id = ?", id)), None)
 
     def games(self) -> list[Game]:
-        """All games, the oldest first."""
+        """Return all games, the oldest first."""
         return self._games("ORDER BY since, id")
 
     def _games(self, which: str, *values: str) -> list[Game]:
@@ -143,12 +142,12 @@ class Journal:
         return [Game(*[*row, tuple(parse_json(questions))]) for *row, questions, _ in rows]
 
     def seats(self, game: str) -> list[str]:
-        """The players of a game, by seat; up to the first seat whose player was deleted."""
+        """Return the players of a game by seat, up to the first seat whose player was deleted."""
         rows = self._db.rows("SELECT seat, player FROM seats WHERE game = ? ORDER BY seat", game)
         return [player for index, (seat, player) in enumerate(rows) if index == seat]
 
     def seen(self, player: str) -> set[str]:
-        """The questions that a player was ever shown."""
+        """Return all questions that a player was ever shown."""
         return {question for (question,) in self._db.rows("SELECT question FROM plays WHERE player = ?", player)}
 
     # -------------------------------------------------------------------------------------------------- plays
@@ -156,7 +155,7 @@ class Journal:
     def begin(self, game: str, index: int, question: str, players: Sequence[str], same: Sequence[str] = ()) -> bool:
         """Record that a question of a game is about to be shown.
 
-        False, and nothing is recorded, if one of the players was ever shown it or one of `same` (ids).
+        False, without a record, if one of the players was ever shown it or one of `same` (ids).
         """
         with self._db.writing() as db:
             ids = (question, *same)
@@ -168,19 +167,19 @@ class Journal:
         return True
 
     def finish(self, play: Play) -> None:
-        """What came of it.  Without effect where the player was deleted meanwhile."""
+        """Record the outcome of a play; no effect if its player was deleted meanwhile."""
         with self._db.writing() as db:
             outcome, row = (play.state, play.step, play.seconds, play.answer), (play.game, play.index, play.seat)
             values = "state = ?, step = ?, seconds = ?, answer = ?"
             db.execute(f"UPDATE plays SET {values} WHERE game = ? AND place = ? AND seat = ?", (*outcome, *row))
 
     def lose_open(self) -> int:
-        """Give up the questions that were under way when the last server ended; returns how many."""
+        """Mark the questions under way when the last server ended as lost; return their number."""
         with self._db.writing() as db:
             return db.execute("UPDATE plays SET state = 'lost' WHERE state = 'shown'").rowcount
 
     def plays(self, game: str | None = None) -> list[Play]:
-        """The plays of a game, or of all games, in the order of play."""
+        """Return the plays of a game, or of all games, in the order of play."""
         rows = self._db.rows("SELECT * FROM plays WHERE game = ?1 OR ?1 IS NULL ORDER BY rowid", game)
         return [Play(*[*row, answer or ""]) for *row, answer in rows]
 

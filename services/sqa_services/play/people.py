@@ -1,13 +1,12 @@
-"""What a person did on a question, as a trace, and what that is worth; as a guesser and a buzzer of a config.
+"""People's answers as traces, their scores, and people as guesser and buzzer of a config.
 
 `sqa play export` writes such configs:
 
     guesser: {name: person, file: .../p-0a1b2c3d.jsonl}
     buzzer: person
 
-`file` has one JSON object a question: `text`, the whole translation that was to be seen, `step`, the 0-based step of
-the buzz or null, and `answer`.  The guesser knows a question by the last of the texts it is asked about, which is why
-it answers whole questions only.
+`file` has one JSON object per question: `text`, the whole translation, `step`, the 0-based step of the buzz or null,
+and `answer`.  The guesser identifies a question by the last text that it gets, so it answers whole questions only.
 """
 
 from collections.abc import Sequence
@@ -34,27 +33,24 @@ FIRST_RIGHT, FIRST_WRONG = 10, -5  # points, as in Quizbowl: who buzzes first an
 
 
 def guesses_of(steps: int, step: int | None, answer: str) -> list[list[Guess]]:
-    """A person's guesses: none before the buzz, from then on the one answer ("" = none was given in time)."""
+    """Return a person's guesses: none before the buzz, then the one answer ("": none in time)."""
     return [[] if step is None or at < step else [Guess(answer, 1.0)] for at in range(steps)]
 
 
 def buzzes_of(history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-    """A person's buzzes: from the first step that has an answer."""
+    """Return a person's buzzes: from the first step that has an answer."""
     return [Buzz(float(bool(guesses)), bool(guesses)) for guesses in history]
 
 
 def played(shown: QuestionTrace, step: int | None, answer: str) -> QuestionTrace:
-    """The trace of a person who read `shown`, buzzed when step `step` (0-based) was the last to be seen, and answered.
-
-    `step` None: never buzzed.
-    """
+    """Return the trace of a person who read `shown`, buzzed after step `step` (0-based; None: never) and answered."""
     guesses = guesses_of(len(shown.emissions), step, answer)
     return QuestionTrace(shown.question, shown.emissions, tuple(map(tuple, guesses)), tuple(buzzes_of(guesses)))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a contestant, person or system, did on a question."""
+    """Result of a contestant, person or system, on a question."""
 
     step: int | None  # of the first buzz; None = never
     fraction: float | None  # of the source's characters that had been read there, 0..1
@@ -65,7 +61,7 @@ class Outcome:
 
 
 def outcome(trace: QuestionTrace) -> Outcome:
-    """What the trace of a contestant amounts to."""
+    """Return the result of a contestant's trace."""
     step = next((at for at, buzz in enumerate(trace.buzzes or ()) if buzz.buzz), None)
     ew = float(METRIC.stats(trace)[0])
     if step is None or trace.guesses is None:
@@ -76,10 +72,10 @@ def outcome(trace: QuestionTrace) -> Outcome:
 
 
 def points(buzzes: Sequence[tuple[float, bool] | None]) -> list[int]:
-    """Points of the contestants on one question, each given as (when it buzzed, right) or None = never.
+    """Return the points of the contestants on one question; each buzz is (time, right), or None for no buzz.
 
-    The first to buzz has FIRST_RIGHT or FIRST_WRONG; after a wrong one the next right one has FIRST_RIGHT, further
-    wrong ones lose nothing.  Of equal times the contestant that is named first was first.
+    The first buzz gets FIRST_RIGHT or FIRST_WRONG.  After a wrong one the next right buzz gets FIRST_RIGHT; further
+    wrong ones lose nothing.  At equal times the contestant listed first was first.
     """
     won = [0] * len(buzzes)
     order = sorted((buzz[0], at, buzz[1]) for at, buzz in enumerate(buzzes) if buzz is not None)
@@ -111,14 +107,14 @@ class _Record(Struct):
 
 
 class Person:
-    """Gives the answers that a person gave."""
+    """Guesser with a person's recorded answers."""
 
     def __init__(self, config: PersonConfig) -> None:
         self._file = Path(config.file)
 
     @cached_property
     def _plays(self) -> dict[str, tuple[int | None, str]]:
-        """Whole translation -> (step of the buzz, answer)."""
+        """Whole translation -> (step of the buzz, answer), read from the file."""
         plays: dict[str, tuple[int | None, str]] = {}
         for i, record in enumerate(json_lines(self._file)):
             play = converted(f"{self._file}: record {i}", record, _Record)
@@ -127,7 +123,7 @@ class Person:
         return plays
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """The person's answer at every step of one question.  A question that was not played: DataError."""
+        """Return the person's answer at every step of one question.  An unknown question: DataError."""
         if texts and texts[-1] not in self._plays:
             unknown = f"has no answer to {texts[-1][:60]!r}; this person did not play that question"
             raise DataError(f"{self._file}: {unknown}")
@@ -143,11 +139,11 @@ def build_guesser(config: PersonConfig) -> Person:
 
 @dataclass(frozen=True, slots=True)
 class PersonBuzzerConfig:
-    """Nothing to choose: a person buzzes where the answer is."""
+    """No keys: a person buzzes where the answer is."""
 
 
 class PersonBuzzer:
-    """Buzzes from the first step that has an answer."""
+    """Buzzer that buzzes from the first step that has an answer."""
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
         return buzzes_of(history)

@@ -1,4 +1,4 @@
-"""The runs that people play on: finished ones by their folders, or a config whose run is made for each game."""
+"""Runs that people play on: finished ones, or runs made from a config for one game."""
 
 import json
 import random
@@ -12,6 +12,7 @@ from sqa.core import answers
 from sqa.core.errors import DataError
 from sqa.core.trace import GUESSES, QuestionTrace
 from sqa.core.types import Question
+from sqa.data.own_questions import record_of
 from sqa.files.atomic import write_text
 from sqa.files.store import Store, blocks_of
 from sqa.pipeline import engine, saving
@@ -25,31 +26,31 @@ QUESTIONS = "questions.jsonl"
 
 
 class PlayedRun:
-    """A finished run, for any number of threads."""
+    """A finished run that any number of threads may read."""
 
     def __init__(self, name: str, saved: RunFolder, parts: Parts | None = None) -> None:
         self.name, self.saved = name, saved
         self.finished: FinishedRun = saved.open(parts)
         self._places = {question.id: index for index, question in enumerate(self.finished.questions)}
-        self._lock = threading.Lock()  # traces keep the block that was read last
+        self._lock = threading.Lock()  # traces cache the block that was read last
 
     @property
     def folder(self) -> Path:
-        """Where it lies, the same in every process."""
+        """Absolute path of the run's folder."""
         return self.saved.folder.resolve()
 
     @property
     def translation(self) -> str:
-        """The store key of its translation."""
+        """Store key of the translation."""
         return self.saved.stages["translate"]
 
     @property
     def answers(self) -> bool:
-        """Whether it has a guesser and a buzzer, so that it can be played against."""
+        """Whether the run has guesser and buzzer, so that people can play against it."""
         return {"guess", "buzz"} <= self.saved.stages.keys()
 
     def trace(self, question: str) -> QuestionTrace:
-        """What it did on a question.  One that is not its own: DataError."""
+        """Return the trace of a question.  Unknown: DataError."""
         if question not in self._places:
             raise DataError(f"{self.folder}: has no question {question!r}; it is another run than was played")
         with self._lock:
@@ -57,10 +58,7 @@ class PlayedRun:
 
     @cached_property
     def pages(self) -> list[str]:
-        """Every page that its guesser ever named, and the answers among them; none without a guesser.
-
-        Without one the list would be that of the answers alone, which would give them away.
-        """
+        """All pages that the guesser named, and the answers; [] without a guesser, to not reveal the answers."""
         if "guess" not in self.saved.stages:
             return []
         store = Store(self.folder.parent)
@@ -72,20 +70,20 @@ class PlayedRun:
 
 
 def open_runs(paths: Sequence[Path], parts: Parts) -> list[PlayedRun]:
-    """The finished runs in these folders, each given once."""
+    """Open the finished runs in distinct folders."""
     if paths:
         check_distinct(paths)
     return [PlayedRun(name, folders.read(path), parts) for name, path in zip(run_names(paths), paths, strict=True)]
 
 
 def opponents(run: PlayedRun, runs: Iterable[PlayedRun]) -> list[PlayedRun]:
-    """The runs on the same questions that can be played against, its own first."""
+    """Return the runs on the same questions that have a buzzer, the run itself first."""
     own_first = (run, *(other for other in runs if other is not run))
     return [other for other in own_first if other.answers and other.finished.questions == run.finished.questions]
 
 
 def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> list[Question]:
-    """At most `n` questions in a random order, none whose source text is that of a question in `seen` (ids)."""
+    """Draw at most `n` questions in random order, without source texts of the questions in `seen` (ids)."""
     texts = {question.text for question in questions if question.id in seen}
     shuffled = list(questions)
     random.Random(seed).shuffle(shuffled)
@@ -98,18 +96,14 @@ def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> l
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> DatasetConfig:
-    """Questions as a file (format: `sqa.data.datasets`), and its name for a config."""
-    lines = []
-    for q in questions:
-        source = [" ".join(words) for words in q.sentences]
-        line = {"id": q.id, "language": q.language, "page": q.page, "source": source, "reference": q.reference}
-        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    write_text(path, "".join(lines))
+    """Write questions to a file (format: `sqa.data.datasets`), and return it as a data set of a config."""
+    lines = (json.dumps(record_of(question), ensure_ascii=False) for question in questions)
+    write_text(path, "".join(f"{line}\n" for line in lines))
     return DatasetConfig(str(path.resolve()))
 
 
 def made_for_game(config: RunConfig, questions: Sequence[Question], folder: Path, parts: Parts) -> PlayedRun:
-    """Let a config's model translate these questions now; the run that it makes lies in `folder`."""
+    """Run a config on these questions in `folder`."""
     config = replace(config, dataset=write_questions(folder / QUESTIONS, questions), quality=())
     result = engine.run(config, Store(folder), parts=parts, progress=False)
     return PlayedRun(config.name, folders.read(saving.save(result, folder)), parts)

@@ -10,7 +10,7 @@
     POST   /api/games/GAME/answer         {"answer": text}
     GET    /api/games/GAME/pages?text=    page titles that go on from a text, after a buzz only
 
-All but the first two want the player's key ("X-Player: KEY").  Bound beyond loopback, all want the server's token.
+All but the first two need the player's key ("X-Player: KEY").  Beyond loopback all need the server's token.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field
+from msgspec import Meta, Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -50,16 +50,16 @@ _WHOLE = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe",
 
 
 class Titles:
-    """Page titles, found by their beginning or by that of one of their words."""
+    """Page titles, searched by prefixes of their words."""
 
     def __init__(self, titles: Iterable[str]) -> None:
         plain = ((_plain(title), title) for title in titles)
         self._titles = sorted(plain, key=lambda pair: (len(pair[0]), pair))
 
     def like(self, text: str) -> list[str]:
-        """At most SHOWN titles for a text, short ones first: those that begin with it, then by one of their words.
+        """Return at most SHOWN titles: those that begin with a text, then those with such a word, short ones first.
 
-        Case and accents make no difference; fewer than two letters find nothing.
+        Case and accents are ignored; fewer than two letters match nothing.
         """
         prefix = _plain(text)
         if len(prefix) < 2:
@@ -69,53 +69,53 @@ class Titles:
         return [title for _, title in sorted(matches, key=lambda match: match[0])][:SHOWN]
 
     def meant(self, text: str) -> str:
-        """The one title that differs from a text in nothing but case, accents and punctuation; else the text."""
+        """Return the only title equal to a text up to case, accents and punctuation; else the text."""
         plain = _plain(text)
         matches = [title for other, title in self._titles if other == plain]
         return matches[0] if len(matches) == 1 else text
 
 
 def _plain(text: str) -> str:
-    """A text without case, accents and punctuation."""
+    """Remove case, accents and punctuation."""
     letters = unicodedata.normalize("NFKD", text.replace("_", " ")).casefold().translate(_WHOLE)
     kept = "".join(c if c.isalnum() else "" if unicodedata.combining(c) else " " for c in letters)
     return " ".join(kept.split())
 
 
-ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # of a game's code, which people read to each other
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # of a game's code, easy to read aloud
 PACES = (30.0, 1200.0)  # words per minute
 QUESTIONS = 500  # of a game, at most
 TABLES = 200  # games under way at a time
 BODY = 1 << 14  # bytes of a request
 ANSWER = 300  # characters
-STILL_HERE = 15.0  # seconds after which a silent stream sends a comment
+STILL_HERE = 15.0  # seconds between comments in a silent stream
 
 
-class Consent(BaseModel):
+class Consent(Struct):
     """The hash of the text that a player agrees to."""
 
     consent: str
 
 
-class NewGame(BaseModel):
-    """A game as a player wants it."""
+class NewGame(Struct, kw_only=True):
+    """The game that a player asks for."""
 
     run: str
     mode: Mode
     system: str | None = None  # that is played against
-    pace: Annotated[float, Field(ge=PACES[0], le=PACES[1])]
-    questions: Annotated[int, Field(ge=1, le=QUESTIONS)]
+    pace: Annotated[float, Meta(ge=PACES[0], le=PACES[1])]
+    questions: Annotated[int, Meta(ge=1, le=QUESTIONS)]
 
 
-class Answer(BaseModel):
-    """What a player typed."""
+class Answer(Struct):
+    """The text that a player typed."""
 
-    answer: Annotated[str, Field(max_length=ANSWER)]
+    answer: Annotated[str, Meta(max_length=ANSWER)]
 
 
 @dataclass(frozen=True, slots=True)
 class PlayConfig:
-    """What is played, and how the server answers."""
+    """Runs to play on, and settings of the server."""
 
     runs: tuple[Path, ...]  # folders of finished runs, or configs (.yaml) whose model translates when a game begins
     games: Path = Path("games")  # folder of the journal
@@ -125,7 +125,7 @@ class PlayConfig:
 
 
 def serve(config: PlayConfig) -> None:
-    """Serve until interrupted; the folder of games is held by this process meanwhile."""
+    """Serve until interrupted, with an exclusive lock on the folder of games."""
     if not config.games.is_dir():
         config.games.mkdir(mode=0o700, parents=True)
     with claimed(config.games):
@@ -135,7 +135,7 @@ def serve(config: PlayConfig) -> None:
 
 
 def make_app(config: PlayConfig) -> Starlette:
-    """The application: the page, its requests, and the guard before them."""
+    """Build the application: page, requests, and access checks."""
     server = Server(config)
     routes = [
         Route("GET", "/api/setup", server.setup),
@@ -161,7 +161,7 @@ def make_app(config: PlayConfig) -> Starlette:
 
 
 class Server:
-    """The requests, and what they share: the runs, the journal, the games under way."""
+    """Request handlers with the runs, the journal and the games under way."""
 
     def __init__(self, config: PlayConfig) -> None:
         self.parts, self.timing, self.folder = Parts(), config.timing, config.games
@@ -177,7 +177,7 @@ class Server:
         self.tables: dict[str, Table] = {}
         self._titles: dict[str, Titles] = {}
         self._loading = asyncio.Lock()
-        self._working = asyncio.Lock()  # one model works at a time
+        self._working = asyncio.Lock()  # one model translates at a time
 
     def close(self) -> None:
         for table in self.tables.values():
@@ -230,7 +230,7 @@ class Server:
     async def answer(self, request: Request) -> Response:
         table, seat = await self._seat(request)
         text = (await parsed(request, Answer)).answer
-        titles = await self._titles_of(table)  # who has no accents on the keyboard means the title with them
+        titles = await self._titles_of(table)  # a keyboard may lack accents
         await table.answer(seat, titles.meant(" ".join(text.split())))
         return JSONResponse({})
 
@@ -255,7 +255,7 @@ class Server:
     # ------------------------------------------------------------------------------------------------- the rest
 
     def _setup(self) -> dict[str, Any]:
-        """What the first page shows."""
+        """Return the data of the first page."""
         offered = [
             {"name": name, "questions": len(run.finished.questions), "systems": [other.name for other in against]}
             for name, run in self.runs.items()
@@ -273,12 +273,12 @@ class Server:
         }
 
     async def _table(self, id: str) -> Table:
-        """A game that is under way, or was when the server ended.  Too many are under way: refused."""
+        """Return a game, resumed from the journal if needed.  Too many games: Refused."""
         async with self._loading:
             if id not in self.tables or self.tables[id].closed:
                 self.tables.pop(id, None)
                 for other in [other for other, table in self.tables.items() if table.idle]:
-                    self.tables.pop(other).close()  # it can be made again
+                    self.tables.pop(other).close()  # it can be resumed
                 if len(self.tables) >= TABLES:
                     raise Refused(503, "too many games are under way")
                 self.tables[id] = await asyncio.to_thread(self._resumed, id)
@@ -287,7 +287,7 @@ class Server:
             return self.tables[id]
 
     def _resumed(self, id: str) -> Table:
-        """A game where the journal has it."""
+        """Resume a game from the journal."""
         game = self.journal.game(id)
         if game is None:
             raise Refused(404, "there is no such game")
@@ -306,7 +306,7 @@ class Server:
         return PlayedRun(Path(folder).name, read(Path(folder)))
 
     async def _new_game(self, player: str, request: NewGame) -> str:
-        """The id of a new game, as a player wants it."""
+        """Create a game and return its id."""
         live, run = self.live.get(request.run), self.runs.get(request.run)
         id = "".join(secrets.choice(ALPHABET) for _ in range(6))
         if run is not None:
@@ -334,7 +334,7 @@ class Server:
         return id
 
     async def _titles_of(self, table: Table) -> Titles:
-        """The pages of a game's run, for completion."""
+        """Return the titles of a game's run, for completion."""
         folder = table.game.run
         if folder not in self._titles:
             run = await asyncio.to_thread(self._run_at, folder)
@@ -343,7 +343,7 @@ class Server:
 
 
 async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:
-    """A player's events until the page goes away."""
+    """Yield a player's events until the page goes away."""
     stream = table.attach(seat)
     try:
         while True:

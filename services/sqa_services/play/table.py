@@ -1,8 +1,8 @@
-"""One game under way: words go out when they are due, and where a buzz falls is what the server had sent by then.
+"""One game under way: the server sends each word when it is due, and a buzz falls on the last word sent.
 
-A player's stream gets nothing but the words that are due until everybody at the table is done with the question; then
-the answer, the source, the reference and what the system did.  Everybody reads to the end, or to a buzz of their own:
-a buzz does not stop the question of the other player, so every play has an expected-wins score.
+A player's stream gets only due words until all players are done with the question; then the answer, the source, the
+reference and the system's result.  Everybody reads to the end or to a buzz of their own: a buzz does not stop the other
+player, so every play has expected wins.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Seconds = Annotated[float, Bound(0, 3600, above=True)]
 @dataclass(frozen=True, slots=True)
 @checked
 class Timing:
-    """How long people have."""
+    """Time limits."""
 
     answer_seconds: Seconds = 20.0  # to type after the buzz
     end_seconds: Seconds = 10.0  # to buzz after the last word
@@ -37,7 +37,7 @@ class Timing:
 
 @dataclass(slots=True)
 class Totals:
-    """A contestant's game so far."""
+    """Totals of a contestant in a game."""
 
     questions: int = 0
     right: int = 0
@@ -53,11 +53,11 @@ class Totals:
 
 @dataclass(slots=True)
 class Seat:
-    """A player at the table."""
+    """A player of the game."""
 
     player: str
     number: int
-    stream: asyncio.Queue[Event | None] | None = None  # what the player's page is still to be sent; None ends it
+    stream: asyncio.Queue[Event | None] | None = None  # unsent events; None ends the stream
     phase: Phase = "waiting"
     ready: bool = False
     step: int | None = None
@@ -73,7 +73,7 @@ class Seat:
 
 
 class Table:
-    """A game from where the journal has it to its end."""
+    """A game, resumed from the journal."""
 
     def __init__(
         self, game: Game, shown: PlayedRun, system: PlayedRun | None, journal: Journal, timing: Timing
@@ -90,11 +90,11 @@ class Table:
         self._go_on()
 
     def start(self) -> None:
-        """Let the game run in the current loop."""
+        """Start the game in the current event loop."""
         self._spawn(self._run())
 
     def close(self) -> None:
-        """End it; what is not in the journal is lost."""
+        """End the game; plays outside the journal are lost."""
         self.closed = True
         for task in self._tasks:
             task.cancel()
@@ -104,14 +104,14 @@ class Table:
 
     @property
     def idle(self) -> bool:
-        """Whether it is closed, or has no page, no question under way and no recent request: it can be restored."""
+        """Whether the game is closed, or has no page, no question under way and no recent request."""
         left = asyncio.get_running_loop().time() - self.used > GRACE
         return self.closed or (left and not self._asking and all(seat.stream is None for seat in self.seats))
 
-    # ---------------------------------------------------------------------------------------------- what players do
+    # ------------------------------------------------------------------------------------------- actions of players
 
     def seat_of(self, player: str) -> Seat:
-        """The player's seat."""
+        """Return the player's seat."""
         for seat in self.seats:
             if seat.player == player:
                 return seat
@@ -130,7 +130,7 @@ class Table:
             seat.send(self.state(seat))
 
     def attach(self, seat: Seat) -> asyncio.Queue[Event | None]:
-        """A new stream of a player's events, in place of the one before."""
+        """Open a stream of a player's events; it replaces the previous one."""
         if seat.stream is not None:
             seat.stream.put_nowait({"type": "elsewhere"})
             seat.stream.put_nowait(None)
@@ -143,7 +143,7 @@ class Table:
             seat.stream = None
 
     def leave(self, seat: Seat) -> None:
-        """Remove a player who is being deleted; the other finishes the question, then the table closes."""
+        """Remove a deleted player; the other one finishes the question, then the table closes."""
         self._left, seat.phase = True, "done"
         if seat.stream is not None:
             seat.stream.put_nowait(None)
@@ -152,7 +152,7 @@ class Table:
         self._changed.set()
 
     def next(self, seat: Seat) -> None:
-        """The player wants the next question."""
+        """Note that the player is ready for the next question."""
         if self._asking and seat.phase != "done":
             raise Refused(409, "this question is not over")
         seat.ready = True
@@ -161,7 +161,7 @@ class Table:
         self._changed.set()
 
     def buzz(self, seat: Seat) -> None:
-        """The player knows: the step is the last one that was sent."""
+        """Buzz at the last step that was sent."""
         if seat.phase != "reading" or self._step < 0:
             raise Refused(409, "there is nothing to buzz at")
         now, left = asyncio.get_running_loop().time(), self._timing.answer_seconds
@@ -171,18 +171,18 @@ class Table:
         self._changed.set()
 
     async def answer(self, seat: Seat, text: str) -> None:
-        """What the player typed after the buzz."""
+        """Take the player's answer after the buzz."""
         if seat.phase != "answering":
             raise Refused(409, "there is nothing to answer")
         await self._finish(seat, text)
 
     async def _time_up(self, seat: Seat, deadline: float) -> None:
-        """Who buzzed and has no answer in time has a wrong one."""
+        """Record a missing answer after the time limit as wrong."""
         await asyncio.sleep(self._timing.answer_seconds)
         if seat.phase == "answering" and seat.deadline == deadline:
             await self._finish(seat, "")
 
-    # ------------------------------------------------------------------------------------------------ the game's way
+    # --------------------------------------------------------------------------------------------- course of the game
 
     async def _run(self) -> None:
         try:
@@ -205,7 +205,7 @@ class Table:
                 seat.send({"type": "problem", "text": "The game cannot go on; the server's log says why."})
 
     async def _ask(self, question: str) -> bool:
-        """One question, from its first word until everybody is done with it; False if somebody knows it already."""
+        """Ask one question, until everybody is done with it; False if a player has seen it before."""
         players, loop = [seat.player for seat in self.seats], asyncio.get_running_loop()
         self._asking = True
         self._trace = trace = await asyncio.to_thread(self._shown.trace, question)
@@ -236,7 +236,7 @@ class Table:
         return True
 
     async def _read_out(self, trace: QuestionTrace) -> None:
-        """Send the words, each when it is due, until all players have buzzed."""
+        """Send each word when it is due, until all players have buzzed."""
         for step, emission in enumerate(trace.emissions):
             if await self._until(self._all_buzzed, self._started + (step + 1) * 60.0 / self.game.pace):
                 return
@@ -246,7 +246,7 @@ class Table:
                     seat.send({"type": "word", "step": step, "word": emission.token, "erase": emission.erase})
 
     async def _finish(self, seat: Seat, answer: str) -> None:
-        """Write a play down; what came of it is shown when everybody is done."""
+        """Persist a play; its result is revealed when everybody is done."""
         assert self._trace is not None
         seat.phase, question = "saving", self._trace.question.id
         buzz = (seat.step, seat.seconds, answer)
@@ -265,7 +265,7 @@ class Table:
         return all(seat.phase == "done" for seat in self.seats)
 
     def _revealed(self, trace: QuestionTrace, outcome: Outcome) -> Event:
-        """All there is to know about the question, for one who is done with it."""
+        """Return the result event: answer, texts, and outcomes of the player and the system."""
         question, system, rival = trace.question, self._system, None
         plain = trace.prefixes.append_only
         words = list(trace.prefixes.words) if plain else " ".join(filter(None, trace.hypotheses)).split()
@@ -285,7 +285,7 @@ class Table:
         }
 
     def _count(self, question: str, plays: Sequence[tuple[Outcome | None, float | None]]) -> list[int]:
-        """Add a question to all totals; `plays` are the players' outcomes and seconds.  The players' points."""
+        """Add a question to all totals, and return the players' points; `plays`: outcome and seconds of each."""
         buzzes, rival = [_when(*play) for play in plays], None
         outcome = plays[0][0]
         if self.game.mode == "system" and self._system is not None and outcome is not None:
@@ -300,7 +300,7 @@ class Table:
         return points
 
     def _scores(self, seat: Seat, given: list[int] | None) -> Event:
-        """The game so far as a player sees it."""
+        """Return the scores event of a player."""
         opposite = self.seats[1 - seat.number] if len(self.seats) == 2 else None
         against_system = self.game.mode == "system" and self._system is not None
         rival = self.rival if against_system else opposite and opposite.totals
@@ -314,7 +314,7 @@ class Table:
         }
 
     def state(self, seat: Seat) -> Event:
-        """Where the game stands, for a page that has just come (back) to it."""
+        """Return the state event for a page that has just been opened."""
         reading = self._asking and seat.phase in ("reading", "answering", "saving")
         at = self._step if seat.step is None else seat.step
         phase = "ready"
@@ -346,7 +346,7 @@ class Table:
     # ------------------------------------------------------------------------------------------------------- the rest
 
     def _go_on(self) -> None:
-        """Take up the game after the last question that was begun."""
+        """Continue after the last question that was begun."""
         plays = self._journal.plays(self.game.id)
         self._index = 1 + max((play.index for play in plays), default=-1)
         for index, question in enumerate(self.game.questions[: self._index]):
@@ -358,7 +358,7 @@ class Table:
             self._count(question, done)
 
     async def _until(self, condition: Callable[[], bool], deadline: float | None = None) -> bool:
-        """Wait for a condition, at most to `deadline` of the loop's clock; whether it holds.  One waits at a time."""
+        """Wait for a condition until `deadline` of the loop's clock, and return whether it holds."""
         with suppress(TimeoutError):
             async with asyncio.timeout_at(deadline):
                 while not condition():
@@ -373,7 +373,7 @@ class Table:
 
 
 def _when(outcome: Outcome | None, time: float | None) -> tuple[float, bool] | None:
-    """When a contestant buzzed and whether it was right, for `people.points`."""
+    """Return (time, right) of a contestant's buzz for `people.points`."""
     if outcome is None or outcome.step is None or time is None:
         return None
     return time, outcome.right

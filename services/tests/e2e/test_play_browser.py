@@ -15,6 +15,7 @@ from stand_ins.http_server import serving_app
 
 from sqa.core.paths import CONFIGS
 from sqa.data.datasets import load_questions
+from sqa.data.own_questions import record_of
 from sqa.files.store import Store
 from sqa.pipeline import folder as folders
 from sqa.pipeline import saving
@@ -34,9 +35,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> PlayedRun:
     runs = tmp_path_factory.mktemp("runs")
     with (runs / "short.jsonl").open("w", encoding="utf-8") as file:
         for q in load_questions("mini-es", 14):
-            source = [" ".join(words) for words in q.sentences[:2]]
-            row = {"id": q.id, "language": "es", "source": source, "reference": list(q.reference[:2]), "page": q.page}
-            file.write(json.dumps(row) + "\n")
+            short = replace(q, sentences=q.sentences[:2], reference=q.reference[:2])
+            file.write(json.dumps(record_of(short)) + "\n")
     config = load_run(CONFIGS / "mini_es_wait6_bm25.yaml")
     config = replace(config, dataset=replace(config.dataset, name=str(runs / "short.jsonl")))
     result = run(config, Store(runs), progress=False)

@@ -59,7 +59,7 @@ def test_without_tags_there_is_no_breakdown() -> None:
     assert evaluate(TASK, [label | {"tags": []} for label in labels], predictions) == case["out"]
 
 
-def test_a_missing_prediction_is_an_error_where_the_original_logs_it() -> None:
+def test_a_missing_prediction_is_refused() -> None:
     labels, predictions = converted()
     with pytest.raises(DataError, match="no prediction for 1 of 3 examples, the first is '2'"):
         evaluate(TASK, labels, [p for p in predictions if p["id"] != "2"])

@@ -68,15 +68,15 @@ def load(target: str) -> Code:
         importlib.invalidate_caches()
         home, _ = split(target)
         if in_file(target):
-            name, file = _searched_first(Path(home)), Path(home)
+            name = _searched_first(Path(home))
+            named = _reached(name, Path(home))
         else:
             _INSTALLED.update({home.partition(".")[0]} - PACKAGES)
-            name, file = home, file_of(home)
-        named = _reached(name, file)
+            named = _reached(home, file_of(home))
         for other in [other for other, file in named.items() if file not in _EXECUTED and other != "__main__"]:
             sys.modules.pop(other, None)  # somebody else has imported it, perhaps before an edit
         with _importing() as imported:
-            root = _from_file(name, file) if file and in_file(target) else importlib.import_module(home)
+            root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
         LOADED[target] = Code(target, root, named)
         LOADED[target].add(imported)
     return LOADED[target]
@@ -157,18 +157,19 @@ def _importing() -> Iterator[dict[str, Path]]:
     start, before, imported = time.time(), set(sys.modules), dict[str, Path]()
     try:
         yield imported
+        imported |= {name: file for name in sys.modules.keys() - before if (file := file_of(name))}
+        for file in imported.values():
+            if file.stat().st_mtime > start or _sha256(file) != _executed(file):
+                raise DataError(f"{file.name} was edited while it was at work; run again")
+        _check_names()
     except BaseException as error:
         for name in sys.modules.keys() - before:
-            if file_of(name):
-                del sys.modules[name]  # it may be edited before the next try
+            if file := file_of(name):  # it may be edited before the next try
+                del sys.modules[name]
+                _EXECUTED.pop(file, None)
         if isinstance(error, SyntaxError):
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
         raise
-    imported |= {name: file for name in sys.modules.keys() - before if (file := file_of(name))}
-    for file in imported.values():
-        if file.stat().st_mtime > start or _sha256(file) != _executed(file):
-            raise DataError(f"{file.name} was edited while it was at work; run again")
-    _check_names()
 
 
 def _check_names() -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -70,6 +70,8 @@ class OwnComponent:
 
 class OwnMetric(OwnComponent):
     """A metric of your own; its signature ends in a digest of its code."""
+
+    score: Callable[[Floats], float]
 
     def __init__(self, kind: str, name: str, digest: str, part: Any, config: object) -> None:
         needed = (*(each for each in MEMBERS[kind] if each != "score_many"), "signature")

@@ -21,7 +21,7 @@ ROMAN = re.compile(r"(?=[ivxlc])(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 
 @lru_cache(maxsize=8)
 def _table(language: str) -> tuple[dict[str, int], list[tuple[str, int]]]:
-    """Whole words, and stems longest first, with their values."""
+    """Return whole words, and stems longest first, with their values."""
     entries = (entry.split(":") for entry in language_of(language).numbers.split())
     pairs = [(stem, int(value)) for value, stems in entries for stem in stems.split(",")]
     units = dict.fromkeys(language_of(language).ones.split(), 1)
@@ -33,7 +33,7 @@ def _table(language: str) -> tuple[dict[str, int], list[tuple[str, int]]]:
 
 @lru_cache(maxsize=1 << 16)
 def word_value(word: str, language: str) -> int | None:
-    """The number that a word is; None for another word."""
+    """Return the number that a word means; None for other words."""
     whole, stems = _table(language)
     if word in whole:
         return whole[word]
@@ -42,7 +42,7 @@ def word_value(word: str, language: str) -> int | None:
 
 @lru_cache(maxsize=1 << 16)
 def date_key(word: str, language: str) -> str | None:
-    """ "month-11" or "day-1" of a month's or weekday's name; None for another word."""
+    """Return "month-11" or "day-1" for a month's or weekday's name; None for other words."""
     for index, names in enumerate(language_of(language).dates.split()):
         for name in names.split(","):
             if word == name or (name.endswith("*") and word.startswith(name[:-1]) and len(word) < len(name) + ENDING):
@@ -52,7 +52,7 @@ def date_key(word: str, language: str) -> str | None:
 
 @lru_cache(maxsize=1 << 16)
 def readings(word: str) -> frozenset[float]:
-    """The possible values of digits: 4.700 is 4700 and 4.7, 4.5 is 4.5; empty for any other word."""
+    """Return the possible values of digits: 4.700 is 4700 or 4.7, 4.5 is 4.5; empty for other words."""
     match = DIGITS.fullmatch(word)
     if not match:
         return frozenset()
@@ -65,7 +65,7 @@ def readings(word: str) -> frozenset[float]:
 
 
 def roman(word: str) -> int | None:
-    """The value of a Roman numeral up to 399; None for another word."""
+    """Return the value of a Roman numeral up to 399; None for other words."""
     match = ROMAN.fullmatch(word)
     if not match:
         return None
@@ -75,9 +75,9 @@ def roman(word: str) -> int | None:
 
 
 def values(words: Sequence[str], language: str, capital: Sequence[bool] = ()) -> list[Value]:
-    """The numbers and dates of some words: (what each can be, its first, its last index).
+    """Return the numbers and dates of some words: (possible values, first index, last index).
 
-    `capital`, where given, says which words may be dates: "May", not "may".
+    `capital`, if given, says which words may be dates: "May", not "may".
     """
     numbers_and_dates: list[Value] = []
     at = 0
@@ -95,7 +95,7 @@ def values(words: Sequence[str], language: str, capital: Sequence[bool] = ()) ->
 
 
 def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[float], int]:
-    """The possible values of the number that begins at a word, and its last index; empty where no number begins."""
+    """Return the possible values and the last index of the number that begins at a word; empty if none does."""
     digits = readings(words[at])
     sums = [[value] for value in sorted(digits)]
     if not sums:
@@ -118,7 +118,7 @@ def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[flo
 
 
 def _add(parts: list[float], value: int, digits: bool) -> bool:
-    """Continue a number by a word: a scale, or what fills its zeros.  False: the word begins another number."""
+    """Extend a number by a word: a scale, or a value for its zeros.  False: the word begins another number."""
     if value >= 100 and value in (100, 1000, 10**6, 10**9, 10**12):
         smaller = 0.0
         while parts and parts[-1] < value:

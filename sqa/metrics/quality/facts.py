@@ -54,13 +54,13 @@ class Fact:
 
     @property
     def key(self) -> tuple[Kind, tuple[str, ...]]:
-        """Equal for a fact and its repetition."""
+        """Key that a fact shares with its repetitions."""
         return self.kind, self.words or tuple(sorted(self.values))
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text cut into what is compared: the parts of its words that hyphens and dashes separate."""
+    """A text cut into the compared parts of its words, which hyphens and dashes separate."""
 
     words: tuple[str, ...]
     language: str
@@ -72,7 +72,7 @@ class Text:
 
     @classmethod
     def of(cls, words: Sequence[str], language: str) -> Text:
-        """The words of a text in a language: "en", "es", "pl"; of others digits alone are numbers."""
+        """Cut the words of a text; in languages other than "en", "es" and "pl" only digits are numbers."""
         cut = [
             (part, at) for at, word in enumerate(words) for cut in _PARTS.split(word) if (part := _OUTSIDE.sub("", cut))
         ]
@@ -92,7 +92,7 @@ class Text:
         return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), indices)
 
     def index_of(self, word: str, acronym: bool = False) -> int | None:
-        """The first part that is a word or an inflection of it; with `acronym`, one in capitals ("us" is no US)."""
+        """Return the first part equal to a word up to inflection; with `acronym` only in capitals ("us" is no US)."""
         if acronym:
             indices = (index for index, part in enumerate(self.parts) if part == word)
             return next((index for index in indices if self.written[index].isupper()), None)
@@ -101,7 +101,7 @@ class Text:
         return next((index for part, index in self.indices.items() if same_name(part, word)), None)
 
     def phrase(self, words: Sequence[str]) -> int | None:
-        """The index of the last part of the first occurrence of these words next to each other."""
+        """Return the index of the last part of the first occurrence of a phrase."""
         size = len(words)
         if size == 1 and len(words[0]) <= _SHORT:
             return self.index_of(words[0], acronym=True)
@@ -110,7 +110,7 @@ class Text:
 
 
 def _begins(words: Sequence[str], at: Sequence[int]) -> Iterator[bool]:
-    """Whether each part begins a sentence or a quotation."""
+    """Yield whether each part begins a sentence or a quotation."""
     starts, begins, last = [], True, -1
     for word in words:
         starts.append(begins or bool(_QUOTE.match(word) and word[0] not in "(["))
@@ -123,7 +123,7 @@ def _begins(words: Sequence[str], at: Sequence[int]) -> Iterator[bool]:
 
 @lru_cache(maxsize=1 << 16)
 def same_name(a: str, b: str) -> bool:
-    """Whether two words as compared are forms of one name: their endings beyond a common stem are inflection."""
+    """Return whether two words are forms of one name: equal, or a common stem with endings of inflection."""
     if a == b:
         return True
     least = max(_STEM, (max(len(a), len(b)) + 1) // 2)
@@ -135,12 +135,12 @@ def same_name(a: str, b: str) -> bool:
 
 
 def facts_in(words: Sequence[str]) -> list[Fact]:
-    """The facts of an English text, in order, repetitions included."""
+    """Return the facts of an English text, in order, with repetitions."""
     return extract(Text.of(words, "en"))
 
 
 def extract(text: Text) -> list[Fact]:
-    """The facts of a text that is cut already, in order, repetitions included."""
+    """Return the facts of a cut text, in order, with repetitions."""
     facts: list[Fact] = []
     taken: set[int] = set()
     for number, first, last in text.values:
@@ -162,14 +162,14 @@ def extract(text: Text) -> list[Fact]:
 
 
 def _coded(text: Text, index: int) -> bool:
-    """A part with a capital or digit that is no number: iPhone, B2."""
+    """Return whether a part has a capital or a digit: iPhone, B2."""
     return any(c.isupper() or c.isdigit() for c in text.written[index])
 
 
 def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
-    """Runs of parts with capitals, joined by particles; punctuation ends one.
+    """Yield runs of parts with capitals, joined by particles; punctuation ends a run.
 
-    Of a headline, which has capitals everywhere and no full stop, uncommon words only.
+    A headline has capitals everywhere and no full stop, so only its uncommon words count.
     """
     run: list[int] = []
     long = [part for part in text.written if len(part) > _SHORT and part.isalpha()]
@@ -193,7 +193,7 @@ def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
 
 
 def _ended(text: Text, last: int, index: int) -> bool:
-    """Whether punctuation stands between two parts; that of an abbreviation (St., J.) does not count."""
+    """Return whether punctuation separates two parts; that of an abbreviation (St., J.) does not."""
     word = text.words[text.at[last]]
     if text.at[last] == text.at[index]:
         return False
@@ -201,14 +201,14 @@ def _ended(text: Text, last: int, index: int) -> bool:
 
 
 def _continues(text: Text, index: int, taken: set[int]) -> bool:
-    """Whether a name goes on after a particle: "de la Condamine"."""
+    """Return whether a name continues after a particle: "de la Condamine"."""
     after = range(index + 1, min(index + 3, len(text.written)))
     later = next((later for later in after if text.written[later] not in PARTICLES), None)
     return later is not None and later not in taken and text.written[later][0].isupper()
 
 
 def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int]:
-    """A run without leading titles, function words and words that have a capital only because they begin a sentence."""
+    """Remove leading titles, function words and ordinary words that begin a sentence from a run."""
     run = list(run)
     while run:
         part, written = text.parts[run[0]], text.written[run[0]]
@@ -222,7 +222,7 @@ def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int
 
 @lru_cache(maxsize=1 << 16)
 def _common(part: str) -> bool:
-    """Whether the word occurs in the parallel texts of the priors."""
+    """Return whether a word occurs in the parallel texts of the priors."""
     return any(form(part, "en") in priors.target for priors in map(_priors, TARGETS) if priors)
 
 
@@ -251,7 +251,12 @@ class Judged:
 def judge(
     source: tuple[str, ...], target: tuple[str, ...], reference: tuple[str, ...], language: str, into: str = "en"
 ) -> Judged:
-    """The facts of a translation and of its human translation; `language` is the source's, `into` is theirs."""
+    """Compare the facts of a translation with those of its human translation.
+
+    Args:
+        language: Language of the source.
+        into: Language of both translations.
+    """
     read, written, human = Text.of(source, language), Text.of(target, into), Text.of(reference, into)
     expected = tuple(Located(fact, find(fact, written), counterpart(fact, read)) for fact in _once(extract(human)))
     facts = _once(extract(written))
@@ -266,7 +271,7 @@ def _once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def _supported(fact: Fact, reference: Text, source: Text) -> bool:
-    """Whether a fact is in one of two texts, or each of its words in one or the other."""
+    """Return whether a fact is in one of two texts, or each of its words in either."""
     if find(fact, reference) is not None or find(fact, source) is not None:
         return True
     return (
@@ -277,7 +282,7 @@ def _supported(fact: Fact, reference: Text, source: Text) -> bool:
 
 
 def _read_as(word: str, source: Text) -> int | None:
-    """The part of a source text that is a word of a name, or is linked to it."""
+    """Return the part of a source text that equals a word of a name or is linked to it."""
     return linked(word, source) if (same := source.index_of(word)) is None else same
 
 
@@ -288,14 +293,14 @@ def _priors(pair: str) -> Priors | None:
 
 @cache
 def lexicon_digest() -> str:
-    """Of the priors and aliases that decide what is a counterpart."""
+    """Return a digest of the priors and aliases that define counterparts."""
     digests = [priors.digest[:8] for priors in map(_priors, TARGETS) if priors]
     return "+".join([*digests, bundled().name.removeprefix("aliases-")])
 
 
 @cache
 def _alternatives() -> dict[str, frozenset[str]]:
-    """Name -> other names of it."""
+    """Return name -> its other names."""
     names_of: dict[str, set[str]] = {}
     groups = [line.split("/") for line in OTHER_NAMES]
     groups += [[page, *names] for page, names in (*bundled().forms.items(), *bundled().titles.items())]
@@ -306,7 +311,7 @@ def _alternatives() -> dict[str, frozenset[str]]:
 
 
 def find(fact: Fact, text: Text) -> int | None:
-    """The index of the word that completes a fact in a text; None: the fact is not in it."""
+    """Return the index of the word that completes a fact in a text; None if the fact is not in it."""
     if fact.values:
         index = next((last for number, _, last in text.values if number & fact.values), None)
     else:
@@ -319,7 +324,7 @@ def _acronym(fact: Fact) -> bool:
 
 
 def _needs_capitals(fact: Fact) -> bool:
-    """An acronym that is another word without its capitals: US, UN, WHO."""
+    """Return whether a fact is an acronym that is another word in lower case: US, UN, WHO."""
     return _acronym(fact) and (len(fact.text) == 2 or any(fact.words[0] in each.function_words for each in every()))
 
 
@@ -335,7 +340,7 @@ def _name_index(fact: Fact, text: Text) -> int | None:
 
 
 def _initials_index(fact: Fact, text: Text) -> int | None:
-    """HRW for Human Rights Watch, and the other way round."""
+    """Return the index of HRW for Human Rights Watch, or vice versa."""
     if len(fact.words) > 1:
         return text.index_of("".join(word[0] for word in fact.words), acronym=True)
     if not _acronym(fact):
@@ -348,9 +353,9 @@ def _initials_index(fact: Fact, text: Text) -> int | None:
 
 
 def counterpart(fact: Fact, source: Text) -> int | None:
-    """The source word with which a fact is read: where it stands as it is, else where the priors link its words to.
+    """Return the source word that completes a fact: by spelling, else by the links of the priors.
 
-    Of a name with several words at least half must be found; the last of them counts.
+    At least half of a name's words must be found; the last of them counts.
     """
     index = find(fact, source)
     if index is not None or fact.values:
@@ -363,7 +368,7 @@ def counterpart(fact: Fact, source: Text) -> int | None:
 
 
 def linked(word: str, source: Text) -> int | None:
-    """The part of a source text that the priors link to a target word most often."""
+    """Return the part of a source text that the priors link to a target word most often."""
     priors = _priors(f"{source.language}-en")
     if priors is None:
         return None

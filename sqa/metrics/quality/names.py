@@ -32,18 +32,18 @@ _ABBREVIATION = re.compile(rf"^(?:\w|{'|'.join(sorted(DOTTED))})\.$")
 
 
 def spelled(word: str) -> str:
-    """A word as it is compared."""
+    """Return a word without case, accents, punctuation and genitive."""
     bare = _GENITIVE.sub("", _OUTSIDE.sub("", word))
     return unmarked(bare.replace("ł", "l").replace("Ł", "L")).casefold()
 
 
 def ends_sentence(word: str) -> bool:
-    """Whether a sentence ends with a word: a mark that ends one, not that of an abbreviation."""
+    """Return whether a word ends a sentence: it has an end mark and is no abbreviation."""
     return bool(_ENDS_SENTENCE.search(word)) and not _ABBREVIATION.match(word)
 
 
 def names_in(text: str) -> list[str]:
-    """The names and numbers of a text, in order, as they are compared."""
+    """Return the names and numbers of a text, in order, as compared."""
     names, begins = [], True
     for word in text.split():
         bare = _OUTSIDE.sub("", word)
@@ -56,7 +56,7 @@ def names_in(text: str) -> list[str]:
 
 
 def lost_and_invented(source: str, hypothesis: str, reference: str) -> tuple[Counter[str], Counter[str]]:
-    """The human translation's names that the output lacks; the output's that neither other text has as a word."""
+    """Return the reference's names that the output lacks, and the output's names in neither other text."""
     wanted, written_names = Counter(names_in(reference)), Counter(names_in(hypothesis))
     written = Counter(map(spelled, hypothesis.split()))
     supported = {spelled(word) for word in (*source.split(), *reference.split())}

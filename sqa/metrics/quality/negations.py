@@ -28,7 +28,7 @@ _NEGATION = re.compile(
 
 
 def negations(text: str) -> int:
-    """How many an English text has."""
+    """Count the negations of an English text."""
     return len(_NEGATION.findall(text))
 
 

@@ -46,17 +46,17 @@ class Segment:
 
     @property
     def by_sentence(self) -> list[Segment]:
-        """A segment per sentence; the question itself where its sentences are not paired."""
+        """One segment per sentence; the question itself if its sentences are not paired."""
         return [Segment(self.id, *texts) for texts in self.sentences] or [self]
 
     @property
     def key(self) -> str:
-        """A hash of all texts."""
+        """Hash of all texts."""
         return digest([self.source, self.hypothesis, self.reference, *self.sentences])
 
 
 def segment_of(trace: QuestionTrace) -> Segment:
-    """The texts of a trace.  No human translation: NotComputable."""
+    """Return the texts of a trace.  No human translation: NotComputable."""
     question, (hypothesis, reference) = trace.question, lines(trace)
     sides = ([" ".join(words) for words in question.sentences], trace.hypotheses, question.reference)
     paired = len(question.reference) == len(question.sentences) > 1 and all(map(str.strip, question.reference))
@@ -95,7 +95,7 @@ class MeanOfSegments:
         return self.identity
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        """A model that fails, or a score that is not finite: DataError."""
+        """Return (sum of scores, segments) of each question.  A failing model or a non-finite score: DataError."""
         parts = [segment.by_sentence if self.by_sentence else [segment] for segment in segments]
         scored = [part for of_question in parts for part in of_question]
         fails = (RuntimeError, IndexError, ValueError, TypeError)  # weights that do not fit the tokenizer, ...
@@ -124,12 +124,12 @@ SENTENCES = "segment:sentence|unpaired:question|aggregate:mean"  # in signatures
 
 
 def not_computed(name: str, reason: str) -> MeanOfSegments:
-    """Stands for a metric that is not available: its signature gives the reason, and it has no value."""
+    """Return a metric without values whose signature gives the reason."""
     return MeanOfSegments(name, f"not computed: {reason}", None, _refusing(reason))
 
 
 def saved(name: str, signature: str, kind: str) -> MeanOfSegments | None:
-    """A metric that sums a finished run's statistics; None where only the metric itself can (`external`)."""
+    """Return a metric for a finished run's statistics; None if only the metric itself can score them (`external`)."""
     if kind not in _MEANS:
         return None
     return MeanOfSegments(name, signature, None, _refusing(f"{name}: only stored statistics can be summed here"))
@@ -147,7 +147,7 @@ UNLOADABLE = (RuntimeError, ValueError, TypeError, LookupError, OSError, Attribu
 
 @contextmanager
 def refused_with(start: str, kinds: tuple[type[Exception], ...] = UNLOADABLE) -> Iterator[None]:
-    """What a model's package raises, by default when it loads a model, as a DataError of one line."""
+    """Turn exceptions of a model's package, by default those of loading, into a DataError of one line."""
     try:
         yield
     except kinds as error:
@@ -155,7 +155,7 @@ def refused_with(start: str, kinds: tuple[type[Exception], ...] = UNLOADABLE) ->
 
 
 def model_type(folder: Path, kind: str) -> str:
-    """The type that a model's config.json names; a folder without one: DataError."""
+    """Return the type in a model's config.json; a folder without one: DataError."""
     try:
         return str(parse_json((folder / "config.json").read_bytes())["model_type"])
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -163,17 +163,17 @@ def model_type(folder: Path, kind: str) -> str:
 
 
 def batches(segments: Sequence[Segment], size: int) -> Iterator[Sequence[Segment]]:
-    """The segments, so many at a time."""
+    """Yield the segments in batches."""
     return (segments[start : start + size] for start in range(0, len(segments), size))
 
 
 def model_label(model: str, folder: Path) -> str:
-    """A model in a signature: the folder's own name, or the hub's name and revision."""
+    """Return a model's name for signatures: of the folder, or of the hub with revision."""
     return folder.name if Path(model).expanduser().is_dir() else f"{model}@{folder.name[:12]}"
 
 
 def check_sizes(config: Any, kind: str, *keys: str) -> None:
-    """ConfigError unless the named numbers are at least 1 and the model is named."""
+    """Raise ConfigError unless the numbers are at least 1 and the model is named."""
     from sqa.files.hub import unpinned
 
     wrong = [f"{kind}.{key}: must be >= 1, got {getattr(config, key)}" for key in keys if getattr(config, key) < 1]

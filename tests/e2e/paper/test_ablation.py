@@ -26,7 +26,7 @@ def test_ablation(tmp_path, capsys, monkeypatch):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path):
+def test_contestants_with_one_guesser_differ_by_buzzer(tmp_path):
     """Recorded with those of each contestant alone."""
     quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": buzzer} for buzzer in (quick, never, {"name": "oracle"})]

@@ -77,7 +77,7 @@ def test_figure9_draws_what_there_is(folder, capsys):
     assert (folder / "calls").read_text(encoding="utf-8") == scored and len(scored) <= 2 * 4
 
 
-def test_no_dot_hides_another_and_every_translator_has_a_name():
+def test_dots_do_not_overlap_and_all_are_named():
     """A translator with a single k stands beside the others' full input; one without the first metric is named, too."""
 
     def row(family, k, metric, value):

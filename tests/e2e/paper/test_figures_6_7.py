@@ -12,16 +12,13 @@ from small_ablation import BUZZER, changed, write_small_ablation
 
 from experiments import grid
 from experiments.ablation.report import main as ablation
-from experiments.paper import contestants_over_k as paper
-from experiments.paper.contestants_over_k import Agreement
+from experiments.paper import figure6, figure7, wait_k_runs
 from sqa.core.differences import bootstrap_band
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline import spread
-from sqa.pipeline.config import load
 
 KS = [1, 3, 6, "full"]
 KEYWORD = {"name": "doubles:build_guesser"}
@@ -61,7 +58,7 @@ def other(folder, tmp_path):
 
 def test_figure7(folder, runs, capsys):
     stages = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"}
-    paper.figure7(folder / "figure7.yaml", runs)
+    figure7.main(folder / "figure7.yaml", runs)
     printed, made = capsys.readouterr(), runs / "figure7"
     new = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"} - stages
     assert len(new) == 3 * (len(KS) + 1)  # Keyword's guesses, buzzes and scores; nothing of BM25 was made again
@@ -71,32 +68,26 @@ def test_figure7(folder, runs, capsys):
     assert sorted(printed.out.splitlines()[-4:]) == sorted(map(str, made.iterdir()))
 
 
-def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, monkeypatch):
-    base = load(folder / "ablation.yaml", grid.AblationConfig)
-    todo = list(grid.cells(base, ["mini-es"], {}))
-    before = [(row.intervals, row.signatures, row.empty_sentences) for row in grid.run_cells(todo, base, runs)]
-    monkeypatch.setattr(spread, "spread", None)
-    assert [(r.intervals, r.signatures, r.empty_sentences) for r in grid.run_cells(todo, base, runs)] == before
-
-
 def test_figure6_of_all_and_of_the_guessable_questions(folder, other, runs, monkeypatch):
-    paper.figure6(folder / "figure6.yaml", runs)
+    figure6.main(folder / "figure6.yaml", runs)
     requested = load_questions("mini-es", 4)
-    monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.array([q in requested[:3] for q in questions]))
-    paper.figure6(other("figure6", slice(1), questions="guessable", name="known"), runs)
+    monkeypatch.setattr(
+        wait_k_runs, "knows", lambda guesser, questions: np.array([q in requested[:3] for q in questions])
+    )
+    figure6.main(other("figure6", slice(1), questions="guessable", name="known"), runs)
 
 
-def test_a_guesser_that_does_not_say_what_it_knows_is_refused(other, runs):
-    for name, main, word in (("figure6", paper.figure6, "guessable"), ("figure7", paper.figure7, "matched")):
+def test_refuse_guessers_without_a_page_list(other, runs):
+    for name, main, word in (("figure6", figure6.main, "guessable"), ("figure7", figure7.main, "matched")):
         refused(ConfigError, f"questions: {word}: .*all", main, other(name, slice(1, 2), questions=word), runs)
 
 
-def test_figure10_is_of_one_language_and_of_the_matched_questions(other, runs, monkeypatch):
+def test_figure10_has_one_language_and_matched_questions(other, runs, monkeypatch):
     path = other("figure7", slice(1), name="figure10", questions="matched", language="es")
-    monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
-    paper.figure7(path, runs)
+    monkeypatch.setattr(wait_k_runs, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
+    figure7.main(path, runs)
     changed(path, language="pl")
-    refused(ConfigError, "translators: no wait-k for a data set in pl that is here", paper.figure7, path, runs)
+    refused(ConfigError, "translators: no wait-k for a data set in pl that is here", figure7.main, path, runs)
 
 
 def test_a_full_input_line_stands_still_within_a_sentence():
@@ -108,31 +99,21 @@ def test_a_full_input_line_stands_still_within_a_sentence():
     )
     second = (Guess("France", 2.0), Guess("Spain", 1.0))
     guesses = ((), second, second, second, second[1:])
-    values = paper.at_bin_ends(QuestionTrace(question, emissions, guesses), 25)
+    values = figure6.at_bin_ends(QuestionTrace(question, emissions, guesses), 25)
     assert values.tolist() == [-4.0] * 6 + [-math.log(2)] * 18 + [0.0]
     silent = QuestionTrace(question, (), ())
-    assert paper.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
+    assert figure6.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
 
 
-def test_one_guesser_with_two_buzzers_is_two_lines(folder, other, runs):
-    """Each has its own numbers, and the ablation's runs of the first keep their folder."""
-    first, _, gone = read_yaml(folder / "figure7.yaml")["contestants"]
-    silent = {"label": "Silent", "guesser": {"name": "bm25"}, "buzzer": {**BUZZER, "threshold": 1e9}}
-    before = (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes()
-    paper.figure7(other("figure7", contestants=[first, silent, gone]), runs)
-    assert (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes() == before
-    assert (runs / "ablation-mini-es-wait-k-3-bm25+doubles:build_buzzer-limit4" / "report.tsv").is_file()
-
-
-def test_a_question_is_matched_if_one_guesser_can_name_its_answer(runs):
+def test_a_question_matches_if_one_guesser_knows_it(runs):
     both = [{**KEYWORD, "pages": [page]} for page in ("Peru", "Iceland")]
     parts, questions = grid.workshop(runs).parts, load_questions("mini-es", 3)
-    assert paper.nameable(both, questions, "matched", parts).tolist() == [True, True, False]
+    assert wait_k_runs.nameable(both, questions, "matched", parts).tolist() == [True, True, False]
 
 
 def test_agreement_is_kendalls_tau():
     values = np.random.default_rng(0).permutation(12).reshape(2, 6).astype(float)
     stats = np.stack([values, np.ones_like(values)], axis=-1).reshape(1, -1)
     tau = kendalltau(*values).statistic
-    assert Agreement().score_many(stats)[0, 0] == pytest.approx(tau)
-    assert bootstrap_band(np.repeat(stats, 5, axis=0), Agreement(), 20).low[0] == pytest.approx(tau)
+    assert figure7.Agreement().score_many(stats)[0, 0] == pytest.approx(tau)
+    assert bootstrap_band(np.repeat(stats, 5, axis=0), figure7.Agreement(), 20).low[0] == pytest.approx(tau)

@@ -7,17 +7,22 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
+from refusals import refused
 from small_ablation import BUZZER, write_small_ablation
 from small_ablation import changed as with_keys
 
-from experiments.items import answers, buzzers, claims, delay_or_text, facts, training, which_metric
-from experiments.lab import grid_rows
+from experiments.grid import AblationConfig
+from experiments.lab import grid_rows, pages, values
+from experiments.ladders import POOLED, differences, ladders, p_of
 from experiments.outputs import Outputs
+from experiments.paper import claims, figure3
+from experiments.studies import buzzers, delay_or_text, facts, training, which_metric
+from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
+from sqa.core.significance import bootstrap
 from sqa.data.datasets import load_questions
-from sqa.files.store import Store
-from sqa.pipeline.config import of_parts
-from sqa.pipeline.parts import Parts
+from sqa.metrics import build
+from sqa.pipeline.config import load
 from tests.e2e.paper.test_ablation_seeds import finish
 
 LIMIT, KS = 8, (1, 3, 6, "full")
@@ -89,11 +94,28 @@ def test_lost_questions(config, runs, record, monkeypatch):
     record("lost-questions", rows)
 
 
-def test_both_rules_of_answers(record, tmp_path):
-    translator = {"name": "fixed", "text": "reference", "reveal": "diagonal"}
-    questions = {"name": "mini-es", "limit": LIMIT}
-    config = of_parts(dataset=questions, translator=translator, guesser={"name": "bm25"}, buzzer=BUZZER)
-    record("answers", answers.both_rules(("mini-es", "human", "bm25"), config, Store(tmp_path), Parts()))
+def test_values_of_questions_give_the_intervals_of_rows(config, runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "LEDGERS", tmp_path)
+    values.write("over-k", values.of_grid(figure3.HEADLINE, figure3.BEST)(config, runs))
+    written = values.path_of("over-k").read_bytes()
+    tables = values.read("over-k")
+    rows = [row for row in grid_rows.measure(config, runs) if row.key in tables]
+    assert len(rows) == len(tables) == 2 * (len(KS) + 2) * len(figure3.HEADLINE)
+    for row in rows:
+        interval = bootstrap(tables[row.key], *build([row.metric]), load(config, AblationConfig).resamples)
+        assert (interval.value, interval.low, interval.high) == pytest.approx((row.value, row.low, row.high))
+    values.write("over-k", tables)
+    assert values.path_of("over-k").read_bytes() == written
+    refused(DataError, "gone: no statistics of questions", values.read, "gone")
+
+
+def test_values_of_questions_give_the_claims(config, runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "LEDGERS", tmp_path)
+    values.write("over-k", values.of_grid(figure3.HEADLINE, figure3.BEST)(config, runs))
+    [pooled] = [one for one in values.ladders_of("over-k") if one.dataset == POOLED]
+    [measured] = [one for one in ladders(grid_rows.finished(config, runs)) if one[:3] == pooled[:3]]
+    assert p_of(pooled, "rise").tolist() == p_of(measured, "rise").tolist()
+    assert list(differences(pooled)) == list(differences(measured))
 
 
 def test_facts_marked_by_hand_and_changed(record):

@@ -11,10 +11,9 @@ from small_ablation import changed, write_small_ablation
 
 from experiments.ablation import correlation, models
 from experiments.ablation.report import main as ablation
-from experiments.items import stepwise as items
 from experiments.paper import examples as paper
 from experiments.stepwise import errors as stepwise
-from experiments.stepwise import figure, systems
+from experiments.stepwise import systems
 from experiments.stepwise.figure import red_curve
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import ROOT
@@ -87,7 +86,7 @@ def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys
     printed, made = capsys.readouterr(), runs / "stepwise"
     shown = [(made / f"errors_{name}.csv").read_text("utf-8") for name in ("counts", "costs")]
     assert printed.out.startswith(shown[0].partition("\n")[0].replace(",", "\t"))
-    measured = [list(item.measure(folder / "stepwise.yaml", runs)) for item in items.ITEMS[1::-1]]
+    measured = [list(item.measure(folder / "stepwise.yaml", runs)) for item in stepwise.ITEMS[1::-1]]
     assert [len(rows) for rows in measured] == [len(text.splitlines()) - 1 for text in shown]
     assert re.findall("mini-es: no (.*) of the rule", printed.err) == ["hallucination"]
     assert len(list(made.glob("*.png"))) == 2
@@ -108,22 +107,8 @@ def test_the_means_behind_the_differences(folder, runs, subject):
         assert [row.metric for row in few.rows(subject, config)] == metrics
 
 
-@pytest.mark.parametrize(
-    ("panel", "expected"), [("a", "a (1) **b** **c** d (2) **e**"), ("b", "a (1) **b** **c** [silence] d (2) **e**")]
-)
-def test_hallucinated_words_are_bold_and_numbered(panel, expected):
-    lines = [SimpleNamespace(sentence=np.array([0, 0, 0, 1, 1]))]
-    subject = SimpleNamespace(
-        lines=lines,
-        index_of=lambda _: 0,
-        marks=lambda _: [SimpleNamespace(first=1, last=2), SimpleNamespace(first=4, last=4)],
-        trace=lambda _: SimpleNamespace(emissions=[SimpleNamespace(token=token) for token in "abcde"]),
-    )
-    assert paper.marked(paper.Example(panel, subject, SimpleNamespace(sentence=0), 1.0)) == expected
-
-
 @pytest.mark.parametrize(("log_mrr", "answerable"), [([-1.0, 0.0], True), ([0.0, -1.0], False), ([], False)])
-def test_an_example_needs_the_answer_at_the_end_of_the_human_translation(log_mrr, answerable):
+def test_examples_need_the_answer_in_the_human_text(log_mrr, answerable):
     assert paper.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
 
 
@@ -132,10 +117,10 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, ca
         raise ConfigError("no aligner here")
 
     monkeypatch.setattr(systems, "load_aligner", none)
-    systems._opened.cache_clear()
+    systems.opened.cache_clear()
     assert not stepwise.subjects(folder / "stepwise.yaml", runs).subjects
     assert "mini-es, k=3: left out, no aligner here" in capsys.readouterr().err
-    systems._opened.cache_clear()
+    systems.opened.cache_clear()
 
 
 def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path, runs):
@@ -169,17 +154,6 @@ def test_the_papers_examples_and_texts(folder, runs, selection):
     page = selection.subjects[0].run.questions[4].page
     named = selection._replace(config=replace(selection.config, pages=(page,)))
     assert paper.shown_questions(named, selection.subjects[0]) == [4]
-
-
-def test_words_that_stand_for_none_and_the_finding_itself_are_marked(subject):
-    finding = stepwise.worst(subject, "hallucination", False)[0]
-    logs, _, text = figure.draw(subject, finding).axes
-    written = [step for step, emission in enumerate(subject.trace(finding).emissions) if emission.token]
-    unaligned = subject.errors[subject.index_of(finding)].unaligned
-    leads = [line.get_color() == figure.RED for line in text.lines if len(line.get_xdata()) == 3]
-    assert leads == [unaligned[step] for step in written] and len(set(leads)) == 2
-    large = [line.get_markersize() == 5 for line in logs.lines if line.get_marker() == "o"]
-    assert large == [mark == finding for mark in subject.marks(finding)] and large.count(True) == 1
 
 
 def test_the_red_curve_is_binary():

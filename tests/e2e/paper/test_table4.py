@@ -101,7 +101,7 @@ def reasons(data):
     return {row["guesser"]: row["note"] for row in differences if row["note"]}
 
 
-def test_every_answer_is_kept_and_what_is_missing_has_a_reason(finished):
+def test_answers_are_written_and_gaps_have_reasons(finished):
     data, shown = finished
     predictions = data / "runs" / "table4" / "predictions"
     kept = json.loads((predictions / "train-engspan_fi_human_typed.json").read_text(encoding="utf-8"))
@@ -203,7 +203,7 @@ def test_bad_configs(data, changes, problem):
     refused(ConfigError, problem, load, configure(data, **changes), Table4Config)
 
 
-def test_a_model_learnt_from_translations_of_other_questions(data, monkeypatch):
+def test_table4_trains_on_other_questions_only(data, monkeypatch):
     """Word for word Finnish of 150 questions: the model translates what it never saw whole."""
     pytest.importorskip("thot")
     from experiments.paper import xor_translator

@@ -15,7 +15,7 @@ from buzzers.histories import DataChoice, GuessHistory
 from buzzers.learnt import LOGISTIC, WIDTHS, Card, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
-from experiments.items import buzzers as report
+from experiments.studies import buzzers as report
 from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 

@@ -18,8 +18,8 @@ from small_runs import small_config
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.core.trace import BUZZES, EMISSIONS, Score, emissions_rows, emissions_table
-from sqa.core.types import Asked, Guess
+from sqa.core.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
+from sqa.core.types import Asked
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_rows
@@ -86,10 +86,6 @@ def test_other_blocks_rows_and_columns_are_refused(store: Store) -> None:
     store.block(STAGE, 1).rename(store.block(STAGE, 0))
     refused(DataError, r"holds block 1, expected 0; delete it", store.read, STAGE, 0, EMISSIONS)
     refused(DataError, "is missing", store.read, STAGE, 1, EMISSIONS)
-
-
-GUESSED = {"q": ((Guess("Lima", 1.0), Guess("Cusco", 0.5)), ()), "r": ((Guess("Lima", 2.0),),)}
-SCORED = {"q": {"ew": Score((1.0, 2.0)), "al": Score(None, "no words")}}
 
 
 # ------------------------------------------------------------------------------------------- writers and locks

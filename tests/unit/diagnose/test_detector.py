@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,8 @@ from refusals import refused
 
 from sqa.core.errors import DataError
 from sqa.core.paths import DATA
-from sqa.diagnose import detector as module
 from sqa.diagnose.alignment import Alignment, load_aligner
-from sqa.diagnose.detector import FILE, Detector, Network, load_detector, read_networks
+from sqa.diagnose.detector import FILE, Network, load_detector, read_networks
 from sqa.diagnose.known_words import EVERYWHERE, pages
 from sqa.diagnose.scores import WordScores
 from sqa.diagnose.signals import GROUPS, digits, nearest, word_signals
@@ -78,7 +76,7 @@ def network() -> Network:
     return Network(*map(np.array, weights), slope=2.0, shift=-1.0)
 
 
-def test_a_network_is_the_mean_of_its_members_through_a_logistic_curve() -> None:
+def test_a_network_averages_its_members() -> None:
     logit = (math.tanh(0.5) + math.tanh(1.5) + 1) / 2 + 0.25 * 3
     assert network().logits(np.array([[3.0]])) == pytest.approx(logit)
     assert network().probabilities(np.array([[3.0]])) == pytest.approx(1 / (1 + math.exp(1 - 2 * logit)))
@@ -116,35 +114,6 @@ def test_a_scorer_chooses_the_weights_that_know_its_scores() -> None:
 @pytest.mark.parametrize("language", ["es", "pl"])
 def test_the_shipped_weights_fit_the_signals(language: str) -> None:
     assert set(read_networks(DATA / "models" / f"errors-{language}-en" / FILE)) == set(GROUPS)
-
-
-def test_words_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs, path = [(SOURCE, GOOD), (SOURCE, ())], tmp_path / "words.json"
-    links = [*load_aligner("es-en").align(pairs)]
-    plain, first = (load_detector("es", cache=cache).words(pairs, links) for cache in (None, path))
-    spanish = load_detector("es", cache=path)
-
-    def judged(*_: object) -> None:
-        raise AssertionError("judged again")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "word_signals", judged)
-        kept = spanish.words(pairs, links)
-        network = spanish.network
-        for detector, texts, first_links in (
-            (spanish, [(SOURCE, GOOD[::-1]), (SOURCE, ())], links[0]),
-            (spanish, pairs, replace(links[0], target=(0.0,) * len(GOOD))),
-            (spanish, pairs, replace(links[0], evidence=None)),
-            (load_detector("pl", cache=path), pairs, links[0]),
-            (Detector("pl", network, cache=path), pairs, links[0]),
-            (Detector("es", replace(network, shift=network.shift + 1), cache=path), pairs, links[0]),
-        ):
-            refused(AssertionError, "judged again", detector.words, texts, [first_links, links[1]])
-        patch.setattr(module, "vocabulary_digest", lambda _: "another")
-        refused(AssertionError, "judged again", spanish.words, pairs, links)
-    assert [row.tolist() for row in plain] == [row.tolist() for row in first] == [row.tolist() for row in kept]
-    path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
-    refused(DataError, "words.json: the kept probabilities are damaged", spanish.words, pairs, links)
 
 
 def test_planted_errors_are_more_probable_than_good_words() -> None:

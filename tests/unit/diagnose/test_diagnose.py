@@ -89,7 +89,7 @@ def test_a_good_translation_has_no_findings() -> None:
     assert not any(errors.hallucinated)
 
 
-def test_invented_words_are_one_finding_with_the_rank_before_and_after() -> None:
+def test_adjacent_invented_words_are_one_finding() -> None:
     text = "The poet Neruda was a rocket engineer born in Parral, small village Linares."
     [finding] = diagnose([trace(text, "He died late.", ranks=[2, 2, 1, 1, 1, 3, 0, *[1] * 9])], ALIGNER)
     assert (finding.kind, finding.words, finding.first, finding.last) == ("hallucination", ("rocket", "engineer"), 5, 6)
@@ -173,7 +173,7 @@ def test_without_guesses_there_are_no_ranks_and_no_drops() -> None:
     assert {(f.loss, f.rank_before, f.rank_after) for f in errors.findings} == {(0.0, None, None)}
 
 
-def test_a_retracted_word_is_judged_in_the_last_text_that_showed_it() -> None:
+def test_retracted_words_are_judged_in_their_last_text() -> None:
     writes = (("The", 2, False), ("rocket", 2, False), ("poet", 3, False, 1), ("Neruda", 4, False))
     emissions = tuple(Emission(0, *write) for write in writes)
     aligner = Links(the="el", poet="poeta", neruda="neruda")

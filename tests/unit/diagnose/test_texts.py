@@ -51,7 +51,7 @@ def test_cuts_follow_words_of_both_sides() -> None:
         assert found <= set(piece.source)
 
 
-def test_retracted_words_of_a_long_sentence_have_short_texts() -> None:
+def test_retractions_in_long_sentences_stay_short() -> None:
     """Each word is judged once, and the texts do not grow with the sentence."""
     writes = []
     for n, word in enumerate(WORDS[:3000], start=1):

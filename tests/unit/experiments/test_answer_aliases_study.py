@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from experiments.items.answers import MEASURES, MORE, STRICT, both_rules
+from experiments.studies.answers import MEASURES, MORE, STRICT, both_rules
 from sqa.files.store import Store
 from sqa.pipeline.config import load_run
 from sqa.pipeline.parts import Parts

@@ -36,14 +36,14 @@ GRU, ORACLE = one({"name": "gru"}, model="gru"), one(name="oracle")
         ([ORACLE], [one()], ["bm25+oracle"]),
     ],
 )
-def test_contestants_are_told_apart_by_guesser_then_buzzer_then_their_whole_config(contestants, known, names):
+def test_contestants_have_the_shortest_name_that_is_unique(contestants, known, names):
     results = names_of(contestants, names_of(known))
     assert [re.sub(r"-[0-9a-f]{8}$", "-*", name) for name in results.values()] == names
     assert len(set(results.values())) == len(names)
     assert results == names_of(list(reversed(contestants)), names_of(known))  # whatever the order
 
 
-def test_the_same_contestant_twice_is_refused_defaults_written_out_or_not():
+def test_refuse_equal_contestants():
     written_out = one({"name": "bm25", "k1": Bm25Config().k1})
     refused(ConfigError, r"contestants\[1\]: the same guesser and buzzer", names_of, [one(), written_out])
     refused(ConfigError, r"contestants\[1\].guesser.name: unknown", names_of, [one(), one({"name": "bn25"})])
@@ -102,7 +102,7 @@ MADE = {
 }
 
 
-def test_every_exception_survives_the_way_between_two_processes():
+def test_every_exception_can_be_pickled():
     kinds = exceptions()
     assert {"SqaError", "ConfigError", "TraceError", "ChecksumError", "Halted"} <= {kind.__name__ for kind in kinds}
     for kind in kinds:

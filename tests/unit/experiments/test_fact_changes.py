@@ -35,7 +35,7 @@ def test_a_change_touches_one_place_of_its_kind(name: str, touched: set[str]) ->
     assert seen == touched
 
 
-def test_a_negation_comes_behind_an_auxiliary_and_goes_where_one_is() -> None:
+def test_negation_is_inserted_or_removed() -> None:
     negation = CHANGES["negation"].change
     once = negation(question(sentences=[TEXT]), random.Random(0))
     assert " ".join(once.words) == TEXT.replace("had", "had not")

@@ -5,10 +5,10 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from experiments.items import claims
-from experiments.items.which_metric import auc
 from experiments.ladders import POOLED, Ladder
+from experiments.paper import claims
 from experiments.stored import stored
+from experiments.studies.which_metric import auc
 from sqa.files.store import Stage, Store
 
 

@@ -82,7 +82,7 @@ def _problems(book: Book, capsys: pytest.CaptureFixture[str]) -> str:
     return text
 
 
-def test_update_makes_ledger_page_and_picture_and_then_nothing(book, capsys):
+def test_a_second_update_changes_nothing(book, capsys):
     assert "| 0 | 1.25 [0.25, 2.25] |" in (book.root / "README.md").read_text(encoding="utf-8")
     assert (book.root / "docs/toy.png").is_file()
     assert not _problems(book, capsys)
@@ -104,7 +104,7 @@ def test_a_changed_digit_or_byte_is_named(book, capsys, name, old, new, problem)
     assert re.match(problem, _problems(book, capsys))
 
 
-def test_a_picture_of_other_numbers_is_named_and_one_that_is_gone(book, capsys):
+def test_outdated_and_missing_pictures_are_named(book, capsys):
     picture = book.root / "docs/toy.png"
     old = picture.read_bytes()
     book.values[0] = 1.5
@@ -116,7 +116,7 @@ def test_a_picture_of_other_numbers_is_named_and_one_that_is_gone(book, capsys):
     assert _problems(book, capsys).startswith("docs/toy.png: is not of")
 
 
-def test_a_picture_that_the_code_draws_otherwise_now_is_named_and_made_anew(book, capsys):
+def test_a_changed_drawing_is_named_and_redrawn(book, capsys):
     def dotted(ledger: Ledger):
         figure = _figure(ledger)
         figure.axes[0].lines[0].set_linestyle(":")
@@ -133,7 +133,7 @@ def test_another_version_of_the_program_makes_it_stale(book, capsys, monkeypatch
     assert "now 9.9.9" in _problems(book, capsys)
 
 
-def test_a_number_of_another_signature_does_not_take_its_place_silently(book, capsys):
+def test_a_changed_signature_is_named(book, capsys):
     book.signature = "ew|v:2"
     main.update([], book.root / "runs", force=True)
     assert "toy: 0 ew has another signature than before" in capsys.readouterr().err
@@ -149,7 +149,7 @@ def test_numbers_that_stay_keep_their_date(book):
     assert ledgers.read(path).date != "2020-01-01"
 
 
-def test_numbers_that_cannot_be_measured_here_do_not_leave_the_ledger(book):
+def test_missing_data_does_not_remove_ledger_rows(book):
     """XQB away, the bundled questions would take its place; without the language model its rows would go."""
     path = book.root / "experiments/ledger/toy.tsv"
     before, book.values = path.read_bytes(), [7.0]
@@ -183,7 +183,7 @@ def test_a_ledger_comes_back_as_it_was(tmp_path):
     refused(DataError, "cannot be read as a ledger", ledgers.read, tmp_path / "i.tsv")
 
 
-def test_a_kept_item_is_measured_by_name_alone_and_grows_stale_by_its_config_alone(book, capsys, monkeypatch):
+def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
     book.item = replace(book.item, kept="hours")
     book.values[0] = 7.0
     (book.model / "weights").write_bytes(b"\x00\x02")
@@ -196,12 +196,12 @@ def test_a_kept_item_is_measured_by_name_alone_and_grows_stale_by_its_config_alo
     assert not _problems(book, capsys)
 
 
-def test_an_item_that_no_command_measures_says_how_it_was_made(book):
+def test_an_item_without_a_command_says_its_origin(book):
     book.item = replace(book.item, measure=lab_items.elsewhere("typed from a paper"), kept="typed")
     refused(ConfigError, "typed from a paper", main.update, ["toy"], book.root / "runs")
 
 
-def test_a_pivot_shows_deviations_and_leaves_out_rows_without_numbers():
+def test_a_pivot_shows_deviations_and_omits_empty_rows():
     rows = (
         Row(("a", "3"), "bleu", 8.5, unit="0-100"),
         Row(("a", "3"), "bleu sd", 0.25, unit="0-100"),
@@ -228,7 +228,7 @@ def test_every_block_of_every_item_prints():
             assert len(lines) > 2 and all(lines), (item.name, name)
 
 
-def test_every_picture_of_the_documentation_is_drawn_from_a_ledger():
+def test_every_documented_picture_has_a_ledger():
     drawn = {name for item in items().values() for name in item.figures}
     there = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.png")}
     assert there == {name for name in drawn if name.startswith("docs/")}

@@ -77,7 +77,7 @@ def test_tables_that_are_alike_share_a_null_distribution() -> None:
     assert np.allclose(*each, atol=0.05)
 
 
-def test_p_values_stop_only_where_more_permutations_decide_nothing() -> None:
+def test_early_stopping_changes_no_decision() -> None:
     rng = np.random.default_rng(0)
     tables = means(rng.normal([0.0, *np.linspace(-0.03, 0.05, 20)], 0.1, (60, 21)))  # (60, 21, 2)
     pairs = np.stack([tables[:, [0, index]] for index in range(1, 21)], axis=3)  # (60, 2, 2, 20)
@@ -100,7 +100,7 @@ def test_holm_by_hand() -> None:
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
 
 
-def test_p_values_of_two_conditions_are_those_of_approximate_randomisation() -> None:
+def test_two_conditions_equal_approximate_randomisation() -> None:
     rng = np.random.default_rng(0)
     values = means(rng.normal([0.0, 0.02], 0.1, (150, 2)))
     null = null_of(values, lambda sums: EW.score_many(sums[:, 0]) - EW.score_many(sums[:, 1]), 4999, 0)
@@ -108,7 +108,7 @@ def test_p_values_of_two_conditions_are_those_of_approximate_randomisation() -> 
     assert 2 * p_value(-np.abs([gap.diff]) * -1, null)[0] == pytest.approx(gap.p_randomization, abs=0.02)
 
 
-def test_questions_that_are_equal_under_all_conditions_count_too() -> None:
+def test_equal_questions_count_too() -> None:
     table = np.random.default_rng(0).random((7, 4, 3))
     table[2] = table[2, :1]
     [sums] = permuted_sums(table, 50, 1)

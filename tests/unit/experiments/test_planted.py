@@ -10,7 +10,7 @@ from recorded import recorded
 from refusals import refused
 
 from experiments.planted import found, materials
-from experiments.planted.learn import RATES, SERVED, Table, fit
+from experiments.planted.learn import RATES, SERVED, Signals, fit
 from experiments.planted.materials import KINDS, Text, plant, rng_for
 from experiments.planted.once import best_threshold, row, unseen
 from sqa.core.errors import DataError
@@ -33,8 +33,8 @@ def test_what_is_planted_is_as_recorded() -> None:
 
 
 def test_an_unrelated_word_is_like_no_word_of_either_text() -> None:
-    drawn = {materials._unrelated_word(["Goethe", "Viennese"], ["Lima", "Vienna"], rng_for(seed)) for seed in range(9)}
-    assert drawn == {"Goethe"} and materials._unrelated_word(["Viennese"], ["Lima", "Vienna"], rng_for(0)) is None
+    drawn = {materials.unrelated_word(["Goethe", "Viennese"], ["Lima", "Vienna"], rng_for(seed)) for seed in range(9)}
+    assert drawn == {"Goethe"} and materials.unrelated_word(["Viennese"], ["Lima", "Vienna"], rng_for(0)) is None
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])
@@ -57,7 +57,7 @@ def test_an_error_is_marked_where_it_is_seen() -> None:
     assert (("Rome", "Hannibal"), "swapped") in marked and (("marble",), "adjective") in marked
 
 
-def test_handmade_errors_are_counted_by_error_and_flags_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_handmade_errors_are_counted_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
     def judged(traces: list[QuestionTrace], *_: object) -> list[SimpleNamespace]:
         flags = [[emission.token in ("Rome", "Hannibal", "Lima") for emission in trace.emissions] for trace in traces]
         return [SimpleNamespace(hallucinated=row) for row in flags]
@@ -71,7 +71,7 @@ def test_handmade_errors_are_counted_by_error_and_flags_by_word(monkeypatch: pyt
     assert next(line for line in kinds if line[2] == "swapped")[3:] == ["8", "1", "n/a", "n/a", "0.125"]
 
 
-def test_planted_words_are_errors_of_their_own_and_dropped_clauses_are_sentences(monkeypatch):
+def test_planted_words_and_dropped_clauses_are_counted(monkeypatch):
     question = Question("q", "d", "es", (("uno", "dos"), ("tres",)), ("one two", "three four"), "Page")
     lines = [[("one", ""), ("new", "inserted"), ("other", "inserted"), ("two", "")], [("three", "")]]
     omitted = SimpleNamespace(kind="omission", sentence=1)
@@ -84,7 +84,7 @@ def test_planted_words_are_errors_of_their_own_and_dropped_clauses_are_sentences
     assert found.of_sentences([(question, lines)], errors) == [("", False, (0, 0)), ("dropped", True, (0, 1))]
 
 
-def test_the_command_judges_at_the_threshold_that_is_asked_for(monkeypatch, capsys):
+def test_the_command_uses_the_given_threshold(monkeypatch, capsys):
     def judged(traces: list[QuestionTrace], _: object, config: DiagnoseConfig, *__: object) -> list[SimpleNamespace]:
         return [SimpleNamespace(hallucinated=[config.probability < 0.5] * len(one.emissions)) for one in traces]
 
@@ -105,16 +105,16 @@ def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.M
         refused(DataError, message, found.handmade, "es")
 
 
-def table(kind: str, texts: int = 30) -> Table:
+def table(kind: str, texts: int = 30) -> Signals:
     """A wrong word per text, whose first signal is 51, and three right ones with 50."""
     signals = np.zeros((4 * texts, len(GROUPS["words"])))
     signals[:, 0] = 50.0
     signals[::4, 0] = 51.0
     kinds = np.array([kind if i % 4 == 0 else "" for i in range(4 * texts)])
-    return Table(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4))
+    return Signals(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4))
 
 
-def test_the_network_learns_what_tells_and_is_the_same_again() -> None:
+def test_training_is_effective_and_deterministic() -> None:
     given = table("noun")
     network = fit(given)
     p = network.probabilities(given.signals)
@@ -126,9 +126,11 @@ def test_the_network_learns_what_tells_and_is_the_same_again() -> None:
     assert not set(GROUPS["words"]) <= set(SIGNS)
 
 
-def test_each_text_is_judged_by_the_network_that_never_saw_its_kind() -> None:
+def test_each_text_is_judged_by_an_unseen_kinds_network() -> None:
     one, other = table("name", 2), table("noun", 2)
-    test = Table(*(np.concatenate([getattr(t, part) for t in (one, other)]) for part in ("signals", "kinds", "texts")))
+    test = Signals(
+        *(np.concatenate([getattr(t, part) for t in (one, other)]) for part in ("signals", "kinds", "texts"))
+    )
     says: Any = [SimpleNamespace(probabilities=lambda s, p=p: np.full(len(s), p)) for p in (0.25, 0.75, 0.5)]
     judged = unseen(test, {"name": says[0], "noun": says[1]}, says[2])
     assert judged.tolist() == [0.25] * 8 + [0.75] * 8

@@ -11,7 +11,7 @@ DECIMAL = re.compile(r"(?<![\w.:/])[-+−]?\d*\.\d+(?![\w.]*[a-z/])(?!\.\d)")  #
 MOST = 200
 
 
-def test_few_measured_decimals_stand_outside_generated_blocks_and_code() -> None:
+def test_few_decimals_stand_outside_generated_blocks() -> None:
     counts = {}
     for path in (path for pattern in PAGES for path in sorted(ROOT.glob(pattern))):
         prose = CODE.sub("", MADE.sub("", path.read_text(encoding="utf-8")))

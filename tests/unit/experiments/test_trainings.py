@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.items.training import compare_trainings
+from experiments.studies.training import compare_trainings
 from sqa.core.errors import DataError
 from sqa.metrics import build
 
@@ -35,7 +35,7 @@ def test_one_training_against_itself() -> None:
     refused(DataError, "accuracy: expected trainings of two systems", compare_trainings, [values], [], ACCURACY)
 
 
-def test_one_training_at_two_k_is_drawn_on_both_sides_together() -> None:
+def test_one_training_at_two_k_is_resampled_jointly() -> None:
     questions = np.random.default_rng(0).random(400)
     below = [means(questions + shift) for shift in (-0.2, 0.0, 0.2)]
     above = [means(questions + shift + 0.1) for shift in (-0.2, 0.0, 0.2)]

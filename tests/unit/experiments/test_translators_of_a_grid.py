@@ -24,14 +24,14 @@ def config(*systems: System, **changes: object) -> AblationConfig:
     return AblationConfig(**(values | changes))
 
 
-def test_each_has_a_row_for_every_k_of_the_grid_or_of_its_own():
+def test_translators_have_rows_at_every_k():
     grid = config(System("cat", "es", CAT), System("slow cat", "es", CAT, (6, "full")), System("polish", "pl", CAT))
     results = [(cell.family, cell.k) for cell in cells(grid, ["mini-es"], {}) if cell.family != "reference"]
     assert results == [("cat", 1), ("cat", 3), ("cat", "full"), ("slow cat", 6), ("slow cat", "full")]
     assert len({cell.run.name for cell in cells(grid, ["mini-es", "mini-pl"], {})}) == 5 + 3 + 4
 
 
-def test_the_language_is_the_questions_and_not_the_files_name(tmp_path, monkeypatch, capsys):
+def test_language_comes_from_questions_not_file_names(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "sub" / "es.jsonl", ["pl", "pl"])
     name = "sub/es.jsonl"
@@ -53,7 +53,7 @@ def test_a_language_has_several_codes(tmp_path, monkeypatch, capsys):
     assert "dog: no rows, the questions are in es and it is for pl" in capsys.readouterr().err
 
 
-def test_a_file_of_several_languages_is_refused_and_so_are_two_files_of_one_name(tmp_path):
+def test_refuse_mixed_languages_and_equal_file_names(tmp_path):
     _write(tmp_path / "both.jsonl", ["es", "pl"])
     refused(DataError, "questions in es and pl", usable, config(datasets=(str(tmp_path / "both.jsonl"),)))
     refused(ConfigError, "datasets: two are called both.jsonl", config, datasets=("a/both.jsonl", "b/both.jsonl"))

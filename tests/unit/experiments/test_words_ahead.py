@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.items import words_ahead
-from experiments.items.words_ahead import ITEM, WordsAheadConfig, counts, last_linked
+from experiments.studies import words_ahead
 from experiments.studies.translation_table import SetConfig
+from experiments.studies.words_ahead import ITEMS, WordsAheadConfig, counts, last_linked
 from sqa.diagnose.alignment import Alignment
 from sqa.pipeline.config import load
 
@@ -38,10 +38,10 @@ def test_a_source_that_is_read_whole_leaves_nothing_ahead():
 
 def test_rows_of_the_bundled_questions(monkeypatch):
     texts = words_ahead.segments(SetConfig("mini-es", "es-en"))[:2]
-    [entry] = [s for s in load(ITEM.path(), WordsAheadConfig).sets if s.name == "xqb-es"]
+    [entry] = [s for s in load(ITEMS[0].path(), WordsAheadConfig).sets if s.name == "xqb-es"]
     monkeypatch.setattr(words_ahead, "segments", lambda _: texts)
     monkeypatch.setattr(words_ahead, "load", lambda *_: WordsAheadConfig((entry,), (1, 3, 9)))
-    results = list(words_ahead.measure(ITEM.path(), Path()))
+    results = list(words_ahead.measure(ITEMS[0].path(), Path()))
     values = {row.key: row.value for row in results}
     assert len(values) == 12 and {row.n for row in results} == {2}
     for pace in ("1", "catch-up"):

@@ -58,12 +58,6 @@ def as_published(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
 # --- the published method --------------------------------------------------------------------------------------------
 
 
-def test_points_are_the_published_ones() -> None:
-    x, y = curve_fit.points(*sorted_arrays(records()))
-    expected_x, expected_y = as_published(records())
-    assert x.tolist() == expected_x and y == pytest.approx(expected_y, abs=1e-15)
-
-
 def test_points_by_hand() -> None:
     # positions are cut to thousandths, not rounded; the two buzzes at .9 are one point, of the last of them
     position, correct = np.array([0.25, 0.5699, 0.5701, 0.9, 0.9005]), np.array([True, False, True, True, True])

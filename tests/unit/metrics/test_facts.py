@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.items.facts import GOLD, _marked, contrast, reading
+from experiments.studies.facts import GOLD, contrast, marked_sentences, reading
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
@@ -29,7 +29,7 @@ REFERENCE = "In November 1830 General Bolívar visited London with two brothers 
     ("links", "seen", "index"),
     [(1, 1, None), (2, 2, 1), (2, 19, 1), (2, 20, None), (3, 30, None)],  # twice, and in more than a tenth
 )
-def test_a_word_is_linked_by_two_links_that_are_more_than_a_tenth(links, seen, index, monkeypatch):
+def test_linking_needs_two_links_above_a_tenth(links, seen, index, monkeypatch):
     link = (form("Moscú", "es"), form("Moscow", "en"))
     monkeypatch.setattr(facts, "_priors", lambda _: Priors("es-en", {link: links}, {link[0]: seen}, {link[1]: 9}))
     assert facts.linked("Moscow", facts.Text.of("En Moscú".split(), "es")) == index
@@ -54,7 +54,7 @@ def texts_of(text: str) -> list[str]:
         ("", []),
     ],
 )
-def test_what_is_a_fact(text, facts):
+def test_facts_of_a_text(text, facts):
     assert texts_of(text) == facts
 
 
@@ -67,7 +67,7 @@ def test_numbers_by_value():
     assert values("20 five".split(), "en") == [({"20"}, 0, 0), ({"5"}, 1, 1)]  # digits are whole
 
 
-def test_inflection_and_what_is_none():
+def test_inflected_forms_are_one_name():
     pairs = [("napoleona", "napoleon"), ("inca", "incas"), ("ecuador", "ecuadorian"), ("moskwa", "moskwy")]
     assert all(same_name(*pair) and same_name(*pair[::-1]) for pair in pairs)
     others = [("iran", "iraq"), ("son", "sony"), ("austria", "australia"), ("georgia", "george")]
@@ -82,7 +82,7 @@ def arrived(hypothesis: str) -> list[str]:
     return [located.fact.text for located in judged(hypothesis).expected if located.target is not None]
 
 
-def test_what_arrives_and_what_is_invented():
+def test_arrived_and_invented_facts():
     assert arrived(REFERENCE) == ["November", "1830", "Bolívar", "London", "two", "United States"]
     assert arrived("In november of 1830 Bolivar saw the USA and 2 Londons.") == arrived(REFERENCE)
     assert judged("He gave it to us", "He gave it to the US").expected[0].target is None  # a pronoun is no country
@@ -98,12 +98,12 @@ def test_what_arrives_and_what_is_invented():
     assert (located.fact.words[1], located.source) == ("bolivar", None)  # one word of three is not half
 
 
-def test_a_fact_told_again_counts_once_where_it_is_told_first():
+def test_a_repeated_fact_counts_once():
     result = judged("London, and London again", "He left London. In London he saw London's bridges.")
     assert [(located.target, located.source) for located in result.expected] == [(0, 8)] and len(result.written) == 1
 
 
-def test_source_words_of_facts_by_spelling_value_and_the_priors():
+def test_source_words_of_facts():
     words = {located.fact.text: located.source for located in judged(REFERENCE).expected}
     assert words == {"November": 1, "1830": 3, "Bolívar": 6, "London": 8, "two": 10, "United States": 15}
     unknown = judge(tuple(SOURCE.split()), tuple(REFERENCE.split()), tuple(REFERENCE.split()), "xx")
@@ -138,14 +138,14 @@ def test_seconds_of_questions_with_word_times():
     assert metric.stats(guessed).tolist() == [-0.5 * 4, 1]
 
 
-def test_what_the_viewer_says():
+def test_viewer_summary_of_facts():
     emissions = [Emission(0, "1830", 6, False), Emission(0, "Paris", 7, False)]
     lost = "lost: November, Bolívar, London, two, United States"
     assert summary_of(trace_of(emissions)) == f"Facts: 1 of 6 arrive, 2.0 source words late; {lost}; invented: Paris."
     assert summary_of(trace_of([], "Nothing here.")) == summary_of(trace_of([], "")) == ""
 
 
-def test_a_word_counts_when_it_is_written_to_stay():
+def test_a_word_counts_when_written_for_good():
     emissions = [Emission(0, "London", 2, False), Emission(0, "London", 9, False, erase=1)]
     assert written(trace_of(emissions)) == (("London",), (9,))
 
@@ -161,7 +161,7 @@ def test_precision_and_recall_on_sentences_marked_by_hand(marks, least):
 
 def test_marks_say_what_a_fact_may_hold(tmp_path):
     """A fact that is all of what is marked is right; one word in brackets may lack."""
-    texts = {name: facts_in(text.split()) for name, text in _marked(GOLD / "facts-mini.tsv").items()}
+    texts = {name: facts_in(text.split()) for name, text in marked_sentences(GOLD / "facts-mini.tsv").items()}
     [name, fact], *_ = [(name, facts[0]) for name, facts in texts.items() if len(facts) == 1]
     marks = " ".join(str(at) for at in range(fact.first, fact.last + 1))
     (tmp_path / "facts-mini.tsv").write_text(f"{name}\t{marks}\n", encoding="utf-8")
@@ -169,7 +169,7 @@ def test_marks_say_what_a_fact_may_hold(tmp_path):
     assert rows == {"precision": 1.0, "precision of": 1, "recall": 1.0, "recall of": 1}
 
 
-def test_changed_texts_are_compared_by_the_two_scores_of_facts():
+def test_changed_texts_are_compared_by_both_fact_scores():
     questions = load_questions("mini-es")
     rows = contrast("human", questions, [q.reference_text.split() for q in questions])
     assert {row.metric for row in rows} == {"facts", "facts p", "facts@invented", "facts@invented p"}
@@ -214,7 +214,7 @@ def test_speech_has_seconds_by_the_transcript(tmp_path, capsys):
     assert [row[1] for row in rows[2:]] == ["n/a"] * 3 and rows[3][-1] == "seconds"
 
 
-def test_what_is_wrong_with_a_log_or_a_pair(tmp_path):
+def test_invalid_logs_and_pairs_are_refused(tmp_path):
     refused(DataError, ":1: no prediction", judged_lines, log(tmp_path, prediction=None), FactOptions())
     message = ":1: 5 words in prediction and 2 delays; expected a delay for each word"
     refused(DataError, message, judged_lines, log(tmp_path, delays=[1, 2]), FactOptions())
@@ -222,6 +222,6 @@ def test_what_is_wrong_with_a_log_or_a_pair(tmp_path):
         refused(ConfigError, "--pair: expected two languages", judged_lines, log(tmp_path), FactOptions(pair))
 
 
-def test_of_german_numbers_alone_are_facts():
+def test_german_facts_are_numbers_only():
     result = judge(("He",), ("Der", "Hund", "hat", "3"), ("Der", "Hund", "hat", "3", "Beine"), "en", "de")
     assert [located.fact.text for located in result.expected] == ["3"]

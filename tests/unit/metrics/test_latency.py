@@ -22,7 +22,7 @@ def trace_of(*sentences, reference=("a b c d",)):
     return QuestionTrace(question, emissions)
 
 
-def test_end_of_sentence_is_a_source_unit_where_the_convention_says_so():
+def test_some_conventions_count_the_end_of_a_sentence():
     """wait-3 on six words, the last three written after the end was read: 3 in both ways of counting."""
     trace = trace_of((6, [(3, False), (4, False), (5, False), (6, False), (6, True), (6, True)]))
     plain = trace_delays(trace, CONVENTIONS["simuleval-1.1"], "none")
@@ -147,7 +147,7 @@ def test_words_retracted_per_word_that_stays():
     assert NE.score(NE.stats(QuestionTrace(Q, echo(Q)))) == 0
 
 
-def test_undefined_where_nothing_lasts():
+def test_erasure_is_undefined_without_final_words():
     gone = (Emission(0, "a", 1, False), Emission(0, "", 2, False, erase=1))
     for emissions in ((), gone):
         refused(NotComputable, "ne: undefined", NE.score, NE.stats(QuestionTrace(Q, emissions)))

@@ -23,7 +23,7 @@ def row(delays, source, length=None, **more):
     return {"delays": delays, "source_length": source, "reference_length": length} | more
 
 
-def test_the_end_of_the_sentence_is_added_where_the_convention_counts_it(tmp_path):
+def test_a_counted_sentence_end_is_added_to_a_log(tmp_path):
     """The published guide's wait-3 example: AL 3, AP .795918, DAL 3 with seven delays on seven source units."""
     added = log(tmp_path, row([3, 4, 5, 6, 7, 7], 6, prediction="Alice and Bob are good friends."))
     [values] = score(added, LogOptions("iwslt-2020-final")).rows()
@@ -111,7 +111,7 @@ def test_computing_time_counts_when_asked(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_named_by_line(tmp_path, rows, message):
+def test_invalid_lines_are_named(tmp_path, rows, message):
     refused(DataError, r"instances\.log" + message, score, log(tmp_path, *rows), LogOptions())
 
 
@@ -138,7 +138,7 @@ ODD = [  # a line, and how it is marked
 
 
 @pytest.mark.parametrize("line,reason", ODD, ids=[reason for _, reason in ODD])
-def test_odd_lines_are_computed_marked_and_counted_or_refused(tmp_path, capsys, line, reason):
+def test_odd_lines_are_computed_and_marked_or_refused(tmp_path, capsys, line, reason):
     good = row([1, 2], 6, prediction_length=2)
     path = log(tmp_path, good, line, good)
     scored = score(path, LogOptions(source="text"))

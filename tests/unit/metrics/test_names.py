@@ -26,11 +26,11 @@ WRONG = "This president of Peru received the Nobel Prize in 2003 and lived in Lo
         ("", []),
     ],
 )
-def test_what_is_a_name_or_number(text, names):
+def test_names_and_numbers_of_a_text(text, names):
     assert names_in(text) == names
 
 
-def test_words_are_compared_without_case_accents_and_genitive():
+def test_words_compare_without_case_accents_genitive():
     assert spelled("Bolívar’s,") == spelled("BOLIVAR") == "bolivar"
 
 

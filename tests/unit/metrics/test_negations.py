@@ -21,7 +21,7 @@ from sqa.metrics.quality.negations import negations
         ("Few were unable to refuse it; a note, a knot, Norway.", 0),
     ],
 )
-def test_what_a_negation_is(text: str, count: int) -> None:
+def test_negations_of_a_text(text: str, count: int) -> None:
     assert negations(text) == count
 
 

@@ -117,7 +117,7 @@ def test_a_text_is_scored_once(tmp_path: Path) -> None:
     assert len(quality_doubles.asked) == 14
 
 
-def test_equal_texts_of_two_questions_are_measured_once_and_both_counted(tmp_path: Path) -> None:
+def test_equal_texts_are_measured_once_and_both_count(tmp_path: Path) -> None:
     lines = write_questions(tmp_path / "x.jsonl", 1).read_text().splitlines()
     again = [line.replace('"q0"', f'"{id}"') + "\n" for id in "ab" for line in lines]
     (tmp_path / "questions9.jsonl").write_text("".join(again))
@@ -125,7 +125,7 @@ def test_equal_texts_of_two_questions_are_measured_once_and_both_counted(tmp_pat
     assert len(quality_doubles.asked) == 1 and result.stats["overlap"].tolist() == [[1.0, 1.0]] * 2
 
 
-def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path) -> None:
+def test_scores_before_a_failure_are_kept(tmp_path: Path) -> None:
     quality_doubles.refused.add("q17")
     assert "overlap" in done(tmp_path, n=20, quality=[{OVERLAP: {}}]).refusals
     quality_doubles.asked.clear()
@@ -134,7 +134,7 @@ def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path) -> None:
     assert quality_doubles.asked == [f"q{i}" for i in range(CHUNK, 20)]
 
 
-def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_path: Path) -> None:
+def test_stored_scores_have_stable_bytes_and_show_damage(tmp_path: Path) -> None:
     done(tmp_path, n=8, quality=[{OVERLAP: {}}])
     [kept] = (tmp_path / "runs" / "store" / "quality").glob("*/block-0000.npz")
     whole = kept.read_bytes()
@@ -157,7 +157,7 @@ def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_pat
     ],
     ids=str,
 )
-def test_what_cannot_be_computed_is_said_and_is_no_number(tmp_path: Path, quality: Any, reason: str) -> None:
+def test_a_failed_metric_reports_its_reason(tmp_path: Path, quality: Any, reason: str) -> None:
     pytest.importorskip("comet")
     result = done(tmp_path, quality=quality)
     [name] = [entry.name for entry in result.config.quality]
@@ -205,7 +205,7 @@ def program(script: Path, text: str) -> dict[str, object]:
     return {"external": {"command": [sys.executable, str(script)], "name": "mine"}}
 
 
-def test_a_program_that_died_is_started_anew_for_the_next_run(tmp_path: Path) -> None:
+def test_a_dead_program_is_restarted_for_the_next_run(tmp_path: Path) -> None:
     quality = program(
         tmp_path / "metric.py",
         "mark, asked = pathlib.Path(sys.argv[0]).with_name('died'), 0\nfor line in sys.stdin:\n    asked += 1\n"
@@ -267,7 +267,7 @@ def test_wrong_files_of_scores(tmp_path: Path, text: str, message: str) -> None:
     assert refused(DataError, re.escape(message), read, path, SEGMENTS).startswith(str(path))
 
 
-def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path) -> None:
+def test_score_files_of_two_runs_are_compared(tmp_path: Path) -> None:
     for name, scores in (("a", "123456"), ("b", "222222")):
         (tmp_path / f"{name}.txt").write_text("\n".join(scores) + "\n")
     quality = [{"scores": {"file": f"{tmp_path}/{{run}}.txt", "name": "human", "made_by": "us"}}]

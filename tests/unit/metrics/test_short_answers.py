@@ -61,7 +61,7 @@ def test_no_right_answer_is_refused(rule):
     refused(DataError, "at least one right answer", rule, "x", [])
 
 
-def test_languages_count_once_however_many_questions_they_have():
+def test_each_language_counts_once():
     stats = by_language([1, 0, 0, 1, float("nan")], ["ru", "ru", "ru", "fi", "fi"])
     assert stats.tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
     rule = LanguageMean("em")

@@ -1,6 +1,7 @@
 """What a part of one's own returns is checked where it is called: anything else is one line that names the method."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from own_layouts import played, write
@@ -33,9 +34,10 @@ METRIC |= dict(signature=lambda self: "m", stats=lambda self, t: [1.0, 1.0], sco
 MINE = "mine.py:mine"
 GUESSER, BUZZER = {"guesser": MINE}, {"guesser": "doubles:build_guesser", "buzzer": MINE}
 POLICY = {"translator": {"name": "command", "command": ["cat"], "policy": {"name": MINE}}}
-TRANSLATOR, METRIC, QUALITY = {"translator": MINE}, {"metrics": [MINE]}, {"quality": [{MINE: {}}]}
+TRANSLATOR, METRIC = {"translator": MINE}, {"metrics": [MINE]}
+QUALITY: dict[str, Any] = {"quality": [{MINE: {}}]}
 GUESS = "guess=lambda self, texts, n: [[] for _ in texts]"
-PARTS = {  # what is checked -> keys of the run that asks for it, members of the part
+PARTS: dict[str, tuple[dict[str, Any], str]] = {  # what is checked -> keys of a run, members
     "guess": (GUESSER, "guess=lambda self, texts, n: X"),
     "guess itself": (GUESSER, "guess=X"),
     "guess_prefixes": (GUESSER, f"{GUESS}, guess_prefixes=lambda self, texts, n: X"),
@@ -55,7 +57,7 @@ PARTS = {  # what is checked -> keys of the run that asks for it, members of the
     "stats": (METRIC, "**METRIC | dict(stats=lambda self, t: X)"),
     "score": (METRIC, "**METRIC | dict(score=lambda self, s: X)"),
 }
-OTHERS = {  # the same of what is no class
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {  # the same of what is no class
     "compute": (METRIC, "Formula('mine', 'Mine', lambda d, c: X)"),
     "cut": ({"metrics": [f"al@{MINE}"]}, "replace(SIMULEVAL_1_1, name='c', cut=X)"),
     "texts": (QUALITY, "MeanOfSegments('mine', 'mine', None, lambda segments: X)"),
@@ -67,7 +69,7 @@ ODD += " | object | iter([]) | np.array(3.0) | np.zeros((3, 3)) | 1j | 'a\\tb' |
 
 def run_with(folder: Path, checked: str, value: str) -> None:
     """Everything that a run does with the part, its report included."""
-    keys, members = PARTS.get(checked) or OTHERS[checked]
+    keys, members = (PARTS | OTHERS)[checked]
     made = members if checked in OTHERS else f"type('Mine', (), dict({members}))()"
     write(folder, mine=f"{HEAD}def mine():\n    return {made.replace('X', value)}\n")
     save(played(folder, **keys), folder / "runs")

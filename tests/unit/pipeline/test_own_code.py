@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from own_layouts import played, write
 from refusals import refused
@@ -168,7 +169,7 @@ def test_metrics_and_policies_follow_their_code(tmp_path: Path) -> None:
             assert results[-1].stats[name][:, 0].tolist() == [value, value]
         assert [emission.g for emission in results[-1].traces[0].emissions][:value] == [1, 2][:value]
     assert [set(result.made.values()) for result in results] == [{1}, {0}, {1}, {0}]
-    assert own_metric(f"{tmp_path}/mine.py:Mine").score_many([[3.0, 1.0], [1.0, 4.0]]).tolist() == [3.0, 0.25]
+    assert own_metric(f"{tmp_path}/mine.py:Mine").score_many(np.array([[3.0, 1.0], [1.0, 4.0]])).tolist() == [3.0, 0.25]
     saved = [read(save(result, tmp_path / str(i))) for i, result in enumerate(results)]
     assert compare(saved[0], saved[3], 10, ["mine"])[0]
     with pytest.raises(NotComputable, match="mine: left out, signatures differ"):
@@ -176,18 +177,29 @@ def test_metrics_and_policies_follow_their_code(tmp_path: Path) -> None:
 
 
 EDITS = """
+import os
 from pathlib import Path
+
+def edited():
+    file = Path(__file__).with_name("edited_helper.py")
+    file.write_text("PAGE = 'new'")
+    os.utime(file, (0, 0))
+    return "x"
 
 class Mine:
     def guess(self, texts, n):
-        Path(__file__).with_name("edited_helper.py").write_text("PAGE = 'new'")
+        DURING
         import edited_helper
         return [[(edited_helper.PAGE, 1.0)] for _ in texts]
+    def fingerprint(self):
+        return BEFORE
 """
 
 
-def test_edit_during_the_work_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, mine=EDITS, edited_helper="PAGE = 'old'\n")
+@pytest.mark.parametrize(("before", "during"), [("edited()", "pass"), ("'x'", "edited()")])
+def test_edit_during_the_work_is_refused(tmp_path: Path, before: str, during: str) -> None:
+    code = EDITS.replace("BEFORE", before).replace("DURING", during)
+    write(tmp_path, mine=code, edited_helper="PAGE = 'old'\n")
     refused(DataError, r"edited_helper.py was edited while it was at work", guessed, tmp_path)
 
 

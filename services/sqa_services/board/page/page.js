@@ -121,8 +121,8 @@ function showHeadline(board) {
 function showQueue(status) {
   const open = state.evaluations.filter((e) => e.state === "queued" || e.state === "running").length;
   $("state").textContent = `${state.evaluations.length} evaluations, ${open} to do`;
-  $("worker").hidden = status.workers > 0;
-  $("worker").textContent = "No worker runs: what is queued waits. Start one where the board is: sqa board work";
+  $("worker").hidden = status.queued === 0 || status.running > 0;
+  $("worker").textContent = "Nothing is being evaluated. If that lasts, start a worker where the board is: sqa board work";
   fill($("queue"), ["Model", "Data", "State", "Error"], state.evaluations.map((e) => {
     const row = line([e.model, e.prefix ? `${e.prefix}-${e.dataset}` : e.dataset, e.state, e.error || ""]);
     row.lastChild.className = "bad";

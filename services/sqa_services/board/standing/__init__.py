@@ -1,1 +1,1 @@
-"""What decides where a model stands: plausibility, views, the rank."""
+"""Plausibility, views, rounding and the rank of models."""

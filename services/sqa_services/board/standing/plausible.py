@@ -1,8 +1,8 @@
-"""Submissions that no system can have made that reads the source as the file claims.
+"""Rules for submissions that no system can have produced by reading the source as the file claims.
 
-A file itself states how much of the source had been read before each word.  The rules here detect files that cannot be
-true; they cannot detect a careful lie (words of the whole sentence with delays that look like wait-3), so every file
-is shown as unverified.  Reasons that follow from answers or references hold no counts, which would tell kept ones.
+A file itself states how much of the source had been read before each word.  The rules detect impossible files; they
+cannot detect a careful lie (words of the whole sentence with delays of wait-3), so every file is shown as unverified.
+Reasons that depend on answers or references hold no counts, which would reveal secret answers.
 
     blind    a buzz before any source word; a text or a guess that differs between questions before any source word
     early    right answers earlier than any known system: `EARLY` says which share of questions by which share of source
@@ -42,9 +42,9 @@ SAME_ANSWER = 10  # questions with different answers that one answer is given to
 
 
 def implausible(traces: Sequence[QuestionTrace], early: bool = True) -> list[str]:
-    """The reasons why these traces are implausible, one line each.
+    """Return the reasons why traces are implausible, one line each.
 
-    `early`: whether the questions are in the order in which they were written, hard clues first.
+    `early`: whether the questions keep their order of clues, hard ones first.
     """
     rules = (_blind_buzzes, _blind_words, _blind_guesses, _ahead, _copied, _length, _tried, _one_answer)
     chosen = (*rules, _early) if early else rules
@@ -71,7 +71,7 @@ def _blind_guesses(traces: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def _blind_steps(trace: QuestionTrace) -> int:
-    """Steps before any source word was read."""
+    """Return the number of steps before any source word was read."""
     return int(np.searchsorted(trace.source_words, 1))
 
 
@@ -96,7 +96,7 @@ def _ahead(traces: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def _lag(trace: QuestionTrace) -> float:
-    """Mean of g(j) - (j - 1) / gamma over the words of a question, as a share of its source words."""
+    """Return the mean of g(j) - (j - 1) / gamma over the words of a question, as a share of its source words."""
     read, size = trace.source_words, len(trace.question.words)
     return float(np.mean(read - np.arange(len(read)) * size / len(read))) / size
 
@@ -110,9 +110,9 @@ def _copied(traces: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def overlap(text: str, other: str) -> float:
-    """2 * words of the longest common subsequence / words of both texts, 0 to 1, case and punctuation aside.
+    """Return 2 * (words of the longest common subsequence) / (words of both texts), 0 to 1.
 
-    0 where neither has a word.  By bits of whole numbers: H. Hyyrö, Bit-parallel LCS-length computation, 2004.
+    Case and punctuation are ignored; texts without words have 0.  Bit-parallel algorithm of H. Hyyrö, 2004.
     """
     words, other_words = (re.findall(r"\w+", side.lower()) for side in (text, other))
     at: dict[str, int] = {}

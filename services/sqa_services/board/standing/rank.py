@@ -1,11 +1,11 @@
-"""The rank: what was measured, weighed by a view, with intervals; what is implausible stands below it, with reasons.
+"""Rank of models: weighted metrics with intervals; implausible models stand below the rank.
 
-    rank      place by Dynascore (by performance where there is none), equal scores share it
+    rank      place by Dynascore (without one by performance); equal scores share a place
     interval  95%, of the performance, by resampling examples within each data set
     places    [first, last] place by performance: 1 + those surely better, all - those surely worse; "surely": the 95%
               interval of the paired difference, over the same resampled examples, leaves out 0
 
-What is implausible or withdrawn has no rank.
+Implausible and withdrawn models have no rank.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,25 +19,26 @@ from sqa.core.types import Floats
 from sqa.files.records import parse_json
 from sqa_services.board.files import prefixed
 from sqa_services.board.metrics import Additive, Meta, additive, meta_of
-from sqa_services.board.task import RUN_HERE, Task
+from sqa_services.board.permissions import RUN_HERE
+from sqa_services.board.task import Task
 
 VERSION = 3
 RESAMPLES = 1000
 CUTOFF = 0.0001  # of the largest performance
-MOST_KEPT = 64  # standings of a board that are kept
-STANDING = ("dynascore", "rank", "interval", "places")  # of a row, null until they are known
+MOST_KEPT = 64  # cached standings of a board
+STANDING = ("dynascore", "rank", "interval", "places")  # of a row, null until computed
 Row = dict[str, Any]  # of the leaderboard
 Rows = Sequence[Mapping[str, Any]]  # of the database
 Weights = Mapping[str, float]  # of data sets, or of metrics
 Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> the examples' statistics
 Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, by row
-Standings = dict[Any, Standing]  # those that were computed, by what they are made of, which does not change
+Standings = dict[Any, Standing]  # cache: key -> standing; what a key names is immutable
 
 
 def rank(
     task: Task, models: Rows, done: Rows, of_data: Weights, weights: Weights, details: Details, standings: Standings
 ) -> dict[str, Any]:
-    """The rows of a leaderboard, best first, and the reason for a missing Dynascore."""
+    """Return the rows of a leaderboard, best first, and the reason for a missing Dynascore."""
     values, marks = _values(done), _marks(models, done, of_data)
     needed = dict.fromkeys((task.perf_metric, *(metric for metric, weight in weights.items() if weight)))
     rows: list[Row] = []
@@ -65,7 +66,7 @@ def rank(
 
 
 def _means(task: Task, on_each: Sequence[Mapping[str, float]], of_data: Weights) -> dict[str, float]:
-    """The weighted mean over data sets of each metric that all of them have."""
+    """Return the weighted mean over data sets of each metric that all of them have."""
     weights = of_data.values()
     return {
         metric: sum(values[metric] * weight for values, weight in zip(on_each, weights, strict=True)) / sum(weights)
@@ -75,7 +76,7 @@ def _means(task: Task, on_each: Sequence[Mapping[str, float]], of_data: Weights)
 
 
 def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
-    """(model, data set) -> metric -> value, from the results of all prefixes."""
+    """Return (model, data set) -> metric -> value, from the results of all prefixes."""
     by_pair: dict[tuple[str, str], dict[str, float]] = {}
     for row in done:
         values = by_pair.setdefault((row["model"], row["dataset"]), {})
@@ -89,7 +90,7 @@ def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
-    """model -> why it is implausible on these data sets; a file with the answers of an earlier one is, too."""
+    """Return model -> reasons why it is implausible on these data sets; copies of others' answers are, too."""
     marks: dict[str, list[str]] = {model["name"]: [] for model in models}
     about = {model["name"]: model for model in models}
     first: dict[tuple[str, str], str] = {}  # (data set, digest) -> the first model with these answers
@@ -107,7 +108,7 @@ def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
 def _add_places(
     task: Task, ranked: Sequence[Row], done: Rows, of_data: Weights, details: Details, standings: Standings
 ) -> None:
-    """Write `interval` and `places` into the rows, if the metric that sorts is a sum over examples."""
+    """Set `interval` and `places` of the rows if the metric that sorts is additive."""
     get = additive(task.perf_metric)
     if get is None or not ranked:
         return
@@ -127,7 +128,7 @@ def _add_places(
 
 
 def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive) -> Standing:
-    """Of the statistics on each data set, (models, n, d): intervals and places, by model."""
+    """Return intervals and places by model, from the statistics on each data set, (models, n, d)."""
     parts = zip(on_each, weights, strict=True)
     each = [weight / sum(weights) * _resampled(stats, get) for stats, weight in parts]
     samples = np.sum(each, axis=0)  # (models, RESAMPLES)
@@ -140,21 +141,21 @@ def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive
 
 
 def _resampled(stats: Floats, get: Additive) -> Floats:
-    """(models, n, d) -> (models, RESAMPLES): the metric of examples drawn with replacement, the same for all models."""
+    """Resample examples, the same for all models, and score: (models, n, d) -> (models, RESAMPLES)."""
     n = stats.shape[1]
     drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # (RESAMPLES, n)
     return np.stack([get.metric.score_many(drawn @ rows) for rows in stats])
 
 
 def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, bool, float, bool, float]:
-    """Best Dynascore first, then those without one by performance, then what is implausible."""
+    """Sort key: best Dynascore first, then by performance, then implausible models."""
     score, perf = row["dynascore"], row["metrics"].get(task.perf_metric)
     direction = meta_of(task.perf_metric).utility_direction
     return (bool(row["implausible"]), score is None, -(score or 0.0), perf is None, -direction * (perf or 0.0))
 
 
 def about_metrics(task: Task) -> dict[str, dict[str, Any]]:
-    """metric -> its unit, name and direction."""
+    """Return metric -> its unit, name and direction."""
     return {name: asdict(meta_of(name)) for name in task.metrics}
 
 
@@ -164,7 +165,7 @@ def about_metrics(task: Task) -> dict[str, dict[str, Any]]:
 def dynascore(
     rows: Sequence[Mapping[str, float]], perf: str, weights: Mapping[str, float], metas: Mapping[str, Meta]
 ) -> list[float]:
-    """The Dynascore of each row (metric -> value, all metrics with a weight present), in order.
+    """Return the Dynascore of each row (metric -> value; every weighted metric is present).
 
     As published (Ma et al., "Dynaboard", NeurIPS 2021) and as Dynabench computes it:
 
@@ -173,8 +174,8 @@ def dynascore(
                                                                 differs by more than 0.0001 of its largest value
         Dynascore = sum of weight * u / |AMRS|                  weights made to sum to 1
 
-    A score says nothing outside the set of models it was made from.  Where the original divides by zero or averages
-    nothing (one model, equal performances, a metric that is the same for all), this refuses.
+    Scores are comparable only within one set of models.  NotComputable where Dynabench divides by zero or averages
+    nothing: one model, equal performances, a metric that is the same for all.
     """
     used = {name: weight for name, weight in weights.items() if weight}
     if min(weights.values(), default=0.0) < 0 or not used:
@@ -202,7 +203,7 @@ def dynascore(
 
 
 def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
-    """ "ew=4,dal=1" -> {"ew": 4.0, "dal": 1.0}; ConfigError lists all problems."""
+    """Parse "ew=4,dal=1" -> {"ew": 4.0, "dal": 1.0}; ConfigError lists all problems."""
     weights: dict[str, float] = {}
     problems = []
     for part in filter(None, (piece.strip() for piece in text.split(","))):

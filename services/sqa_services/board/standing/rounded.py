@@ -1,7 +1,7 @@
-"""Results on data whose answers are kept, as they may leave the board: of the answers, one rounded score and no more.
+"""Published results on data sets with secret answers: a single rounded score depends on the answers.
 
-Exact scores tell which guesses were right, since the position of a buzz gives each question a weight of its own.  So do
-further statistics of the same answers: intervals, tags, differences and their p-values.  Beside the score of the metric
+Exact scores reveal which guesses were right, since the position of a buzz gives each question its own weight.  So do
+other statistics of the same answers: intervals, tags, differences and their p-values.  Beside the score of the metric
 that sorts, a published result holds only values that follow from the submission and the public inputs.
 
 A score is shown in steps of at least `SHARE` examples, rounded up or down at random in proportion to its distance from
@@ -18,6 +18,7 @@ from typing import Any
 
 from sqa.files.records import parse_json
 from sqa_services.board.metrics import EVAL, Additive, pretty
+from sqa_services.board.permissions import PUBLIC_ANSWERS
 
 FEW = 20  # examples: a data set with fewer has no score
 SHARE = 6  # examples that a step is worth at least
@@ -26,9 +27,9 @@ OF_INPUTS = ("al", "ap", "dal")  # metrics that need neither answers nor referen
 
 
 def rounded(metric: str, value: float, examples: int, key: str) -> float:
-    """One of the two steps beside a value; a step is 1, 2 or 5 times a power of ten.
+    """Round a value at random to one of its two neighbouring steps; a step is 1, 2 or 5 times a power of ten.
 
-    `key` decides which of the two; on average over keys the value is kept.
+    `key` decides which of the two; the mean over keys is the value.
     """
     get = EVAL[metric]
     range_ = RANGES.get(get.metric.unit, 1.0) if isinstance(get, Additive) else 100.0
@@ -43,9 +44,9 @@ def _step(least: float) -> float:
 
 
 def published(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str, secret: str) -> dict[str, Any]:
-    """An evaluation as it may leave the board: unchanged for an open data set or without a result."""
+    """Return an evaluation as it may leave the board: unchanged for an open data set or without a result."""
     result, n = row["result"], dataset["examples"]
-    if dataset["phase"] == "open" or result is None:
+    if dataset["phase"] in PUBLIC_ANSWERS or result is None:
         return dict(row)
     metadata = parse_json(result["metadata_json"])
     if row["prefix"]:

@@ -1,7 +1,7 @@
-"""Views: the weights of data sets and of metrics, under a name and a version.
+"""Views: weights of data sets and metrics, with a name and a version.
 
-The first data set of a task makes the view "main"; what is registered later is there to be looked at, and enters the
-headline only with a new version of it.  Earlier versions stay and can be asked for.
+The first data set of a task creates the view "main"; later data sets enter the headline only with a new version.
+Earlier versions remain available.
 """
 
 import time
@@ -21,14 +21,14 @@ View = dict[str, Any]  # name, version, created, datasets and metrics: weights b
 
 
 def views(connection: Connection, code: str) -> list[View]:
-    """All versions of a task's views, oldest first."""
+    """Return all versions of a task's views, oldest first."""
     columns = (VIEWS.c.name, VIEWS.c.version, VIEWS.c.created, VIEWS.c.datasets, VIEWS.c.metrics)
     rows = connection.execute(select(*columns).where(VIEWS.c.task == code).order_by(VIEWS.c.id))
     return [dict(row) for row in rows.mappings()]
 
 
 def find_view(connection: Connection, code: str, name: str = MAIN, version: int | None = None) -> View | None:
-    """A view's version, the newest for None; None if it does not exist."""
+    """Return a version of a view (None: the newest), or None if it does not exist."""
     versions = [v for v in views(connection, code) if v["name"] == name and version in (None, v["version"])]
     return versions[-1] if versions else None
 
@@ -36,7 +36,7 @@ def find_view(connection: Connection, code: str, name: str = MAIN, version: int 
 def add_view(
     connection: Connection, task: Task, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float]
 ) -> View:
-    """Write the next version of a view.  Unknown names, or weights that are not above 0: ConfigError, all of them."""
+    """Add the next version of a view.  ConfigError lists all unknown names and all weights not above 0."""
     check_name(name, "view")
     registered = connection.execute(select(DATASETS.c.name).where(DATASETS.c.task == task.code)).scalars().all()
     unknown = [dataset for dataset in datasets if dataset not in registered]
@@ -57,12 +57,12 @@ def add_view(
 
 
 def ensure_main(connection: Connection, task: Task) -> None:
-    """The headline of a task that has data sets and no view yet: equal weights of data, the task's of metrics.
+    """Create the view "main" of a task without one: equal weights of data sets, the task's weights of metrics.
 
-    Perturbed copies that a data set lacks weigh nothing: no model could be compared.
+    Metrics of perturbed copies that a data set lacks get no weight, since no model would have them.
     """
     rows = connection.execute(select(DATASETS.c.name, DATASETS.c.prefixes).where(DATASETS.c.task == task.code)).all()
     if rows and find_view(connection, task.code) is None:
         lacking = {delta for delta in task.delta_metrics for row in rows if delta not in row.prefixes}
-        metrics = {name: weight for name, weight in task.default_weights if weight and name not in lacking}
+        metrics = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
         add_view(connection, task, MAIN, {row.name: 1.0 for row in rows}, metrics or {task.perf_metric: 1.0})

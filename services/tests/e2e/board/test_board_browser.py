@@ -137,7 +137,7 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, board: Bo
         page.set_input_files("#upload [name=file]", good)
         page.click("#upload button")
         page.wait_for_selector("#detail h2 >> text=mine")
-        assert "No worker runs" in page.inner_text("#worker")
+        assert "Nothing is being evaluated" in page.inner_text("#worker")
         assert fits(page)
 
         worker.work(board, until_empty=True)

@@ -60,7 +60,7 @@ def check_all_done(board: Board, folder: Path) -> None:
     assert len(done) <= TOTAL  # a worker may die between the commit and its message, never report one twice
 
 
-def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(board: Board, tmp_path: Path) -> None:
+def test_a_killed_workers_evaluation_is_done_by_the_next(board: Board, tmp_path: Path) -> None:
     add_data(board)
     add_models(board, m={"seconds": 2.2})
     process = worker(tmp_path)
@@ -74,7 +74,7 @@ def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(board: Board,
 
 
 @pytest.mark.slow
-def test_workers_side_by_side_share_the_work(board: Board, tmp_path: Path) -> None:
+def test_three_workers_share_the_work(board: Board, tmp_path: Path) -> None:
     for i in range(SETS):
         add_data(board, f"data-{i}", "casing")
     add_models(board, **{f"m{i}": {"seconds": 0.1, "answers": {"eins": "a", "": "b"}} for i in range(MODELS)})
@@ -91,7 +91,7 @@ CLIENTS = 20
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [3, 50])
-def test_a_server_killed_at_random_moments_keeps_what_it_took(board: Board, tmp_path: Path, kills: int) -> None:
+def test_a_killed_server_keeps_every_accepted_submission(board: Board, tmp_path: Path, kills: int) -> None:
     """Under clients that submit: each answered submission is there, once, with the scores it has anywhere."""
     if kills > 3 and not os.environ.get("SQA_KILLS"):
         pytest.skip("SQA_KILLS is not set (takes minutes)")

@@ -34,7 +34,7 @@ def translate(url: str, token: str, k: int) -> None:
     evaluate(lambda: TranslatorAgent(doubles.EchoTranslator(doubles.EchoConfig(k=k))), service)
 
 
-def test_a_session_is_scored_as_the_same_translator_run_here(board: Board, tmp_path: Path) -> None:
+def test_a_session_scores_like_its_translator_run_here(board: Board, tmp_path: Path) -> None:
     path = doubles.write_questions(tmp_path / "q.jsonl", 12)
     questions, journal = load_questions(str(path)), tmp_path / "out" / "journal.sqlite"
     people = (("ann", ANN), ("bob", BOB))
@@ -72,7 +72,7 @@ def test_a_session_is_scored_as_the_same_translator_run_here(board: Board, tmp_p
     assert list(cannot) == ["mini"] and "the session is of other questions" in cannot["mini"][0]
 
 
-def test_simulevals_requests_are_counted_in_the_same_journal(tmp_path: Path) -> None:
+def test_the_journal_counts_requests_of_simuleval(tmp_path: Path) -> None:
     path = doubles.write_questions(tmp_path / "q.jsonl", 1)
     [question], journal = load_questions(str(path)), tmp_path / "journal"
     with serving(corpus_of([question]), ServeConfig(journal=journal, dialect="simuleval-1.0.2")) as url:

@@ -35,7 +35,7 @@ def by_model(board: Board, task: str = "toy") -> dict[tuple[str, str], dict[str,
 # --------------------------------------------------------------------------------------------------- registration
 
 
-def test_each_registration_queues_what_it_makes_possible(board: Board) -> None:
+def test_registration_queues_evaluations(board: Board) -> None:
     assert board.register_model("toy", "m1", "submission", model("m1"))["queued"] == 0
     assert add_data(board, "data", "casing")["queued"] == 2
     assert board.register_model("toy", "m2", "submission", model("m2"))["queued"] == 2
@@ -51,7 +51,7 @@ def test_names_are_plain(board: Board, name: str) -> None:
         board.register_model("toy", name, "submission", model("m"))
 
 
-def test_what_is_registered_does_not_change(board: Board) -> None:
+def test_registered_entries_are_immutable(board: Board) -> None:
     add_data(board)
     add_models(board, m={})
     with pytest.raises(Taken, match="has a 'data' already"):
@@ -109,7 +109,7 @@ def test_a_worker_evaluates_everything_once(board: Board) -> None:
     assert board.files.read_lines("predictions/toy/half/data.jsonl")[0] == {"id": "1", "label": "a"}
 
 
-def test_a_mistake_of_the_program_ends_the_worker_and_is_given_up(board: Board, monkeypatch) -> None:
+def test_a_crashing_evaluation_fails_after_the_last_attempt(board: Board, monkeypatch) -> None:
     monkeypatch.setattr(queue, "MAX_ATTEMPTS", 3)
     add_data(board)
     add_models(board, m={"mistake": "oh"})
@@ -222,15 +222,15 @@ SILENT = b"dataset: {name: mini-es}\ntranslator: {name: 'doubles:build_translato
     ],
     ids=range(7),
 )
-def test_what_can_be_no_model_is_refused(kind: str, data: bytes, problem: str) -> None:
+def test_invalid_models_are_refused(kind: str, data: bytes, problem: str) -> None:
     with pytest.raises(DataError if kind == "submission" else ConfigError, match=problem):
-        sqa_task.check_model(kind, data)
+        sqa_task.spanish().check_model(kind, data)
 
 
 CONFIG = SILENT + b"guesser: {name: 'doubles:build_guesser'}\nbuzzer: {name: 'doubles:build_buzzer'}\n"
 
 
-def test_runs_are_evaluated_on_the_boards_questions(board: Board, tmp_path: Path) -> None:
+def test_configs_run_on_the_boards_questions(board: Board, tmp_path: Path) -> None:
     questions = write_questions(tmp_path / "q.jsonl", 70)
     board.register_dataset("sqa-es", "echo", str(questions), ["diacritics"])
     board.register_model("sqa-es", "copy", "config", CONFIG)

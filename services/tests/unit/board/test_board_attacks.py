@@ -77,8 +77,8 @@ class Attacker:
         """Keep what all explanations of the shown numbers have in common."""
         originals, possible = self.examples[""], []
         everything = [e | {"reference": ["x"], "page": ""} for e in (*originals, *self.examples["robustness"])]
-        responses, _ = sqa_task.respond("submission", as_lines(self.lines), everything, Path())
-        self.answers = {response["id"]: sqa_task.prediction_of(response) for response in responses}
+        responses, _ = sqa_task.spanish().respond("submission", as_lines(self.lines), everything, Path())
+        self.answers = {response["id"]: sqa_task.spanish().prediction(response) for response in responses}
         for bits in product((False, True), repeat=len(block)):
             right = dict(zip(block, bits, strict=True))
             before, fits = self.stats(originals, right), True
@@ -116,7 +116,7 @@ def seen(person: Person, model: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def quick(board: Board) -> Board:
     """A board whose task of questions has the score that sorts alone."""
-    only = {"eval_metrics": ("ew",), "difference_metrics": ("ew",), "default_weights": (("ew", 1.0),)}
+    only = {"eval_metrics": ("ew",), "difference_metrics": ("ew",), "default_weights": {"ew": 1.0}}
     board.tasks["sqa-es"] = replace(board.tasks["sqa-es"], **only)
     return board
 

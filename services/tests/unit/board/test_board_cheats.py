@@ -95,14 +95,14 @@ HONEST: dict[str, Rows] = {
 
 @cache
 def examples() -> list:
-    return sqa_task.QuestionData("es").load("mini-es", 0, ())[""]
+    return sqa_task.spanish().load("mini-es", 0, ())[""]
 
 
 @pytest.mark.parametrize("name", [*CHEATS, *HONEST])
-def test_a_cheat_is_named_and_what_is_honest_is_not(name: str) -> None:
+def test_cheats_are_named_and_honest_files_are_not(name: str) -> None:
     rows, reason = CHEATS.get(name) or (HONEST[name], "")
-    responses, _ = sqa_task.respond("submission", as_lines(submission(rows)), examples(), Path())
-    reasons = sqa_task.implausible(examples(), responses)
+    responses, _ = sqa_task.spanish().respond("submission", as_lines(submission(rows)), examples(), Path())
+    reasons = sqa_task.spanish().implausible(examples(), responses)
     assert any(reason in said for said in reasons) if reason else not reasons, reasons
 
 
@@ -120,7 +120,7 @@ def test_overlap_is_the_longest_common_subsequence(text: str, other: str, share:
     assert overlap(text, other) == pytest.approx(share) == overlap(other, text)
 
 
-def test_no_cheat_enters_the_rank_and_copies_are_named(board: Board) -> None:
+def test_no_cheat_or_copy_enters_the_rank(board: Board) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es")
     tokens = [sign_up(board.engine, name, invite(board.engine)["invitation"])["token"] for name in ("ann", "bob")]
     ann, bob = (account_of(board.engine, token.encode()) for token in tokens)

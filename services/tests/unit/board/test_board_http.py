@@ -15,10 +15,11 @@ from stand_ins.processes import PATHS
 
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
+from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.files import as_lines
-from sqa_services.board.storage import ACCOUNTS, INVITATIONS
+from sqa_services.board.storage import ACCOUNTS, EVALUATIONS, INVITATIONS
 
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
@@ -52,14 +53,12 @@ def test_from_registration_to_leaderboard(board: Board, organiser: Person) -> No
         ("GET", "/docs", None, 404),
     ],
 )
-def test_what_is_wrong_is_the_clients_mistake(
-    organiser: Person, method: str, path: str, body: bytes | None, status: int
-) -> None:
+def test_invalid_requests_get_a_4xx(organiser: Person, method: str, path: str, body: bytes | None, status: int) -> None:
     reply = organiser.ask(method, path, data=body)
     assert reply.status_code in (status, 400 if status == 422 else status) and "detail" in reply.json()
 
 
-def test_the_page_and_who_needs_a_token(board: Board, organiser: Person) -> None:
+def test_writing_needs_a_token_and_reading_does_not(board: Board, organiser: Person) -> None:
     stranger = Person(organiser.url)
     page = stranger.get("/")
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
@@ -95,7 +94,7 @@ def test_an_invitation_makes_one_account(board: Board, organiser: Person) -> Non
     assert ann.json()["token"] not in kept and code not in kept
 
 
-def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, organiser: Person) -> None:
+def test_only_owner_and_organiser_change_a_submission(board: Board, organiser: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES)
     ann, bob = (signed_up(board, organiser.url, name) for name in ("ann", "bob"))
     path = f"{TOY}/models/m"
@@ -124,7 +123,7 @@ def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, orga
     assert bob.submit("m", model()).status_code == 201  # the name is free again
 
 
-def test_deleting_takes_answers_along_and_restoring_only_what_was_withdrawn(board: Board, organiser: Person) -> None:
+def test_deletion_removes_answers_restoring_keeps_failures(board: Board, organiser: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     for name, more in (("good", {}), ("bad", {"refusal": "no such thing"})):
         organiser.submit(name, model(name, **more))
@@ -145,9 +144,7 @@ def rows(page: str | None = None) -> list[dict[str, Any]]:
     return submission(lambda q, _: ((word, at + 1, page or q.page, at > 60) for at, word in enumerate(q.words)))
 
 
-def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(
-    board: Board, organiser: Person, tmp_path: Path
-) -> None:
+def test_upload_lists_all_reasons_against_a_submission(board: Board, organiser: Person, tmp_path: Path) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])
     first = load_questions("mini-es")[0]
     wrong = [row for row in rows() if row["question"] != first.id]
@@ -174,15 +171,9 @@ def test_what_can_never_be_scored_is_told_at_upload_with_all_reasons(
 # -------------------------------------------------------------------------------------------------------- phases
 
 
-def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, organiser: Person, tmp_path: Path) -> None:
+def test_the_phase_decides_what_leaves_the_board(board: Board, organiser: Person, tmp_path: Path) -> None:
     path, questions = tmp_path / "some.jsonl", load_questions("mini-es")[:6]
-    path.write_bytes(
-        as_lines(
-            {"id": q.id, "language": "es", "source": [" ".join(s) for s in q.sentences]}
-            | {"reference": list(q.reference), "page": q.page}
-            for q in questions
-        )
-    )
+    path.write_bytes(as_lines(map(record_of, questions)))
     for phase in ("open", "closed", "hidden"):
         board.register_dataset("sqa-es", phase, str(path), ["casing"], phase=phase)
     registered = organiser.submit("m", as_lines(rows("Nowhere")), "sqa-es").json()
@@ -213,24 +204,19 @@ def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, organiser:
 # ------------------------------------------------------------------------------------------------------- workers
 
 
-def test_the_board_knows_whether_a_worker_runs(
-    board: Board, organiser: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_counts_running_and_queued(board: Board, organiser: Person) -> None:
     def status() -> dict[str, Any]:
         return organiser.get("/api/status").json()
 
-    assert status() == {"workers": 0, "to_do": 0, "guarded": True}
-    board.register_dataset("toy", "data", board_task.EXAMPLES)
+    assert status() == {"running": 0, "queued": 0, "guarded": True}
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     board.register_model("toy", "m", "submission", model())
-    seen, original = [status()], worker.run_one
-
-    def watched(*arguments: Any) -> Any:
-        seen.append(status())
-        return original(*arguments)
-
-    monkeypatch.setattr(worker, "run_one", watched)
-    worker.work(board, until_empty=True)
-    assert [(now["workers"], now["to_do"]) for now in (*seen, status())] == [(0, 1), (1, 1), (0, 0)]
+    assert (status()["running"], status()["queued"]) == (0, 2)
+    for lease, running in ((60.0, 1), (-1.0, 0)):  # the worker of a lease that is over is dead
+        queue.claim(board.engine, lease)
+        assert status()["running"] == running
+        with board.engine.begin() as connection:
+            connection.execute(update(EVALUATIONS).values(lease_until=0.0))
 
 
 def test_a_worker_beside_the_server_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,10 +226,12 @@ def test_a_worker_beside_the_server_ends_with_it(tmp_path: Path, monkeypatch: py
     board.register_model("toy", "m", "submission", model())
     with worker.beside(board):
         for _ in range(1200):  # a minute, on a busy machine
-            if not queue.open_count(board.engine):
+            if not any(queue.to_do(board.engine).values()):
                 break
             Event().wait(0.05)
-        assert board.evaluations("toy")[0]["state"] == "done" and queue.workers(board.engine) == 1
-    assert queue.workers(board.engine) == 0
+        assert board.evaluations("toy")[0]["state"] == "done"
+    board.register_model("toy", "late", "submission", model())
+    Event().wait(3)  # longer than a worker sleeps
+    assert board.evaluations("toy")[1]["state"] == "queued"
     assert worker.work(board, beside=os.getpid()) == 0  # of another process: it ends at once
     board.engine.dispose()

@@ -6,21 +6,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import board_database
-import board_task
 import pytest
 from board_task import Row, model, submission
-from sqlalchemy import text, update
+from sqlalchemy import update
 from stand_ins.board_server import Person, invitation, signed_up
 
 from sqa.core.errors import DataError
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa_services.board import accounts, server, sqa_task, worker
+from sqa_services.board import server, sqa_task, worker
 from sqa_services.board.board import Board
 from sqa_services.board.files import as_lines
 from sqa_services.board.standing.rounded import rounded
-from sqa_services.board.storage import ABOUT, ACCOUNTS, LOOKS, VERSION
+from sqa_services.board.storage import ACCOUNTS
 from sqa_services.protocols import submission as protocol
 
 # ------------------------------------------------------------------------------------------------- what a look tells
@@ -99,7 +97,7 @@ def test_the_daily_quota_is_no_race(board: Board, organiser: Person) -> None:
     assert replies.count(201) == 5 == len(board.models("toy")) and set(replies) == {201, 429}
 
 
-def test_what_counts_among_the_submissions_of_a_day(board: Board, organiser: Person) -> None:
+def test_the_daily_quota_counts_every_submission(board: Board, organiser: Person) -> None:
     """Those of all accounts of one invitation, refused and deleted ones; a name in use is told before."""
     code = invitation(board, uses=3)
     people = [signed_up(board, organiser.url, name, code) for name in ("ann", "ann-2", "ann-3")]
@@ -139,11 +137,11 @@ HEAVY = {  # refused submissions of 2 MB, and how many of their rows may be look
 
 
 @pytest.mark.parametrize("heavy", HEAVY)
-def test_a_submission_that_is_refused_is_not_read_to_its_end(heavy: str, checks: list[object]) -> None:
+def test_a_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[object]) -> None:
     """13 MB took 18 seconds, and six at once 964 MiB."""
     data, most = HEAVY[heavy]
     with pytest.raises(DataError) as error:
-        sqa_task.check_model("submission", data)
+        sqa_task.spanish().check_model("submission", data)
     assert len(checks) <= most and len(error.value.reasons) <= 10_000 and max(map(len, error.value.reasons)) < 1000
     checks.clear()
     problems: list[str] = []
@@ -151,10 +149,10 @@ def test_a_submission_that_is_refused_is_not_read_to_its_end(heavy: str, checks:
     assert len(checks) <= most and len(problems) <= 30_000
 
 
-def test_rows_of_known_questions_are_read_once_for_all_data_sets(checks: list[object]) -> None:
-    examples = sqa_task.QuestionData("es").load("mini-es", 0, ())[""]
+def test_rows_are_read_once_for_all_data_sets(checks: list[object]) -> None:
+    examples = sqa_task.spanish().load("mini-es", 0, ())[""]
     wrong = [{"question": e["id"], "step": 7, "token": "w", "g": 10**6} for e in examples for _ in range(500)]
-    by_dataset = sqa_task.unscorable("submission", as_lines(wrong), {f"d{n}": examples for n in range(5)})
+    by_dataset = sqa_task.spanish().unscorable("submission", as_lines(wrong), {f"d{n}": examples for n in range(5)})
     assert len(checks) == len(wrong) and list(by_dataset) == [f"d{n}" for n in range(5)]
     assert all(0 < len(problems) <= 10_000 for problems in by_dataset.values())
 
@@ -179,34 +177,3 @@ def test_submissions_are_looked_through_one_at_a_time(
         replies = list(pool.map(lambda i: organiser.submit(f"m{i}", model()).status_code, range(12)))
     assert most == [1] and set(replies) == {201, 503} and len(board.models("toy")) == replies.count(201) >= 3
     assert organiser.submit("later", model()).status_code == 201
-
-
-@pytest.mark.parametrize("version", ["2", "3"])
-def test_a_board_of_an_earlier_version_opens(board: Board, version: str) -> None:
-    token = accounts.sign_up(board.engine, "ann", accounts.invite(board.engine)["invitation"])["token"]
-    with board.engine.begin() as connection:
-        connection.execute(text("DELETE FROM about WHERE key = 'secret'"))
-        connection.execute(update(ABOUT).values(value=version))
-        connection.execute(text("DROP TABLE looks"))
-        connection.execute(text("ALTER TABLE datasets DROP COLUMN looks"))
-        if version == "2" and board_database.URL is None:  # SQLite drops no column that refers to another table
-            connection.execute(text("PRAGMA foreign_keys=OFF"))
-            connection.execute(text("CREATE TABLE old AS SELECT id, name, token, created, day, sent FROM accounts"))
-            connection.execute(text("DROP TABLE accounts"))
-            connection.execute(text("ALTER TABLE old RENAME TO accounts"))
-        elif version == "2":
-            connection.execute(text("ALTER TABLE accounts DROP COLUMN invitation"))
-    board.engine.dispose()
-    opened = Board.open(board.config)
-    ann = accounts.account_of(opened.engine, token.encode())
-    assert ann is not None
-    for _ in range(2):
-        accounts.spend(opened.engine, ann, per_day=2)
-    with pytest.raises(accounts.TooMany):
-        accounts.spend(opened.engine, ann, per_day=2)
-    with opened.engine.connect() as connection:
-        assert connection.execute(text("SELECT value FROM about WHERE key = 'version'")).scalar_one() == str(VERSION)
-        assert len(connection.execute(text("SELECT value FROM about WHERE key = 'secret'")).scalar_one()) == 16
-    assert opened.register_dataset("toy", "data", board_task.EXAMPLES)["id"] == 1
-    assert opened.datasets("toy")[0]["looks"] == LOOKS
-    opened.engine.dispose()

@@ -29,7 +29,7 @@ def test_squad_f1_takes_the_best_answer_after_normalisation() -> None:
     assert metrics.get_squad_f1([text], [other]) == 3.13  # 2 P R / (P + R) as it is, not 1/32: 3.12
 
 
-def test_metrics_refuse_what_does_not_fit() -> None:
+def test_metrics_refuse_unequal_or_empty_lists() -> None:
     with pytest.raises(DataError, match="2 predictions for 1 targets"):
         metrics.get_accuracy(["a", "b"], ["a"])
     for get in (metrics.get_accuracy, metrics.get_macro_f1, metrics.get_squad_f1, metrics.get_bleu):
@@ -102,7 +102,7 @@ def cases(pages: list[str], suffix: str = "", **more: str) -> tuple[list[dict], 
     return labels, [{"id": q.id, "pred": answered(q, page)} for q, page in zip(questions, pages, strict=True)]
 
 
-def test_questions_have_intervals_and_tags() -> None:
+def test_results_have_intervals_and_tags() -> None:
     result = evaluate(spanish(), *cases(["Spain", "France", "Spain", "France"]))
     metadata = json.loads(result["metadata_json"])
     assert metadata["qa_accuracy"] == 0.5 and result["perf"] == metadata["ew"] > 0
@@ -114,14 +114,14 @@ def test_questions_have_intervals_and_tags() -> None:
     ]
 
 
-def test_a_metric_without_value_says_why() -> None:
+def test_a_metric_without_a_value_gives_its_reason() -> None:
     labels, predictions = cases(["Spain"])
     silent = [{"id": p["id"], "pred": Answer(p["pred"].emissions, None, None)} for p in predictions]
     with pytest.raises(NotComputable, match="no guesser ran"):
         evaluate(spanish(), labels, silent)
 
 
-def test_a_metric_that_one_question_lacks_has_values_for_the_tags_of_others() -> None:
+def test_a_refused_metric_keeps_values_for_other_tags() -> None:
     labels, predictions = cases(["Spain"] * 3)
     labels[1]["answer"] = replace(labels[1]["answer"], reference=())
     metadata = json.loads(evaluate(spanish(), labels, predictions)["metadata_json"])
@@ -132,7 +132,7 @@ def test_a_metric_that_one_question_lacks_has_values_for_the_tags_of_others() ->
     }
 
 
-def test_differences_are_paired_over_what_was_changed() -> None:
+def test_differences_pair_changed_examples_only() -> None:
     labels, predictions = cases(["Spain", "Spain", "Spain", "France"])
     copies, copied = cases(["Spain", "France", "Spain"], "_typos", transform="typos")
     result = delta(spanish(), "robustness", labels, predictions, copies, copied)

@@ -29,7 +29,7 @@ def filled(board: Board) -> None:
 OTHER = json.dumps([{"id": "9", "text": "neun", "label": "a"}, {"id": "8", "text": "acht", "label": "x"}])
 
 
-def test_another_data_set_does_not_change_yesterdays_headline(board: Board) -> None:
+def test_a_new_data_set_leaves_the_headline_as_it_is(board: Board) -> None:
     filled(board)
     before = board.leaderboard("toy")
     assert before["view"]["datasets"] == {"data": 1.0} and before["view"]["version"] == 1
@@ -47,7 +47,7 @@ def test_another_data_set_does_not_change_yesterdays_headline(board: Board) -> N
     assert [(view["name"], view["version"]) for view in board.views("toy")] == [("main", 1), ("main", 2)]
 
 
-def test_a_headline_without_perturbed_copies_compares_models_all_the_same(board: Board) -> None:
+def test_models_compare_without_perturbed_copies(board: Board) -> None:
     board.register_dataset("toy", "plain", board_task.EXAMPLES)
     for name, label in (("one", "a"), ("none", "x")):
         board.register_model("toy", name, "submission", model(answers={"eins": label}))
@@ -57,7 +57,7 @@ def test_a_headline_without_perturbed_copies_compares_models_all_the_same(board:
     assert [(row["model"], row["rank"]) for row in ranked["rows"]] == [("one", 1), ("none", 2)]
 
 
-def test_a_view_names_what_there_is(board: Board) -> None:
+def test_unknown_names_in_a_view_are_refused(board: Board) -> None:
     filled(board)
     with pytest.raises(ConfigError) as error:
         board.set_view("toy", "mine", {"nothing": 1.0, "data": 0.0}, {"what": 1.0, "accuracy": float("nan")})
@@ -77,7 +77,7 @@ def test_equal_models_share_a_rank(board: Board) -> None:
 
 
 @pytest.mark.parametrize("version", [1, VERSION + 1])
-def test_a_board_of_the_first_or_of_a_newer_version_is_refused(board: Board, version: int) -> None:
+def test_a_board_of_another_version_is_refused(board: Board, version: int) -> None:
     with board.engine.begin() as connection:
         connection.execute(update(ABOUT).values(value=str(version)))
     with pytest.raises(ConfigError, match=f"has version {version} of the board's tables"):
@@ -88,7 +88,7 @@ def test_a_board_of_the_first_or_of_a_newer_version_is_refused(board: Board, ver
     ("kind", "owner", "marked"),
     [("submission", "bob", True), ("submission", "ann", False), ("config", "bob", False)],
 )
-def test_a_file_with_the_answers_of_somebody_elses_earlier_one_is_marked(kind: str, owner: str, marked: bool) -> None:
+def test_a_copy_of_another_owners_answers_is_marked(kind: str, owner: str, marked: bool) -> None:
     models = [
         {"id": number, "name": name, "kind": its_kind, "owner": its_owner, "created": 0.0}
         for number, (name, its_kind, its_owner) in enumerate([("first", "submission", "ann"), ("second", kind, owner)])
@@ -101,7 +101,7 @@ def test_a_file_with_the_answers_of_somebody_elses_earlier_one_is_marked(kind: s
     assert reasons["first"] == [] and bool(reasons["second"]) == marked
 
 
-def test_places_are_those_that_paired_differences_allow() -> None:
+def test_places_follow_paired_differences() -> None:
     """Right on 10, 9 and 0 of 20 questions: of the first two neither is surely the better."""
     right = np.arange(20) < np.array([[10], [9], [0]])
     stats = np.stack([right, np.ones((3, 20))], axis=-1).astype(float)

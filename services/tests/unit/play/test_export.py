@@ -53,9 +53,7 @@ def shown(folder: Path) -> PlayedRun:
     return PlayedRun("echo", folders.read(folder / "runs" / "echo"))
 
 
-def test_expected_wins_of_a_person_are_the_curve_at_the_share_of_characters_read(
-    folder: Path, shown: PlayedRun, exported: list[Exported]
-) -> None:
+def test_ew_of_a_person_by_hand(folder: Path, shown: PlayedRun, exported: list[Exported]) -> None:
     book = play_games.journal(folder)
     assert len(exported) == 5 and all(row.questions == 25 and row.lost == 0 for row in exported)
     for row in exported:
@@ -95,7 +93,7 @@ def test_the_config_of_a_person_makes_the_same_run(exported: list[Exported]) -> 
     assert Person(PersonConfig(str(answers))).fingerprint() != first
 
 
-def test_what_cannot_be_exported_is_said(shown: PlayedRun, tmp_path: Path) -> None:
+def test_lost_and_repeated_plays_are_not_exported(shown: PlayedRun, tmp_path: Path) -> None:
     book = play_games.journal(tmp_path)
     with pytest.raises(DataError, match="no finished question"):
         export(book, tmp_path / "out")
@@ -127,7 +125,7 @@ def test_the_first_play_counts_not_the_first_game(shown: PlayedRun, tmp_path: Pa
     assert [(row.questions, row.right, row.lost) for row in export(book, tmp_path / "out")] == [(2, 0, 1)]
 
 
-def test_a_question_that_was_seen_is_not_asked_again(shown: PlayedRun) -> None:
+def test_seen_questions_are_not_drawn(shown: PlayedRun) -> None:
     questions = shown.finished.questions
     chosen = drawn(questions, 10, {"q3", "q4"}, seed=1)
     assert [question.id for question in chosen[:4]] == [

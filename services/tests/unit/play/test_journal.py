@@ -22,7 +22,7 @@ def filled(path: Path) -> tuple[Journal, str, str]:
     return book, first, second
 
 
-def test_what_was_under_way_when_the_process_ended_is_lost_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_question_under_way_is_lost(tmp_path: Path) -> None:
     book, first, second = filled(tmp_path / "g.sqlite")
     book.close()
     book = Journal(tmp_path / "g.sqlite")

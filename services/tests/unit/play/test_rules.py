@@ -5,7 +5,6 @@ from doubles import echo, question
 
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Guess
-from sqa.metrics.qa import Accuracy
 from sqa_services.play.people import outcome, played, points
 from sqa_services.play.server import Titles
 
@@ -13,7 +12,7 @@ Q = question()  # uno dos | tres cuatro cinco: 26 characters, answer Spain
 SHOWN = QuestionTrace(Q, echo(Q))
 
 
-def test_a_right_answer_is_worth_the_curve_where_the_source_had_been_read() -> None:
+def test_a_right_answer_wins_the_curves_value() -> None:
     """After "uno dos tres", 12 of 25 characters; EW by the published cubic."""
     assert len(Q.text) == 25
     result = outcome(played(SHOWN, 2, "spain"))
@@ -21,14 +20,6 @@ def test_a_right_answer_is_worth_the_curve_where_the_source_had_been_read() -> N
     by_hand = 0.9930799808912602 + 0.07753813168299144 * t - 1.278222873334493 * t**2 + 0.5879804678680423 * t**3
     assert result.right and result.ew == pytest.approx(by_hand, abs=1e-12)
     assert (result.step, result.words, result.answer) == (2, 3, "spain") and result.fraction == t
-
-
-@pytest.mark.parametrize(("step", "answer"), [(2, "France"), (2, ""), (None, "")])
-def test_a_wrong_answer_none_in_time_and_no_buzz_are_worth_nothing(step: int | None, answer: str) -> None:
-    trace = played(SHOWN, step, answer)
-    result = outcome(trace)
-    assert (result.step, result.right, result.ew) == (step, False, 0.0)
-    assert Accuracy().stats(trace).tolist() == [0.0, 1.0]
 
 
 def test_a_system_is_judged_by_its_first_buzz() -> None:
@@ -55,7 +46,7 @@ def test_points_go_to_the_first_right_one(buzzes: list[tuple[float, bool] | None
     assert points(buzzes) == won
 
 
-def test_titles_are_found_by_their_beginning_then_by_their_words() -> None:
+def test_titles_match_by_prefix_then_by_words() -> None:
     titles = Titles(["Albert Einstein", "Einstein_ring", "Łódź", "Pericles", "Peru", *(f"Alb{i}" for i in range(20))])
     assert titles.like("EINST") == ["Einstein_ring", "Albert Einstein"] and titles.like("per") == ["Peru", "Pericles"]
     assert titles.meant("lodz") == "Łódź" and titles.meant("Lod") == "Lod"

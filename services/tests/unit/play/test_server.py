@@ -96,7 +96,7 @@ def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str, book: pl
     assert rival["questions"] == 3 and rival["points"] in (0, 10, 20)
 
 
-def test_nothing_but_words_that_are_due_comes_before_the_buzz(
+def test_only_due_words_are_sent_before_the_buzz(
     shown: play_games.PlayedRun, url: str, book: play_games.Journal
 ) -> None:
     player = Player(url)
@@ -120,7 +120,7 @@ def two_players(url: str) -> tuple[Player, Player]:
     return first, second
 
 
-def test_two_people_have_the_same_words_and_do_not_stop_each_other(url: str) -> None:
+def test_a_buzz_does_not_stop_the_other_player(url: str) -> None:
     """One buzzes early and is done; the other reads to the end and sees nothing of it."""
     first, second = two_players(url)
     with ThreadPoolExecutor(2) as pool:
@@ -174,7 +174,7 @@ def test_without_an_answer_in_time_the_buzz_was_wrong(shown: play_games.PlayedRu
     assert mine["step"] >= 0 and (mine["answer"], mine["right"]) == ("", False)
 
 
-def test_a_page_that_comes_back_finds_its_place(url: str) -> None:
+def test_a_reloaded_page_finds_its_place(url: str) -> None:
     player = Player(url)
     player.begin(questions=2)
     player.play(lambda event: event["type"] == "word" and event["step"] == 2)
@@ -264,7 +264,7 @@ def test_two_games_at_once_do_not_ask_one_question_twice(url: str, book: play_ga
     assert len(results) == len(book.plays()) == len({play.question for play in book.plays()}) == 6
 
 
-def test_as_many_games_as_there_is_room_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_games_beyond_the_limit_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "TABLES", 1)
     first, second = Player(url), Player(url)
     for player in (first, second):
@@ -280,7 +280,7 @@ def test_without_a_guesser_there_are_no_titles(tmp_path: Path) -> None:
     assert play_games.make(tmp_path, guesser=None, buzzer=None, metrics=["al"]).pages == []
 
 
-def test_who_leaves_is_forgotten(url: str, book: play_games.Journal) -> None:
+def test_leaving_deletes_the_player(url: str, book: play_games.Journal) -> None:
     player = Player(url)
     player.begin()
     events = player.events()
@@ -294,9 +294,9 @@ def test_who_leaves_is_forgotten(url: str, book: play_games.Journal) -> None:
     ("wanted", "problem"),
     [
         ({"run": "other"}, "run: there is no such run"),
-        ({"mode": "duel"}, "mode: Input should be"),
-        ({"pace": 1e9}, "pace: Input should be less than or equal to 1200"),
-        ({"questions": 0}, "questions: Input should be greater than or equal to 1"),
+        ({"mode": "duel"}, "Invalid enum value 'duel' - at `$.mode`"),
+        ({"pace": 1e9}, "Expected `float` <= 1200.0 - at `$.pace`"),
+        ({"questions": 0}, "Expected `int` >= 1 - at `$.questions`"),
     ],
 )
 def test_wrong_requests_are_refused(url: str, wanted: dict[str, object], problem: str) -> None:

@@ -17,11 +17,12 @@ import numpy as np
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import columns, number, pivot
+from experiments.measured import intervals, scored
 from experiments.studies.fact_changes import CONTRAST
 from experiments.studies.translation_table import SetConfig, load_set
 from sqa.core.differences import compare
 from sqa.core.paths import ROOT
-from sqa.core.significance import Mean, bootstrap
+from sqa.core.significance import Mean
 from sqa.core.types import Floats, Question
 from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
@@ -54,7 +55,7 @@ SYSTEMS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """The rows of all blocks."""
+    """Yield the rows of all parts."""
     for gold in sorted(GOLD.glob("facts-*.tsv")):
         yield from reading(gold)
     for test, systems in SYSTEMS.items():
@@ -64,9 +65,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
         for label, translator in systems.items():
             wanted = of_parts(translator=translator, metrics=METRICS)
             results[label] = run(wanted, Store(runs), questions=questions, progress=False)
-            for metric in results[label].metrics:
-                interval = bootstrap(results[label].stats[metric.name], metric)
-                yield row_of(("systems", name, label), metric.name, interval, metric.unit, metric.signature())
+            yield from intervals(("systems", name, label), scored(results[label]))
         for (better, first), (worse, second) in pairwise((k, v) for k, v in results.items() if not k.endswith("6")):
             for metric in build(METRICS[:2]):
                 difference = compare(first.stats[metric.name], second.stats[metric.name], metric)
@@ -79,17 +78,16 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def of_others() -> Iterator[Row]:
-    """A log that OmniSTEval publishes: English speech, German text, of which numbers alone are facts."""
+    """Yield facts of a log that OmniSTEval publishes (English speech, German text; only numbers are facts)."""
     lines = judged_lines(str(path_of("mustc-instances")), FactOptions("en-de"))
-    interval = bootstrap(np.array([line.stats("arrived") for line in lines]), Facts())
     cell = ("log", "MuST-C en-de", "OmniSTEval's log")
-    yield row_of(cell, "facts", interval, "0-1")
+    yield from intervals(cell, [(Facts(), np.array([line.stats("arrived") for line in lines]))], unit="0-1")
     yield Row(cell, "counted", sum(len(line.judged.expected) for line in lines), unit="count")
 
 
 def reading(gold: Path) -> Iterator[Row]:
-    """Precision and recall on sentences marked by hand: id, then facts as word numbers, in brackets what may lack."""
-    texts = _marked(gold)
+    """Yield precision and recall on hand-marked sentences (id, facts as word numbers, optional ones in brackets)."""
+    texts = marked_sentences(gold)
     right, n_read, n_matched, n_marked = [], [], [], []
     for line in gold.read_text(encoding="utf-8").splitlines():
         id, _, marks = line.partition("\t")
@@ -102,14 +100,13 @@ def reading(gold: Path) -> Iterator[Row]:
         n_matched.append(sum(need <= set().union(*spans) for need in needed))
         n_marked.append(len(needed))
     for name, counts in (("precision", (right, n_read)), ("recall", (n_matched, n_marked))):
-        interval = bootstrap(np.array(counts, dtype=np.float64).T, Mean(name))
         cell = ("reading", gold.stem.removeprefix("facts-"), "rules")
-        yield row_of(cell, name, interval, "0-1")
+        yield from intervals(cell, [(Mean(name), np.array(counts, dtype=np.float64).T)], unit="0-1")
         yield Row(cell, f"{name} of", float(sum(counts[1])), unit="count")
 
 
-def _marked(gold: Path) -> dict[str, str]:
-    """The sentences of a file of marks: `newstest2013`'s by their line from 0, questions' as ID#SENTENCE."""
+def marked_sentences(gold: Path) -> dict[str, str]:
+    """Return the sentences of a file of marks by their id."""
     name = gold.stem.removeprefix("facts-")
     if name not in ("xqb", "mini"):
         return {q.id.rpartition("-")[2]: q.reference_text for q in load_set(SetConfig(name, "es-en"), None)[1]}
@@ -118,7 +115,7 @@ def _marked(gold: Path) -> dict[str, str]:
 
 
 def contrast(label: str, questions: Sequence[Question], outputs: Sequence[Sequence[str]]) -> Iterator[Row]:
-    """Facts of changed translations minus those of the same ones unchanged."""
+    """Yield the facts of changed translations minus those of the unchanged ones."""
     for family, kinds in CONTRAST.items():
         for kind in kinds:
             before, after = [], []
@@ -143,7 +140,7 @@ def _stats(question: Question, words: Sequence[str]) -> list[Floats]:
 
 
 def contrast_block(ledger: Ledger) -> list[str]:
-    """Each change, and what it does to the facts of each translation that arrive."""
+    """Return a table of changes and their effect on the facts of each translation."""
     tests = dict.fromkeys(row.cell[1] for row in ledger.where(part="contrast"))
     lines = []
     for change in dict.fromkeys(row.cell[2] for row in ledger.where(part="contrast")):
@@ -156,28 +153,30 @@ def contrast_block(ledger: Ledger) -> list[str]:
     return markdown(["change", *(head for test in tests for head in (test, "p"))], lines)
 
 
-ITEM = Item(
-    name="facts",
-    shows="names, numbers and dates that arrive: how well rules read them, of systems on news, and under changes",
-    config="",
-    columns=("part", "test", "what"),
-    measure=measure,
-    inputs=inputs_of(models=("es-en", "pl-en", "align-es-en", "align-pl-en"), datasets=("xqb-es", "xqb-pl")),
-    blocks={
-        "reading": pivot(
-            ("test",),
-            columns("precision", "precision of: of", "recall", "recall of: of"),
-            ("sentences of",),
-            part="reading",
-        ),
-        "systems": pivot(
-            ("test", "what"),
-            columns(*METRICS[:3]) + columns("bleu", interval=False),
-            ("test", "system"),
-            part="systems",
-        ),
-        "contrast": contrast_block,
-        "log": pivot(("test",), columns("facts", "counted: numbers counted"), ("log",), part="log"),
-    },
-    kept="news tests want Apertium and data that are not bundled",
+ITEMS = (
+    Item(
+        name="facts",
+        shows="names, numbers and dates that arrive: how well rules read them, of systems on news, and under changes",
+        config="",
+        columns=("part", "test", "what"),
+        measure=measure,
+        inputs=inputs_of(models=("es-en", "pl-en", "align-es-en", "align-pl-en"), datasets=("xqb-es", "xqb-pl")),
+        blocks={
+            "reading": pivot(
+                ("test",),
+                columns("precision", "precision of: of", "recall", "recall of: of"),
+                ("sentences of",),
+                part="reading",
+            ),
+            "systems": pivot(
+                ("test", "what"),
+                columns(*METRICS[:3]) + columns("bleu", interval=False),
+                ("test", "system"),
+                part="systems",
+            ),
+            "contrast": contrast_block,
+            "log": pivot(("test",), columns("facts", "counted: numbers counted"), ("log",), part="log"),
+        },
+        kept="news tests want Apertium and data that are not bundled",
+    ),
 )

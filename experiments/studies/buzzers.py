@@ -66,7 +66,7 @@ class Outcome:
 
 
 def outcomes(guesser: str, histories: Histories, models: Path = DATA / "models") -> list[Outcome]:
-    """Every buzzer of a guesser: the trained ones, the tuned threshold, the best thresholds, the oracles."""
+    """Return the outcome of every trained buzzer, tuned and best thresholds, and the two oracles."""
     results = []
     for suffix, network in itertools.product(("", "-translated"), NETWORKS):
         folder = models / f"buzzer-{network.kind}-{guesser}{suffix}"
@@ -93,7 +93,7 @@ def outcomes(guesser: str, histories: Histories, models: Path = DATA / "models")
 
 
 def oracles(histories: Histories) -> list[Outcome]:
-    """The two upper bounds; they answer where they win, else never."""
+    """Return the two upper bounds; they answer where they win, else never."""
     first, lasting = [], []
     for history in histories:
         n = len(history.right)
@@ -119,7 +119,7 @@ def _answered(name: str, histories: Histories, scores: Scores, threshold: float,
 def rows(
     cell: tuple[str, ...], results: Sequence[Outcome], histories: Histories, resamples: int = 1000
 ) -> Iterator[Row]:
-    """What each buzzer wins and does, and how far it is from the best of the fixed thresholds on these questions.
+    """Yield the wins and errors of each buzzer, and its difference to the best fixed threshold.
 
     A number that a buzzer has not (what happens at the answer, if it never answers) has no row.
     """
@@ -148,7 +148,7 @@ def rows(
 
 
 def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]:
-    """What the guesser named after each word of the questions; stored guesses are read."""
+    """Return the guesses after each word of the questions; stored guesses are read."""
     if questions.startswith("xqb-"):
         return translated(CONFIGS / f"xqb.yaml:{questions[-2:]}_wait6_translated", runs)
     data = load_config(ROOT / "configs" / f"train_buzzers.yaml:mlp-{guesser}").data
@@ -160,7 +160,7 @@ def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]
 
 
 def translated(path: Path, runs: Path) -> list[GuessHistory]:
-    """The questions of a run, as its guesser played what its translator wrote."""
+    """Return the guesses of a run after each translated word."""
     traces = engine.run(load_run(path), Store(runs), until="guess").traces
     return [
         GuessHistory(
@@ -176,14 +176,14 @@ def translated(path: Path, runs: Path) -> list[GuessHistory]:
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Each buzzer's expected wins and what happens at its answers."""
+    """Yield each buzzer's expected wins and its accuracy at the answer."""
     for questions, guesser in PLAYED:
         histories = questions_of(guesser, questions, runs)
         yield from rows((questions, guesser), outcomes(guesser, histories), histories)
 
 
 def contestants_compared(config: Path, runs: Path) -> Iterator[Row]:
-    """The two contestants of every translator at every k, and their paired difference."""
+    """Yield both contestants of every translator at every k, and their paired difference."""
     cells: dict[tuple[str, str, str], dict[str, GridRow]] = {}
     for row in grid_rows.finished(config, runs):
         cells.setdefault((row.cell.dataset, row.cell.translator, str(row.cell.k)), {})[row.cell.guesser] = row

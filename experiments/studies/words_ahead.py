@@ -9,36 +9,34 @@ Questions with as many sentences in both languages count; intervals are over que
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from experiments.lab.item import Item, dataset_digests, digest_of, folder_digest
-from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.lab.tables import number
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Row
+from experiments.lab.tables import Column, pivot
+from experiments.measured import intervals
 from experiments.studies.translation_table import SetConfig, load_set
-from sqa.core.paths import DATA
-from sqa.core.significance import Mean, bootstrap_many
-from sqa.data.datasets import question_sets
+from sqa.core.significance import Mean
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.pipeline.config import load
-from sqa.results import markdown
 
+WORDS, NAMES = Mean("words-ahead"), Mean("names-ahead")
 Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the human translation
-SHOWN = ("1", "3", "6")  # k
 
 
 @dataclass(frozen=True, slots=True)
 class WordsAheadConfig:
-    """configs/studies.yaml:words_ahead."""
+    """Keys of configs/studies.yaml:words_ahead."""
 
     sets: tuple[SetConfig, ...]
     k: tuple[int, ...]  # source words read before the first target word
 
 
 def segments(entry: SetConfig) -> list[list[Pair]]:
-    """The sentence pairs of each question, or one for each sentence."""
+    """Return the sentence pairs of each question, or one pair for each sentence."""
     whole = (q for q in load_set(entry, None)[1] if len(q.sentences) == len(q.reference))
     texts: Iterator[list[Pair]]
     texts = ([(x, y.split()) for x, y in zip(q.sentences, q.reference, strict=True)] for q in whole)
@@ -46,7 +44,7 @@ def segments(entry: SetConfig) -> list[list[Pair]]:
 
 
 def last_linked(alignment: Alignment, words: int) -> list[int]:
-    """Of each target word the last source word that it is linked to, from 1; 0 = it is linked to none."""
+    """Return the last linked source word (from 1) of each target word; 0 if it has no link."""
     last = [0] * words
     for i, j in alignment.links:
         last[j] = max(last[j], i + 1)
@@ -54,7 +52,7 @@ def last_linked(alignment: Alignment, words: int) -> list[int]:
 
 
 def counts(pair: Pair, last: Sequence[int], k: int, rate: float) -> tuple[int, int, int, int]:
-    """(words ahead, words, names ahead, names) of a sentence pair."""
+    """Return (words ahead, words, names ahead, names) of a sentence pair."""
     source, target = pair
     ahead = [at > min(k + int(j / rate), len(source)) for j, at in enumerate(last)]
     names = [at > 0 and j > 0 and target[j][0].isupper() for j, at in enumerate(last)]
@@ -62,54 +60,38 @@ def counts(pair: Pair, last: Sequence[int], k: int, rate: float) -> tuple[int, i
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """The rows of every test set, at both rates and every k."""
+    """Yield the rows of every test set, at both rates and every k."""
     config = load(config_path, WordsAheadConfig)
     for entry in config.sets:
         yield from rows(segments(entry), entry, config.k)
 
 
 def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -> Iterator[Row]:
-    """The rows of one test set."""
+    """Yield the rows of one test set."""
     flat = [pair for text in texts for pair in text]
     aligned = iter(load_aligner(entry.pair).align(flat))
     last = [[last_linked(next(aligned), len(target)) for _, target in text] for text in texts]
     ratio = round(sum(len(y) for _, y in flat) / sum(len(x) for x, _ in flat), 2)
-    kinds = [Mean("words-ahead"), Mean("names-ahead")]
     for pace, rate in (("1", 1.0), ("catch-up", ratio)):
         for k in ks:
             segments_of = (zip(text, links, strict=True) for text, links in zip(texts, last, strict=True))
             stats = np.array([np.sum([counts(p, at, k, rate) for p, at in of], 0) for of in segments_of], dtype=float)
             cell = (entry.pair, entry.name, pace, str(k))
-            for kind, i in zip(kinds, bootstrap_many([stats[:, :2], stats[:, 2:]], kinds), strict=True):
-                yield row_of(cell, kind.name, i, "0-1", f"{kind.name}|rate:{rate:g}|hmm")
+            for row in intervals(cell, [(WORDS, stats[:, :2]), (NAMES, stats[:, 2:])], unit="0-1"):
+                yield replace(row, signature=f"{row.metric}|rate:{rate:g}|hmm")
 
 
-def inputs(config_path: Path) -> dict[str, str]:
-    """Digests of the config, the aligner's priors and the test sets."""
-    config = load(config_path, WordsAheadConfig)
-    pairs = sorted({entry.pair for entry in config.sets})
-    names = [s.name if s.name in question_sets() else f"mt-{s.pair}-{s.name}" for s in config.sets]
-    models = {f"model align-{pair}": folder_digest(DATA / "models" / f"align-{pair}") for pair in pairs}
-    return {"config studies.yaml:words_ahead": digest_of(config), **models, **dataset_digests(names)}
+EARLY = [Column("words-ahead", f"k = {k}", 2, interval=False, cell={"k": k}) for k in (1, 3, 6)]
+SETS = ("mt-es-en-flores-dev", "mt-es-en-newstest2013", "mt-pl-en-flores-dev", "mt-pl-en-newstest2020")
 
-
-def block(ledger: Ledger) -> list[str]:
-    """A line for each test set and pace; a column for each k."""
-    lines = []
-    for pair in ledger.values("pair"):
-        for name in dict.fromkeys(row.cell[1] for row in ledger.where(pair=pair)):
-            for pace in ledger.values("rate"):
-                cells = [ledger.one("words-ahead", pair=pair, set=name, rate=pace, k=k) for k in SHOWN]
-                lines.append([pair, name, pace, *(number(cell, 2, interval=False) for cell in cells)])
-    return markdown(["pair", "test set", "rate", *(f"k = {k}" for k in SHOWN)], lines)
-
-
-ITEM = Item(
-    name="words-ahead",
-    shows="share of a human translation's words whose source is not read yet when wait-k has to write them",
-    config="studies.yaml:words_ahead",
-    columns=("pair", "set", "rate", "k"),
-    measure=measure,
-    inputs=inputs,
-    blocks={"table": block},
+ITEMS = (
+    Item(
+        name="words-ahead",
+        shows="share of a human translation's words whose source is not read yet when wait-k has to write them",
+        config="studies.yaml:words_ahead",
+        columns=("pair", "set", "rate", "k"),
+        measure=measure,
+        inputs=inputs_of(("align-es-en", "align-pl-en"), ("xqb-es", "xqb-pl", *SETS)),
+        blocks={"table": pivot(("pair", "set", "rate"), EARLY, ("pair", "test set", "rate"))},
+    ),
 )

@@ -45,25 +45,25 @@ SHOWN = 6  # columns; the last one, the signatures, is cut off
 
 
 def measure(_: Path, runs: Path) -> Sequence[Row]:
-    """The lines of its report."""
+    """Return the lines of the example's report."""
     return report(run(load_run(ROOT / EXAMPLE), Store(runs), progress=False)).rows
 
 
 def printed(ledger: Ledger) -> list[str]:
-    """The command and what it prints."""
+    """Return the command and its output."""
     rows = (replace(row, value=int(row.value)) if row.unit in COUNTED else row for row in ledger.rows)
     lines = ("\t".join(line[:SHOWN]) for line in Frame((), tuple(rows)).table().text)
     return ["```console", f"$ sqa run {EXAMPLE} | cut -f 1-{SHOWN}", *lines, "```"]
 
 
 def inputs(config: Path) -> dict[str, str]:
-    """The log and its config, the guesser and the buzzer."""
+    """Return digests of the log, its config, the guesser and the buzzer."""
     files = {path.name: file_digest(path)[:12] for path in (ROOT / EXAMPLE, LOG)}
     return {**files, **inputs_of(("bm25", "buzzer-mlp-bm25"))(config)}
 
 
 def watched(config: Path, runs: Path) -> Iterator[Row]:
-    """What the picture of the viewer shows of its question: the rank of the answer at each word written."""
+    """Yield the rank of the answer at each word written of the viewer's question."""
     result = run(load_run(config), Store(runs), progress=False)
     [trace] = [trace for trace in result.traces if trace.question.id == QUESTION]
     for step, rank in enumerate(trace.rank):
@@ -72,7 +72,7 @@ def watched(config: Path, runs: Path) -> Iterator[Row]:
 
 @contextmanager
 def _page(folder: str, limit: int | None, **options: Any) -> Iterator[tuple[Page, Path]]:
-    """A page of Chromium (`SQA_CHROMIUM`, or on the PATH), and a run of the first questions to show in it."""
+    """Open a page of Chromium (`SQA_CHROMIUM`, or on the PATH) and make a run of the first questions."""
     from playwright.sync_api import sync_playwright
 
     config = load_run(CONFIGS / WATCHED)
@@ -90,7 +90,7 @@ def _picture(page: Page) -> Image.Image:
 
 
 def screenshot(_: Ledger) -> Image.Image:
-    """The viewer's page at the moment when the answer becomes known."""
+    """Return the viewer's page at the moment when the answer becomes known."""
     from sqa.report import viewer
 
     with TemporaryDirectory() as folder, _page(folder, None, viewport={"width": 1440, "height": 1090}) as (page, shown):
@@ -100,7 +100,7 @@ def screenshot(_: Ledger) -> Image.Image:
 
 
 def game(_: Ledger) -> Image.Image:
-    """The first question of `sqa play` against the system, played by keys: the page after the answer."""
+    """Play the first question of `sqa play` against the system by keys; return the page after the answer."""
     options = {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"}
     with (
         TemporaryDirectory() as folder,
@@ -118,7 +118,7 @@ def game(_: Ledger) -> Image.Image:
 
 @contextmanager
 def _played(shown: Path, folder: str) -> Iterator[str]:
-    """The address of `sqa play serve` with a run.  One that ends at once: DataError."""
+    """Serve a run with `sqa play serve` and yield the address; raises DataError if the server ends at once."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

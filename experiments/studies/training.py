@@ -39,7 +39,7 @@ Pair = tuple[tuple[str, ...], Sequence[GridRow], Sequence[GridRow], bool]  # cel
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
-    """BLEU of a sweep's models on its development sentences: mean and deviation over seeds."""
+    """Yield BLEU of a sweep's models on development sentences: mean and deviation over seeds."""
     for language, pair in LANGUAGES:
         scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for run in finished(runs / "smt" / f"sweep-{pair}"):
@@ -50,19 +50,19 @@ def development(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], unit: str) -> Iterator[Row]:
-    """The mean over trainings, and with several of them their standard deviation (n - 1)."""
+    """Yield the mean over trainings, and with several of them their standard deviation (n - 1)."""
     yield Row(cell, metric, fmean(values), n=len(values), unit=unit)
     if len(values) > 1:
         yield Row(cell, metric + DEVIATION, stdev(values), n=len(values), unit=unit)
 
 
 def answers(config: Path, runs: Path) -> Iterator[Row]:
-    """Means and deviations over trainings by question answering, and the largest k minus the smallest."""
+    """Yield means, deviations and differences over trainings by question answering."""
     return rows_of(grid_rows.finished(config, runs))
 
 
 def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
-    """Means and deviations over trainings; largest k minus smallest; separate models minus the others.
+    """Yield means and deviations over trainings, largest k minus smallest, and separate models minus the others.
 
     The shipped model counts as one training.
     """
@@ -84,7 +84,7 @@ def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
 
 
 def trends(groups: Groups) -> Iterator[Pair]:
-    """Largest k minus smallest k of a translator with several trainings, by the same seeds."""
+    """Yield the pairs largest k and smallest k of a translator with several trainings, by the same seeds."""
     ladders: defaultdict[tuple[str, str, str], list[Key]] = defaultdict(list)
     for key, trainings in groups.items():
         if len(trainings) > 1:
@@ -99,7 +99,7 @@ def trends(groups: Groups) -> Iterator[Pair]:
 
 
 def models(groups: Groups) -> Iterator[Pair]:
-    """The models trained for one k minus those trained for all, and minus the shipped one, at the same k."""
+    """Yield the pairs of separate models and multi-path or shipped models at the same k."""
     for other in (CONTINUED, SHIPPED):
         for (dataset, family, k, guesser), separate in groups.items():
             if family == SEPARATE and (others := groups.get((dataset, other, k, guesser))):
@@ -109,7 +109,7 @@ def models(groups: Groups) -> Iterator[Pair]:
 def compare_trainings(
     a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, resamples: int = 1000, same: bool = False
 ) -> Interval:
-    """Mean score over the trainings of one system minus that of another.
+    """Return the mean score over the trainings of one system minus that of another.
 
     `a` and `b`: the statistics (n, d) of each training; row i of all of them is the same question.  same: table i of
     both comes from the same training (one model at two k), so both are drawn together.
@@ -130,12 +130,12 @@ def compare_trainings(
 
 
 def _gap(scores: Floats, size: int) -> Floats:
-    """(B, trainings) -> (B,): mean of the first `size` minus mean of the others."""
+    """Return (B,): mean of the first `size` trainings minus mean of the others, from (B, trainings)."""
     return np.asarray(scores[:, :size].mean(axis=1) - scores[:, size:].mean(axis=1))
 
 
 def spread(ledger: Ledger) -> plots.Figure:
-    """BLEU and expected wins over k in Spanish, answered by BM25, with a standard deviation over trainings around."""
+    """Draw BLEU and expected wins over k in Spanish, with one standard deviation over trainings."""
     panels, where = [], {"dataset": "xqb-es", "guesser": "bm25"}
     for metric, title in (("bleu", "BLEU"), ("ew", "expected wins")):
         sd = {row.cell: row.value for row in ledger.where(metric + DEVIATION, **where)}

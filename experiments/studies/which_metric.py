@@ -17,12 +17,12 @@ from scipy.stats import mannwhitneyu
 
 from experiments.ablation import correlation
 from experiments.grid import AblationConfig, workshop
-from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.paper import figure9
+from experiments.paper.figure3 import BEST
 from sqa import metrics as metric_names
 from sqa.core.types import Bools, Floats
 from sqa.files.store import Store
@@ -37,7 +37,7 @@ LEAST = 5  # questions kept, and lost, below which no AUC is given
 
 
 def auc(score: Floats, kept: Bools) -> float:
-    """Probability that a kept question has the better score; ties half.  One side empty: nan.
+    """Return the probability that a kept question has the better score; ties count half; nan if a side is empty.
 
     Questions without a score (no name in the reference) are left out.
     """
@@ -53,10 +53,10 @@ System = tuple[tuple[str, str, str], Mapping[str, Floats]]  # data set, translat
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """A row for each system and metric; then the mean over the systems of a data set, questions resampled together."""
+    """Yield a row for each system and metric, then the mean over the systems of a data set."""
     config = load(config_path, figure9.Figure9Config)
     ablation = config_path.parent / config.ablation
-    grid = [row for row in grid_rows.finished(ablation, runs) if row.cell.guesser == BEST]
+    grid = grid_rows.finished(ablation, runs, lambda cell: cell.guesser == BEST)
     metrics: dict[str, Any] = {metric.name: metric for metric in metric_names.build(SCORES)}
     scored: dict[tuple[str, str, int | str], dict[str, Floats]] = {}
     for point in figure9.measure(config, load(ablation, AblationConfig), Store(runs), workshop(runs).parts):
@@ -101,13 +101,13 @@ def _dataset(dataset: str, systems: Sequence[System], answerable: Bools, metrics
 
 
 def _row(cell: tuple[str, str, str], metric: str, values: Floats, n: int) -> Row:
-    """`found`: the value, then those of the resamples."""
+    """Return the row of a value, which is followed by its resamples."""
     low, high = np.nanpercentile(values[1:], [2.5, 97.5])
     return Row(cell, metric, float(values[0]), float(low), float(high), n, "AUC")
 
 
 def block(ledger: Ledger) -> list[str]:
-    """The mean over all systems of a data set, by metric of what arrives, and the differences from BLEU."""
+    """Return the mean AUC of each metric over all systems of a data set, and its difference from BLEU."""
     lines = []
     for dataset in ledger.values("dataset"):
         where = {"dataset": dataset, "translator": MEAN}
@@ -120,7 +120,7 @@ def block(ledger: Ledger) -> list[str]:
 
 
 def agreement(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Kendall's tau of each answer metric with each other metric, over the systems."""
+    """Yield Kendall's tau of each answer metric with each other metric, over the systems."""
     for group, taus in correlation.ranked(config_path, runs)[1].items():
         for tau in taus:
             if tau.tau is not None and not metric_names.is_variant(tau.b):

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
+from experiments.paper.figure3 import BEST, NAMES
 from sqa import metrics as metric_names
 from sqa.core.differences import compare
 from sqa.core.significance import bootstrap
@@ -31,7 +31,7 @@ LABELS = {COST: "the same text, earlier", BUYS: "at the same pace, its own text"
 
 
 def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
-    """The same words at wait-k's pace: g(j) = min(k + j - 1, |S|) in every sentence."""
+    """Return a trace with the same words at wait-k's pace: g(j) = min(k + j - 1, |S|) in every sentence."""
     written: Counter[int] = Counter()
     emissions = []
     for emission in trace.emissions:
@@ -42,8 +42,8 @@ def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """For each translator with several k: both texts at each pace, and the two differences."""
-    grid = [row for row in grid_rows.finished(config_path, runs) if row.cell.guesser == BEST]
+    """Yield, for each translator with several k, both texts at each pace and the two differences."""
+    grid = grid_rows.finished(config_path, runs, lambda cell: cell.guesser == BEST)
     for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
         ladder = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
         if "full" in ladder and len(ladder) > 2:
@@ -59,7 +59,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def figure(ledger: Ledger) -> plots.Figure:
-    """For each translator and k two bars, won by the pace and lost by the text, and their sum as a line."""
+    """Draw two bars for each translator and k (pace, text) and their sum as a line."""
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
     high = -(-len(pairs) // 2)
     drawn_figure, grid = plots.canvas((plots.PAGE, 1.7 * high + 0.5), high, 2, sharey=True)
@@ -86,10 +86,12 @@ def figure(ledger: Ledger) -> plots.Figure:
     return drawn_figure
 
 
-ITEM = grid_rows.of_grid(
-    "delay-or-text",
-    "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
-    columns=("dataset", "translator", "k", "part"),
-    measure=measure,
-    figures={"docs/delay_or_text.png": figure},
+ITEMS = (
+    grid_rows.of_grid(
+        "delay-or-text",
+        "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
+        columns=("dataset", "translator", "k", "part"),
+        measure=measure,
+        figures={"docs/delay_or_text.png": figure},
+    ),
 )

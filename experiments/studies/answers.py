@@ -22,7 +22,7 @@ MEASURES = ("ew", "oracle-ew", "stable-ew", "accuracy", "mrr")
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Each measure by the strict rule, and what the generous rule adds."""
+    """Yield each measure by the strict rule, and the gain by the generous rule."""
     store, parts = Store(runs), Parts()
     for language, text, guesser in product(("es", "pl"), ("human", "wait6"), ("bm25", "gru")):
         config = load_run(CONFIGS / f"xqb.yaml:answers_{language}_{text}_{guesser}")
@@ -30,7 +30,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def both_rules(cell: tuple[str, ...], config: RunConfig, store: Store, parts: Parts) -> Iterator[Row]:
-    """The measures of a run by both rules, on the same traces."""
+    """Yield the measures of a run by both rules, on the same traces."""
     config_of_rules = replace(config, metrics=MEASURES, quality=(), answers=AnswersConfig("aliases"))
     stats, strict = run(config_of_rules, store, parts=parts).stats, metric_names.build(MEASURES)
     pairs = [(stats[f"{name}@aliases"], stats[name]) for name in MEASURES]

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.ladders import CLAIMS, COLUMNS, POOLED, Ladder, differences, ladders, p_of
+from experiments.paper.figure3 import BEST, NAMES
 from sqa.core.errors import DataError
 from sqa.core.permutation import PERMUTATIONS, holm, shuffled
 from sqa.core.types import Floats
@@ -46,7 +46,7 @@ DRAWN = ("rise", "fall", "oracle rise", "oracle fall")
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Differences with intervals, their p-values for the best contestant, and the primary family corrected."""
+    """Yield differences with intervals, p-values for the best contestant, and the corrected primary family."""
     primary: list[Row] = []
     for ladder in ladders(grid_rows.finished(config_path, runs)):
         for row in differences(ladder):
@@ -61,7 +61,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """The primary family."""
+    """Return the table of the primary family."""
     lines = []
     for p in ledger.where("p after Holm"):
         row = ledger.one("ew", **dict(zip(ledger.columns, p.cell, strict=True)))
@@ -75,7 +75,7 @@ def _p(value: float) -> str:
 
 
 def forest(ledger: Ledger) -> plots.Figure:
-    """Every difference in expected wins with its interval, the primary family marked."""
+    """Draw every difference in expected wins with its interval; the primary family is marked."""
     shown = [row for row in ledger.where(contestant=BEST) if row.cell[3] in DRAWN and row.metric in ("ew", "oracle-ew")]
     pairs = list(dict.fromkeys(row.cell[:2] for row in shown))
     panels: dict[str, list[plots.Dot]] = {kind: [] for kind in DRAWN}
@@ -92,7 +92,7 @@ def forest(ledger: Ledger) -> plots.Figure:
 
 
 def error_rates(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Shares of sets with their Clopper-Pearson intervals."""
+    """Yield shares of sets with their Clopper-Pearson intervals."""
     by_system = {ladder[:3]: ladder for ladder in ladders(grid_rows.finished(config_path, runs))}
     ladder = by_system.get((POOLED, PRIMARY, BEST))
     if ladder is None:
@@ -105,7 +105,7 @@ def error_rates(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str, np.ndarray]:
-    """claim -> (R,) whether it is held on each table (n, K, d, R) after Holm over the family."""
+    """Return whether each claim is held on each table (n, K, d, R) after Holm over the family, as (R,) per claim."""
     permutations = PERMUTATIONS if shuffled_only else 2000
     p = np.stack([p_of(ladder, claim, tables, shuffled_only, permutations) for claim in FAMILY])
     corrected = np.array([holm(column) for column in p.T]).T <= ALPHA
@@ -113,12 +113,12 @@ def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str
 
 
 def without_effect(ladder: Ladder, sets: int, seed: int = 0) -> Floats:
-    """(n, K, d, sets): the k of each question in another order."""
+    """Return (n, K, d, sets): the table with the k of each question shuffled."""
     return shuffled([ladder.table("ew")], sets, seed)[0]
 
 
 def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) -> Floats:
-    """The same with an effect: the k at `indices` win DIFFERENCE more, on questions that they lost."""
+    """Return shuffled tables in which the k at `indices` win DIFFERENCE more, on questions that they lost."""
     tables = without_effect(ladder, sets, seed)
     rng, start = np.random.default_rng(seed), 0
     for part in ladder.parts:
@@ -134,7 +134,7 @@ def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) ->
 
 
 def shares(quantity: str, held_by_claim: dict[str, np.ndarray]) -> Iterator[Row]:
-    """A row for each claim."""
+    """Yield a row for each claim."""
     for claim, yes in held_by_claim.items():
         test = binomtest(int(yes.sum()), len(yes))
         ends = test.proportion_ci()

@@ -15,14 +15,14 @@ _BASES = ("bm25", "gru")
 
 
 def complete(_: Path, __: Path) -> Iterator[Row]:
-    """Accuracy at 1, 10 and 50 and MRR on complete questions."""
+    """Yield accuracy at 1, 10 and 50 and MRR on complete questions."""
     for guesser, dataset, n, scores in evaluate.measured(("rerank", "tfidf", "bm25", "bert", "gru"), SETS):
         for name, score in scores.items():
             yield Row((guesser, dataset), name, score, n=n, unit="0-1")
 
 
 def in_pairs(_: Path, __: Path) -> Iterator[Row]:
-    """Each of two guessers and their difference, on the same questions."""
+    """Yield the scores of two guessers and their difference on the same questions."""
     for a, b in PAIRS:
         for read, sets in ((WHOLE, SETS[:1]), (EVERY, SETS[1:])):
             for dataset, n, metric, gap in paired.differences(a, b, sets, read == WHOLE):

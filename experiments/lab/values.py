@@ -1,0 +1,70 @@
+"""Per-question statistics of measured rows: intervals and p-values can be computed again without any run.
+
+    from experiments.lab import values
+    from sqa import metrics
+    from sqa.core.differences import compare
+
+    tables = values.read("over-k")
+    best, full = (tables["xqb-es", "language model", k, "rerank", "ew"] for k in ("3", "full"))
+    compare(best, full, *metrics.build(["ew"]))
+
+`sqa results update ITEM` writes experiments/ledger/values/ITEM.npz beside the ledger of an item that has `values`.
+Row i of all tables of a data set is the same question.  A metric's score is that of the sum of its statistics.
+"""
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+
+from experiments.lab import grid_rows, pages
+from experiments.ladders import Ladder, of_tables
+from sqa.core.errors import DataError
+from sqa.core.types import Floats
+from sqa.files.atomic import write_bytes
+
+Tables = Mapping[tuple[str, ...], Floats]  # a row's cell and metric -> statistics (n, d)
+
+
+def path_of(item: str) -> Path:
+    """Return the tracked file of an item."""
+    return pages.LEDGERS / "values" / f"{item}.npz"
+
+
+def of_grid(metrics: tuple[str, ...], contestant: str) -> Callable[[Path, Path], Tables]:
+    """Return a function (config, runs) -> the tables of some metrics of a grid, answered by one contestant."""
+
+    def tables(config: Path, runs: Path) -> Tables:
+        rows = grid_rows.finished(config, runs, lambda cell: cell.guesser == contestant)
+        cells = {(r.cell.dataset, r.cell.translator, str(r.cell.k), contestant): r.stats for r in rows}
+        return {(*cell, name): stats[name] for cell, stats in cells.items() for name in metrics if name in stats}
+
+    return tables
+
+
+def write(item: str, tables: Tables) -> None:
+    """Write the tables of an item; the same tables give the same bytes."""
+    file = BytesIO()
+    np.savez_compressed(file, **{"\t".join(key): table for key, table in tables.items()})
+    path_of(item).parent.mkdir(exist_ok=True)
+    write_bytes(path_of(item), file.getvalue())
+
+
+def read(item: str) -> dict[tuple[str, ...], Floats]:
+    """Return the tables of an item by their cell and metric; raises DataError if none is written yet."""
+    try:
+        with np.load(path_of(item), allow_pickle=False) as arrays:
+            return {tuple(name.split("\t")): arrays[name] for name in arrays.files}
+    except (OSError, ValueError) as error:
+        raise DataError(f"{item}: no statistics of questions ({error}); run `sqa results update {item}`") from error
+
+
+def ladders_of(item: str) -> list[Ladder]:
+    """Return the ladders over k of an item's tables, for `differences` and `p_of` of experiments/ladders.py."""
+    tables: dict[tuple[str, str, str, int | str], dict[str, Floats]] = {}
+    for (dataset, translator, k, contestant, metric), stats in read(item).items():
+        if translator != "reference":
+            at = int(k) if k.isdecimal() else k
+            tables.setdefault((dataset, translator, contestant, at), {})[metric] = stats
+    return of_tables(tables)

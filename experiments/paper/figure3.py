@@ -1,0 +1,117 @@
+"""Figure 3: expected wins, translation quality and lag over k, for every translator and contestant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+from experiments.lab import grid_rows, values
+from experiments.lab.item import Block
+from experiments.lab.ledger import Ledger
+from experiments.lab.tables import Column, columns, pivot, table
+from sqa.report import plots
+
+BEST = "rerank"
+ES, PL = "xqb-es", "xqb-pl"
+ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
+TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
+HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values of each question are kept
+PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
+MODEL = ("language model", "language model, no lexicon")
+DRAWN = ("language model", "phrase-based", "apertium wait-k", "wait-k")
+NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
+OVER_K, OVER_LAG = "k (source words read before the first target word)", "lag (DAL, source words)"
+
+
+STORY = (  # name, data set, translator, values of k
+    ("Spanish, language model", ES, "language model", ("1", "3", "full")),
+    ("Spanish, language model without lexicon", ES, "language model, no lexicon", ("full",)),
+    ("Spanish, phrase-based", ES, "phrase-based", ("6", "full")),
+    ("Spanish, human translation", ES, "reference", ("diagonal",)),
+    ("Polish, language model", PL, "language model", ("1", "6", "full")),
+    ("Polish, language model without lexicon", PL, "language model, no lexicon", ("full",)),
+    ("Polish, phrase-based", PL, "phrase-based", ("2", "full")),
+    ("Polish, human translation", PL, "reference", ("diagonal",)),
+)
+README = (  # name, data set, translator, k
+    ("Spanish, language model, wait-1", ES, "language model", "1"),
+    ("Spanish, language model, wait-3", ES, "language model", "3"),
+    ("Spanish, language model, full input", ES, "language model", "full"),
+    ("Spanish, phrase-based, wait-6", ES, "phrase-based", "6"),
+    ("Spanish, human translation at an interpreter's pace", ES, "reference", "diagonal"),
+    ("Polish, language model, wait-6", PL, "language model", "6"),
+    ("Polish, phrase-based, wait-2", PL, "phrase-based", "2"),
+    ("Polish, human translation at an interpreter's pace", PL, "reference", "diagonal"),
+)
+
+
+def picked(
+    heads: Sequence[str], picks: Iterable[tuple[Sequence[str], str, str, str]], shown: Sequence[Column]
+) -> Block:
+    """Return a block with one row for each pick: names, data set, translator, k."""
+    cells = [
+        (names, {"dataset": dataset, "translator": translator, "k": k, "contestant": BEST})
+        for names, dataset, translator, k in picks
+    ]
+    return lambda ledger: table(ledger, heads, cells, shown)
+
+
+def every_k(dataset: str, contestant: str = BEST, translators: Sequence[str] = (), names: bool = False) -> Block:
+    """Return a block with every translator (or the named ones) at every k; names: add the share of names kept."""
+    only = {"translator": translators} if translators else {}
+    kept = columns("names: names kept", "names@invented: invented", digits=2, interval=False) if names else []
+    return pivot(("translator", "k"), [*ANSWERS, *TEXT, *kept], dataset=dataset, contestant=contestant, **only)
+
+
+def drawn_over(
+    ledger: Ledger,
+    rows: Sequence[tuple[str, str, str]],
+    drawn: Sequence[str],
+    lag: bool = False,
+    names: Mapping[str, str] = MappingProxyType({}),
+    title: str = "",
+) -> plots.Figure:
+    """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected wins.
+
+    Metrics that were not measured have no panel.  lag: draw over the lag of each k (DAL), in place of k.  names: the
+    names of translators in the legend, where they differ from their labels.
+    """
+    grid = []
+    for dataset, contestant, label in rows:
+        rows_drawn = [row for row in ledger.where(dataset=dataset, contestant=contestant) if row.cell[1] in drawn]
+        lags = [row for row in rows_drawn if row.metric == "dal"] if lag else None
+        panels: list[plots.Panel] = []
+        for metric, above in PANELS:
+            measured = [row for row in rows_drawn if row.metric == metric]
+            if measured:
+                lines = plots.lines(measured, 1, 2, drawn, lambda name: names.get(name, name), lags)
+                panels.append(plots.Panel(above, lines, "" if panels else f"{label}, {measured[0].n} questions"))
+        grid.append(panels)
+    return plots.over_k(grid, OVER_LAG if lag else OVER_K, title=title)
+
+
+figure3 = partial(drawn_over, rows=[(ES, BEST, "Spanish"), (PL, BEST, "Polish")], drawn=DRAWN, names=NAMES)
+ITEMS = (
+    grid_rows.of_grid(
+        "over-k",
+        "expected wins, quality and lag over k (Figure 3)",
+        values=values.of_grid(HEADLINE, BEST),
+        blocks={
+            "readme": picked(
+                [f"contestant `{BEST}`"],
+                (([name], dataset, translator, k) for name, dataset, translator, k in README),
+                [*ANSWERS[:2], *TEXT],
+            ),
+            "story": picked(
+                ["translator", "k"],
+                (([name, k], dataset, translator, k) for name, dataset, translator, ks in STORY for k in ks),
+                [*ANSWERS, *TEXT],
+            ),
+            **{f"lm-{name[-2:]}": every_k(name, translators=MODEL, names=True) for name in (ES, PL)},
+            **{f"pbmt-{name[-2:]}": every_k(name, translators=("phrase-based",), names=True) for name in (ES, PL)},
+        },
+        figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
+    ),
+    grid_rows.of_grid("names-copied", "a bonus on the spelling of names that were read", config="studies.yaml:names"),
+)

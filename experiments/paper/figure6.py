@@ -1,0 +1,133 @@
+"""Figure 6: average log MRR over the source read, for each k, full input and the human translation.
+
+    sqa reproduce fig6
+
+The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of 1 / rank
+of its answer at the newest target word once the bin has been read; -4 where the answer is not among the first 50
+(ln(1/50) = -3.9) or no target word was written yet.  A line is the mean over questions, each of which has a value in
+every bin, with a 95% band over questions.  All bands are in the numbers; three are drawn, as more would overlap.  The
+human translation is read as full input is, a sentence at a time.
+
+Claims, after Han, Carpuat and Boyd-Graber (2022).  Log MRR rises for every k as more is read.  In the first half a
+small k knows more than full input, which waits for the end of each sentence; at the end it knows less.  After the first
+third k = 9 is above the other k.  The differences are printed and written beside the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from experiments.grid import workshop
+from experiments.lab.ledger import Row, of_band
+from experiments.outputs import Outputs, gap
+from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
+from sqa.core.differences import Comparison, MeanCurve, bootstrap_band, compare, curve_stats
+from sqa.core.significance import Mean, means
+from sqa.core.trace import QuestionTrace
+from sqa.metrics.qa import log_reciprocal_rank
+from sqa.pipeline import folder as folders
+from sqa.pipeline.config import load
+from sqa.pipeline.parts import Parts
+from sqa.report import plots
+
+HUMAN = "human"
+BEST = 9  # the k that the paper finds on top
+FLOOR = -4.0  # log reciprocal rank of an answer that is not listed
+BINS = ("dataset", "guesser", "k", "bin")  # columns
+
+Lines = Mapping[int | str, np.ndarray]  # k, or HUMAN -> (n, bins) log reciprocal ranks
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """Write numbers, figures and differences of Figure 6; print the differences."""
+    config, parts = load(config_path, FigureConfig), workshop(runs).parts
+    grid = runs_of(config.contestants, config_path.parent / config.ablation, runs, parts)
+    lines = lines_of(grid, config, runs, parts)
+    outputs = Outputs(runs / config.name)
+    for dataset in grid.datasets:
+        rows = [row for guesser in grid.labels for row in binned(grid, dataset, guesser, lines[dataset, guesser])]
+        stem = f"figure6_{Path(dataset).name}"
+        outputs.rows(f"{stem}.csv", BINS, rows)
+        outputs.picture(stem, over_source, rows, config)
+    outputs.differences(of_lines(grid, lines), grid.left_out)
+    outputs.end()
+
+
+def at_bin_ends(trace: QuestionTrace, bins: int) -> np.ndarray:
+    """Return (bins,): log reciprocal rank at the newest step of each bin, FLOOR before the first step."""
+    logs = np.concatenate([[FLOOR], log_reciprocal_rank(trace.rank, floor=FLOOR)])  # (steps + 1,)
+    ends = np.arange(1, bins + 1) / bins
+    steps = np.searchsorted(trace.fraction, ends + 1e-9, side="right")  # fraction never decreases; 1e-9: its rounding
+    return logs[steps]
+
+
+def lines_of(grid: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict[tuple[str, str], Lines]:
+    """Return the lines of each (data set, guesser); the line of the human translation is the last one."""
+    guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
+    lines: dict[tuple[str, str], Lines] = {}
+    for dataset, guesser in ((dataset, guesser) for dataset in grid.datasets for guesser in grid.labels):
+        by_k: dict[int | str, np.ndarray] = {}
+        for row in grid.of(dataset, guesser):
+            traces = list(folders.open_run(runs / row.cell.run.name, parts).traces)
+            name = HUMAN if row.cell.family == "reference" else row.cell.k
+            by_k[name] = np.array([at_bin_ends(trace, config.bins) for trace in traces])
+        if config.questions != "all":
+            questions = [trace.question for trace in traces]
+            kept = nameable([guessers[grid.labels[guesser]]], questions, config.questions, parts)
+            by_k = {name: values[kept] for name, values in by_k.items()}
+        lines[dataset, guesser] = by_k
+    return lines
+
+
+def binned(grid: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
+    """Yield the value of every line in every bin, with its band over questions."""
+    for k, values in lines.items():
+        band = bootstrap_band(curve_stats(values), MeanCurve("log-mrr"), grid.config.resamples, grid.config.seed)
+        cells = [(dataset, grid.labels[guesser], str(k), str(number + 1)) for number in range(values.shape[1])]
+        yield from of_band(cells, "log-mrr", band, "nats")
+
+
+def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:
+    """Yield Figure 6's claims as differences, for every data set and guesser."""
+
+    def minus(a: np.ndarray, b: np.ndarray) -> Comparison:
+        return compare(means(a), means(b), Mean("log-mrr"), grid.config.resamples, grid.config.seed)
+
+    for (dataset, guesser), by_k in lines.items():
+        where = (dataset, WAIT_K, grid.labels[guesser])
+        waiting = {k: values for k, values in by_k.items() if k != HUMAN}
+        (smallest, small), *_, (_, full) = waiting.items()
+        half, third = small.shape[1] // 2, -(-small.shape[1] // 3)
+        for k, values in waiting.items():
+            rise = minus(values[:, -1], values[:, 0])
+            yield gap(*where, f"k={k}: log MRR rises from the first to the last bin", rise, ".2f")
+        early = minus(small[:, :half].mean(axis=1), full[:, :half].mean(axis=1))
+        yield gap(*where, f"in the first half k={smallest} knows more than full input", early, ".2f")
+        late = minus(full[:, -1], small[:, -1])
+        yield gap(*where, f"at the end full input knows more than k={smallest}", late, ".2f")
+        others = [values for k, values in waiting.items() if k not in (BEST, "full")]
+        if BEST in waiting and others:
+            top = minus(*(values[:, third:].mean(axis=1) for values in (waiting[BEST], np.mean(others, axis=0))))
+            yield gap(*where, f"after the first third k={BEST} knows more than the mean of the other k", top, ".2f")
+
+
+def over_source(rows: Sequence[Row], config: FigureConfig) -> plots.Figure:
+    """Draw one data set's Figure 6: a panel for each guesser, a line for each k and the human translation.
+
+    The first k, full input and the human translation have their bands.
+    """
+    kind = "questions" if config.questions == "all" else "guessable questions"
+    panels = []
+    for guesser in dict.fromkeys(row.cell[1] for row in rows):
+        of_guesser = [row for row in rows if row.cell[1] == guesser]
+        banded = (of_guesser[0].cell[2], "full", HUMAN)
+        shown = [row if row.cell[2] in banded else replace(row, low=None, high=None) for row in of_guesser]
+        lines = plots.lines(shown, 2, 3, label=lambda k: k if k == HUMAN else f"k = {k}")
+        read = {number: 100 * int(number) / config.bins for number in lines[0].by_k}
+        title = f"{guesser}, {of_guesser[0].cell[0]}, {of_guesser[0].n} {kind}"
+        panels.append(plots.Panel(title, [line._replace(x=read) for line in lines], "average log MRR (nats)"))
+    return plots.over_k([panels], "source read (% of its characters)", 2.4)

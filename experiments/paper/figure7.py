@@ -1,0 +1,124 @@
+"""Figures 7 and 10: expected wins, oracle expected wins and accuracy over k, a line per guesser.
+
+    sqa reproduce fig7        # Polish
+    sqa reproduce fig10       # Spanish
+
+Claims, after Han, Carpuat and Boyd-Graber (2022).  For each guesser EW rises, peaks and falls with k; oracle EW peaks
+at a smaller k than EW; full input has the worse EW and the better accuracy.  Each two guessers order the k alike
+(Kendall's tau over k).  The differences are printed and written beside the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from experiments.grid import Row as GridRow
+from experiments.grid import workshop
+from experiments.lab import grid_rows
+from experiments.lab.ledger import Row, of_band
+from experiments.ladders import POOLED, differences, ladders
+from experiments.outputs import Outputs
+from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
+from sqa import metrics as metric_names
+from sqa.core.differences import bootstrap_band
+from sqa.core.significance import bootstrap_many
+from sqa.pipeline.config import load
+from sqa.pipeline.parts import Parts
+from sqa.report import plots
+
+PANELS = {"ew": "expected wins (EW)", "oracle-ew": "oracle EW", "accuracy": "accuracy"}  # metric -> title
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """Write numbers, figures and differences of Figure 7 or 10; print the differences."""
+    config, parts = load(config_path, FigureConfig), workshop(runs).parts
+    ablation = config_path.parent / config.ablation
+    grid = runs_of(config.contestants, ablation, runs, parts, list(PANELS), config.language)
+    grid = grid if config.questions == "all" else matched(grid, config, parts)
+    outputs = Outputs(runs / config.name)
+    for dataset in grid.datasets:
+        stem, rows = f"{config.name}_{Path(dataset).name}", over_k(grid, dataset)
+        outputs.rows(f"{stem}.csv", grid_rows.COLUMNS, rows)
+        outputs.picture(stem, by_guesser, rows, config.questions)
+    outputs.differences(of_guessers(grid), grid.left_out)
+    outputs.end()
+
+
+def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
+    """Return the rows for the questions whose answer one of the guessers can name, with intervals over these."""
+    guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.labels.values()]
+    masks = {
+        dataset: nameable(guessers, parts.questions(grid.of(dataset)[0].cell.run.dataset), config.questions, parts)
+        for dataset in grid.datasets
+    }
+
+    def only(row: GridRow) -> GridRow:
+        mask = masks[row.cell.dataset]
+        stats = {name: values[mask] for name, values in row.stats.items()}
+        tables, metrics = [stats[name] for name in PANELS], metric_names.build(PANELS)
+        intervals = bootstrap_many(tables, metrics, grid.config.resamples, grid.config.seed)
+        return replace(row, n=int(mask.sum()), stats=stats, intervals=dict(zip(PANELS, intervals, strict=True)))
+
+    return grid._replace(rows=list(map(only, grid.rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Kendall's tau (a) of two guessers over K values of k, as a curve of one point for `bootstrap_band`.
+
+    stats (n, 4 K): sum and count of each k for the first guesser, then for the second.
+    """
+
+    name: str = "agreement"
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 4 K) -> (B, 1), -1 to 1; a tie counts for neither side."""
+        values = (stats[:, 0::2] / stats[:, 1::2]).reshape(len(stats), 2, -1)  # (B, 2, K)
+        first, other = np.triu_indices(values.shape[2], 1)
+        signs = np.sign(values[:, :, first] - values[:, :, other])  # (B, 2, pairs)
+        return (signs[:, 0] * signs[:, 1]).mean(axis=1, keepdims=True)
+
+
+def of_guessers(grid: Runs) -> Iterator[Row]:
+    """Yield Figure 7's claims on every data set, with labels for the guessers' names."""
+    for ladder in ladders(grid.rows):
+        if ladder.dataset != POOLED:
+            for row in differences(ladder):
+                yield replace(row, cell=(*row.cell[:2], grid.labels[ladder.contestant], *row.cell[3:]))
+    for dataset in grid.datasets:
+        for a, b in combinations(grid.labels, 2):
+            for metric in PANELS:
+                rows = [row for g in (a, b) for row in grid.of(dataset, g) if row.cell.family == WAIT_K]
+                stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
+                band = bootstrap_band(stats, Agreement(), grid.config.resamples, grid.config.seed)
+                claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
+                cell = (dataset, WAIT_K, f"{grid.labels[a]}, {grid.labels[b]}", claim, f"{len(rows) // 2} k")
+                yield from of_band([cell], "tau", band)
+
+
+def over_k(grid: Runs, dataset: str) -> list[Row]:
+    """Return the drawn rows: each guesser's metrics for wait-k at every k and for the human translation."""
+    named = [
+        replace(row, cell=replace(row.cell, guesser=label))
+        for guesser, label in grid.labels.items()
+        for row in grid.of(dataset, guesser)
+    ]
+    return [row for row in grid_rows.rows_of(named) if row.metric in PANELS]
+
+
+def by_guesser(rows: Sequence[Row], which: str) -> plots.Figure:
+    """Draw one data set's Figure 7: a panel for each metric, a line with a band for each guesser."""
+    panels = []
+    for metric, name in PANELS.items():
+        of_metric = [row for row in rows if row.metric == metric]
+        human = {row.cell[3]: row for row in of_metric if row.cell[1] == "reference"}
+        lines = plots.lines((row for row in of_metric if row.cell[1] != "reference"), 3, 2)
+        panels.append(plots.Panel(name, [line._replace(human=human[line.label]) for line in lines]))
+    kind = "questions" if which == "all" else "questions with a matched answer"
+    title = f"{rows[0].cell[0]}, {rows[0].n} {kind}, 95% bands"
+    return plots.over_k([panels], "k (source words read first); dotted: the human translation", 2.4, title=title)

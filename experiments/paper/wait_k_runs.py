@@ -1,0 +1,125 @@
+"""Wait-k's runs of the ablation, answered by the contestants of Figures 6, 7 and 10.
+
+The runs have the ablation's names and keys; finished ones are not made again.
+
+`questions: guessable` are those whose answer the guesser can name (Table 1 counts them), `matched` those whose answer
+any of the guessers compared can name, as the paper takes those whose answer its English training questions have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from experiments.contestants import Contestant, NamedContestant, Value, check_labels, components, names_of, sift
+from experiments.grid import AblationConfig, finished, language_of
+from experiments.grid import Row as GridRow
+from experiments.outputs import LeftOut
+from experiments.studies.guesser_report import knows
+from sqa.core.errors import ConfigError
+from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.core.types import Question
+from sqa.data.languages import code_of
+from sqa.pipeline.config import load
+from sqa.pipeline.parts import Parts
+from sqa.report import plots
+
+WAIT_K = "wait-k"  # the translator that the figures are about
+
+
+@dataclass(frozen=True, slots=True)
+class FigureConfig:
+    """Keys of `sqa reproduce fig6`, fig7 and fig10; configs/figure6.yaml and figure7.yaml explain them."""
+
+    name: str
+    ablation: Path
+    contestants: tuple[NamedContestant, ...]
+    questions: Literal["guessable", "matched", "all"] = "all"
+    bins: int = 25  # of Figure 6
+    language: str | None = None  # of Figure 7
+
+    def __post_init__(self) -> None:
+        problems = check_labels(self.contestants, "contestants")
+        problems += [] if self.bins >= 2 else [f"bins: must be >= 2, got {self.bins}"]
+        if problems:
+            raise ConfigError(problems)
+
+
+class Runs(NamedTuple):
+    """Runs of the ablation's wait-k models, answered by some contestants."""
+
+    config: AblationConfig
+    rows: list[GridRow]  # wait-k of every k, and the human translation at full input
+    labels: dict[str, str]  # name of a contestant (Cell.guesser) -> its label
+    left_out: list[LeftOut]
+
+    @property
+    def datasets(self) -> list[str]:
+        """Available data sets."""
+        return list(dict.fromkeys(row.cell.dataset for row in self.rows))
+
+    def of(self, dataset: str, guesser: str | None = None) -> list[GridRow]:
+        """Return the rows of a data set and guesser (None: all) by k; the human translation is last."""
+        rows = [row for row in self.rows if row.cell.dataset == dataset and guesser in (None, row.cell.guesser)]
+        return sorted(rows, key=lambda row: (row.cell.family == "reference", plots.order(row.cell.k)))
+
+
+def runs_of(
+    wanted: Sequence[NamedContestant],
+    ablation: Path,
+    runs: Path,
+    parts: Parts,
+    metrics: Sequence[str] = (),
+    language: str | None = None,
+) -> Runs:
+    """Run the wait-k models of the ablation's config with the contestants; finished runs are read.
+
+    The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
+    those that the figure cannot do without; `language` that of the data sets wanted, all where it is None.
+    """
+    base = load(ablation, AblationConfig)
+
+    def make(contestant: NamedContestant) -> None:
+        guesser, buzzer = components(contestant.guesser, contestant.buzzer)
+        parts.component(GUESSERS, guesser)
+        parts.component(BUZZERS, buzzer)
+
+    present, left_out = sift(wanted, make)
+    problems = [] if "full" in base.k else [f"{ablation.name} k: needs full, which the others are compared with"]
+    problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
+    if problems:
+        raise ConfigError(problems)
+    contestants = tuple(Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present)
+    reserved = names_of(base.contestants)
+    labels = dict(zip(names_of(contestants, reserved).values(), (one.label for one in present), strict=True))
+    systems = tuple(system for system in base.translators if system.label == WAIT_K)
+    base = replace(base, contestants=contestants, sweeps={}, translators=systems)
+    cells = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
+    languages = {code_of(system.language) for system in systems if language in (None, system.language)}
+    rows = finished(
+        base, runs, lambda cell: (cell.family, cell.k) in cells and language_of(cell.dataset) in languages, reserved
+    )
+    if not rows:
+        wanted_in = f" in {language}" if language else ""
+        raise ConfigError(f"{ablation.name} translators: no {WAIT_K} for a data set{wanted_in} that is here")
+    return Runs(base, rows, labels, left_out)
+
+
+def nameable(
+    guessers: Sequence[Mapping[str, Value]], questions: Sequence[Question], word: str, parts: Parts
+) -> np.ndarray:
+    """Return (n,) bool: the questions whose answer at least one of the guessers can name.
+
+    None of them says which answers it has, or has one of these: ConfigError, which calls such questions by `word`.
+    """
+    masks = [knows(parts.component(GUESSERS, components(guesser)[0]), questions) for guesser in guessers]
+    masks = [mask for mask in masks if mask is not None]
+    if not np.any(masks):
+        names = ", ".join(str(guesser["name"]) for guesser in guessers)
+        why = f"is known to have an answer of {questions[0].dataset}; set `questions: all`"
+        raise ConfigError(f"questions: {word}: no guesser of {names} {why}")
+    return np.any(masks, axis=0)
