@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +10,8 @@ import numpy as np
 
 from experiments.contestants import Contestant, Needs, Value, names_of, twice
 from sqa import metrics as metric_names
-from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.k import K
 from sqa.core.schema import Count, checked
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.data import datasets as question_sets
@@ -22,10 +21,9 @@ from sqa.pipeline import folder as folders
 from sqa.pipeline import paired
 from sqa.pipeline.blocks import Workshop, workshop_of
 from sqa.pipeline.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
-from sqa.pipeline.engine import EMPTY_SENTENCES, run
-from sqa.pipeline.parts import Parts
-from sqa.pipeline.saving import UNKNOWN_PAGES, pack, unpack
-from sqa.pipeline.spread import Job, spread
+from sqa.pipeline.engine import EMPTY_SENTENCES
+from sqa.pipeline.saving import UNKNOWN_PAGES
+from sqa.pipeline.spread import run_all
 
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 SEPARATE = "separate wait-k"  # one model per k
@@ -39,7 +37,7 @@ class System:
     label: str  # its name in tables and figures
     language: str  # code of the source language of the data sets it is for: es, or spa
     translator: dict[str, Value]  # as in a run's config, without k
-    k: tuple[int | str, ...] | None = None  # its values of k; null = those of the grid
+    k: tuple[K, ...] | None = None  # its values of k; null = those of the grid
     needs: Needs | None = None  # without which it is left out, with the reason on stderr
     seed: int | None = None  # of its training; entries that differ in it and in the model only are one translator
 
@@ -61,7 +59,7 @@ class AblationConfig:
     name: str
     datasets: tuple[str, ...]
     fallback: tuple[str, ...]
-    k: tuple[int | str, ...]
+    k: tuple[K, ...]
     contestants: tuple[Contestant, ...]
     metrics: tuple[str, ...]
     resamples: Count = 1000
@@ -101,7 +99,7 @@ class Cell:
 
     dataset: str
     family: str  # the label of a `System`, "reference", or the name of a sweep's models
-    k: int | str  # a number of words, "full", "diagonal"
+    k: K  # a number of words, "full", "diagonal"
     guesser: str  # name of the contestant, see experiments/contestants.py
     run: RunConfig
     seed: int | None = None  # of the translator's training, where several were trained
@@ -165,7 +163,7 @@ class Entry(NamedTuple):
     """A translator at one k."""
 
     family: str
-    k: int | str
+    k: K
     translator: dict[str, Any]  # as in a run's config
     seed: int | None = None
 
@@ -241,15 +239,8 @@ def finished(
 
 def run_cells(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[Row]:
     """Return the rows of all cells; read finished runs from their folders and make the others first."""
-    saved = {cell.run.name: workshop(runs).finished(cell.run, runs / cell.run.name) for cell in todo}
-    unfinished = [cell for cell in todo if saved[cell.run.name] is None]
-    jobs = [Job(cell.run, partial(_finish, cell.run), beside=cell.beside) for cell in unfinished]
-    if jobs:
-        with progress.bar("ablation", len(todo), len(todo) - len(jobs), "run") as bar:
-            for index, files in spread(jobs, Store(runs), config.workers):
-                unpack(files, runs / unfinished[index].run.name)
-                bar.update()
-    return [row_of_run(cell, saved[cell.run.name] or folders.read(runs / cell.run.name), config) for cell in todo]
+    made = run_all([c.run for c in todo], runs, workers=config.workers, beside=[c.beside for c in todo])
+    return [row_of_run(cell, saved, config) for cell, saved in zip(todo, made, strict=True)]
 
 
 def row_of_run(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Row:
@@ -261,17 +252,12 @@ def row_of_run(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> 
     return Row(cell, n, saved.stats, by_name, signatures, counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES])
 
 
-def _finish(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
-    """On a worker, when all blocks of a run are in the store: the files of its folder."""
-    return pack(run(config, store, parts=parts, progress=False))
-
-
 def workshop(runs: Path) -> Workshop:
     """What the runs of a folder share in a process: questions, guessers, the other components used last."""
     return workshop_of(Store(runs.resolve()))
 
 
-def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[int | str]) -> dict[str, list[Entry]]:
+def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[K]) -> dict[str, list[Entry]]:
     """Per source language, the finished models of its sweep at the requested k; stderr says how many there are."""
     from smt.training.sweep import MULTI, finished
 

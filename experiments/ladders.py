@@ -14,9 +14,9 @@ import numpy as np
 from experiments.grid import Row as GridRow
 from experiments.lab.ledger import Row
 from sqa import metrics as metric_names
+from sqa.core.k import FULL, K, order
 from sqa.core.permutation import PERMUTATIONS, null_of, p_value, p_values
 from sqa.core.types import Floats
-from sqa.report.plots import order
 
 POOLED = "both"  # the data sets of a ladder of several
 RESAMPLES = 2000
@@ -39,7 +39,7 @@ class Ladder(NamedTuple):
     dataset: str
     translator: str
     contestant: str
-    ks: tuple[int | str, ...]  # full input last
+    ks: tuple[K, ...]  # full input last
     parts: tuple[Mapping[str, Floats], ...]  # of each data set: metric -> (n, K, d)
 
     @property
@@ -58,7 +58,7 @@ class Ladder(NamedTuple):
 
     def compared(self, kind: str) -> tuple[list[int], int] | None:
         """(indices of the k whose best is compared, index of the other k); None where the ladder has too few k."""
-        full = len(self.ks) - 1 if self.ks[-1] == "full" else None
+        full = len(self.ks) - 1 if self.ks[-1] == FULL else None
         finite = len(self.ks) if full is None else full
         if kind == RISE:
             return (list(range(1, finite)), 0) if finite > 2 else None
@@ -77,12 +77,12 @@ def ladders(grid: Sequence[GridRow]) -> list[Ladder]:
     return of_tables({(r.cell.dataset, r.cell.family, r.cell.guesser, r.cell.k): r.stats for r in once})
 
 
-def of_tables(tables: Mapping[tuple[str, str, str, int | str], Mapping[str, Floats]]) -> list[Ladder]:
+def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:
     """Return the ladder of every translator with several k and contestant: each data set, then all with the same k.
 
     tables: (data set, translator, contestant, k) -> metric -> statistics (n, d).
     """
-    rows: dict[tuple[str, str, str], dict[int | str, Mapping[str, Floats]]] = {}
+    rows: dict[tuple[str, str, str], dict[K, Mapping[str, Floats]]] = {}
     for (dataset, family, contestant, k), stats in tables.items():
         rows.setdefault((dataset, family, contestant), {})[k] = stats
     by_system: dict[tuple[str, str], list[Ladder]] = {}
@@ -109,7 +109,7 @@ def differences(ladder: Ladder) -> Iterator[Row]:
             indices, end = compared
             yield difference(ladder, claim, metric, ladder.best(metric, indices), end)
     if {"ew", "oracle-ew"} <= ladder.metrics:
-        finite = [index for index, k in enumerate(ladder.ks) if k != "full"]
+        finite = [index for index, k in enumerate(ladder.ks) if k != FULL]
         peaks = ladder.best("ew", finite), ladder.best("oracle-ew", finite)
         if peaks[0] != peaks[1]:
             yield difference(ladder, LATER, "ew", *peaks)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.lab.ledger import Row, row_of
+from sqa import results
 from sqa.core.differences import Comparison
 from sqa.files.atomic import write_text
-from sqa.pipeline.saving import tsv
 from sqa.report import plots
 from sqa.report.plots import save, style
+from sqa.results import Frame, Row, Table, row_of, show_lines
 
 CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a difference
 DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")
 
 
 class LeftOut(NamedTuple):
-    """One that has no numbers."""
+    """A contestant or system without results."""
 
     label: str
     reason: str
@@ -39,23 +37,26 @@ class Outputs:
         self.folder = folder
         self.paths: list[Path] = []
 
-    def csv(self, name: str, lines: Iterable[Sequence[str]], show: bool = False) -> None:
-        """A comma-separated file, whole or not at all, the header being the first of `lines`."""
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(lines)
-        self.write(name, text.getvalue(), show)
+    def csv(self, name: str, lines: Iterable[Sequence[Any]], show: bool = False) -> None:
+        """Write a comma-separated file, the header being the first of `lines`; print the table if it is to be shown."""
+        header, *rows = lines
+        self._table(name, Table(header, rows), show)
 
     def rows(self, name: str, columns: Sequence[str], rows: Iterable[Row], show: bool = False) -> None:
-        """Numbers as CSV, a line each: its cell, metric, value, 95% interval, how many, unit, signature."""
-        lines = [[*columns, "metric", "value", "low", "high", "n", "unit", "signature"]]
-        lines += [[*row.cell, row.metric, *_numbers(row), str(row.n), row.unit, row.signature] for row in rows]
-        self.csv(name, lines, show)
+        """Write numbers as CSV, a line each: cell, metric, value, 95% interval, how many, unit, signature."""
+        table = Frame(tuple(columns), tuple(rows)).table()
+        self._table(name, Table(table.header, table.rows, nothing=""), show)
 
     def differences(self, rows: Iterable[Row], left_out: Iterable[LeftOut] = (), show: bool = True) -> None:
-        """A tab-separated file of claims; what is left out has a line with the reason."""
-        lines = [[*row.cell, *_numbers(row), str(row.n), ""] for row in rows]
-        lines += [["all", "-", out.label, "-", "-", "", "", "", "", out.reason] for out in left_out]
-        self.write("differences.tsv", tsv(DIFFERENCES, lines), show)
+        """Write a tab-separated file of claims; what is left out has a line with the reason."""
+        lines = [(*row.cell, row.value, row.low, row.high, row.n, "") for row in rows]
+        lines += [("all", "-", out.label, "-", "-", None, None, None, None, out.reason) for out in left_out]
+        self._table("differences.tsv", Table(DIFFERENCES, lines, nothing=""), show)
+
+    def _table(self, name: str, table: Table, show: bool) -> None:
+        self.write(name, table.to_tsv() if name.endswith(".tsv") else table.to_csv())
+        if show:
+            results.show(table)
 
     def picture(self, stem: str, drawing: Callable[..., plots.Figure], *arguments: Any) -> None:
         """PDF and PNG of what a drawing makes of what it is given."""
@@ -64,18 +65,9 @@ class Outputs:
 
     def end(self) -> None:
         """Name all files."""
-        for path in self.paths:
-            print(path)
+        show_lines(*self.paths)
 
-    def write(self, name: str, text: str, show: bool = False) -> None:
-        """Write a file; print it if it is to be shown."""
-        path = self.folder / name
-        write_text(path, text)
-        self.paths.append(path)
-        if show:
-            print(text, end="")
-
-
-def _numbers(row: Row) -> list[str]:
-    """Value and interval, empty where there is none."""
-    return ["" if x is None else f"{x:.6f}" for x in (row.value, row.low, row.high)]
+    def write(self, name: str, text: str) -> None:
+        """Write a file."""
+        write_text(self.folder / name, text)
+        self.paths.append(self.folder / name)

@@ -49,9 +49,9 @@ def recorded(tests: Path, whole: bool = False) -> Iterator[Keep]:
 
     write, save = outputs.Outputs.write, plots.save
 
-    def writing(self: outputs.Outputs, name: str, text: str, show: bool = False) -> None:
+    def writing(self: outputs.Outputs, name: str, text: str) -> None:
         keep(f"{self.folder.name}/{name}", text)
-        write(self, name, text, show)
+        write(self, name, text)
 
     def saving(figure: Any, folder: Path, stem: str) -> list[Path]:
         keep(f"{folder.name.rstrip('0123456789')}/{stem}", "\n".join(drawing.contents(figure)))

@@ -26,10 +26,11 @@ from experiments.outputs import Outputs
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics import is_variant
 from sqa.pipeline import folder as folders
-from sqa.pipeline import paired, saving
+from sqa.pipeline import paired
 from sqa.pipeline.config import load
 from sqa.report import plots
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
+from sqa.results import Table, show
 
 SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
 
@@ -59,7 +60,7 @@ def main(config_path: Path, runs: Path) -> None:
     for dataset in dict.fromkeys(dataset for (dataset, _), correlations in taus.items() if correlations):
         by_guesser = {guesser: correlations for (other, guesser), correlations in taus.items() if other == dataset}
         outputs.picture(f"correlation_{Path(dataset).name}", drawn, by_guesser, dataset, names, metrics)
-    print(saving.tsv(head, [line for line in lines if line[2] in SHORT and line[3] in names]), end="")
+    show(Table(head, [line for line in lines if line[2] in SHORT and line[3] in names]))
     outputs.end()
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from experiments.grid import AblationConfig, Row, finished
 from experiments.lab import grid_rows
-from experiments.lab.ledger import Ledger
 from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
 from experiments.paper.figure3 import PANELS, drawn_over, every_k
 from experiments.studies import training
 from sqa.pipeline.overrides import load_study
 from sqa.report import plots
-from sqa.report.tables import aligned
+from sqa.results import Frame, Table, show
 
 MOST_LINES = 7  # translators in one figure
 PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest k", "at the largest k"]
@@ -33,32 +33,32 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
     config = config if workers is None else replace(config, workers=workers)
     rows = finished(config, runs)
     once = [row for row in rows if row.cell.seed is None]
-    ledger = Ledger(config.name, "", "", "", {}, grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))
+    frame = Frame(grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))
     lines, outputs = ladders(once), Outputs(runs / config.name)
     outputs.rows("table.csv", grid_rows.COLUMNS, grid_rows.rows_of(rows))
     outputs.differences((row for ladder in lines for row in differences(ladder)), show=False)
-    print(aligned([PEAK, *(peak(ladder) for ladder in lines if "ew" in ladder.metrics)]), end="")
+    show(Table(PEAK, [peak(ladder) for ladder in lines if "ew" in ladder.metrics], {"EW": 3}))
     report = ["# Expected wins and translation quality over k"]
     for dataset in dict.fromkeys(row.cell.dataset for row in rows):
         report += ["", f"## {title(dataset, config)}", ""]
         drawn = list(dict.fromkeys(ladder.translator for ladder in lines if ladder.dataset == dataset))[:MOST_LINES]
-        if drawn and any(ledger.where(metric, dataset=dataset) for metric, _ in PANELS):
+        if drawn and any(frame.where(metric, dataset=dataset) for metric, _ in PANELS):
             stem = f"figure3_{Path(dataset).name}"
-            outputs.picture(stem, figure, ledger, dataset, drawn, title(dataset, config))
+            outputs.picture(stem, figure, frame, dataset, drawn, title(dataset, config))
             report += [f"![{dataset}]({stem}.png)", ""]
-        report += tables(ledger, [row for row in rows if row.cell.dataset == dataset])
+        report += tables(frame, [row for row in rows if row.cell.dataset == dataset])
     outputs.write("report.md", "\n".join(report) + "\n")
     if len(once) < len(rows):
         outputs.rows("seeds.csv", training.COLUMNS, training.rows_of(rows))
     outputs.end()
 
 
-def peak(ladder: Ladder) -> list[str]:
+def peak(ladder: Ladder) -> list[Any]:
     """Return the row of PEAK for a translator: EW at its best k, at its smallest k and at its largest."""
     scores = ladder.scores("ew")
     best = int(np.argmax(scores))
     ends = (f"{scores[i]:.3f} (k = {ladder.ks[i]})" for i in (0, -1))
-    return [ladder.dataset, ladder.translator, ladder.contestant, str(ladder.ks[best]), f"{scores[best]:.3f}", *ends]
+    return [ladder.dataset, ladder.translator, ladder.contestant, str(ladder.ks[best]), float(scores[best]), *ends]
 
 
 def title(dataset: str, config: AblationConfig) -> str:
@@ -67,19 +67,19 @@ def title(dataset: str, config: AblationConfig) -> str:
     return f"{Path(dataset).name}{instead}"
 
 
-def figure(ledger: Ledger, dataset: str, translators: Sequence[str], above: str) -> plots.Figure:
+def figure(frame: Frame, dataset: str, translators: Sequence[str], above: str) -> plots.Figure:
     """A data set's figure: a row of panels for each contestant."""
-    contestants = dict.fromkeys(row.cell[3] for row in ledger.where(dataset=dataset))
+    contestants = dict.fromkeys(row.cell[3] for row in frame.where(dataset=dataset))
     return drawn_over(
-        ledger, [(dataset, contestant, contestant) for contestant in contestants], translators, title=above
+        frame, [(dataset, contestant, contestant) for contestant in contestants], translators, title=above
     )
 
 
-def tables(ledger: Ledger, rows: Sequence[Row]) -> Iterator[str]:
+def tables(frame: Frame, rows: Sequence[Row]) -> Iterator[str]:
     """The table of each contestant on a data set, and what was counted as wrong or came out empty."""
     unknown = {row.cell.guesser: row.unknown_pages for row in rows}
     for contestant in unknown:
-        yield from (f"Answered by {contestant}:", "", *every_k(rows[0].cell.dataset, contestant)(ledger), "")
+        yield from (f"Answered by {contestant}:", "", *every_k(rows[0].cell.dataset, contestant)(frame), "")
     yield f"{rows[0].n} questions; 95% intervals over questions."
     for guesser, pages in unknown.items():
         if pages is not None:

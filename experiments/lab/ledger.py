@@ -10,62 +10,23 @@ import hashlib
 import io
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from sqa.core.differences import Band, Comparison
+from sqa import results
 from sqa.core.errors import DataError
-from sqa.core.significance import Interval
 from sqa.files.atomic import write_text
+from sqa.results import Frame
+from sqa.results import Row as Row
+from sqa.results import of_band as of_band
+from sqa.results import row_of as row_of
 
-MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # after the item's own; run: empty
+MEASURED = (*results.MEASURED, "run")  # after the item's own columns; run: empty
 DIGITS = 12  # of a digest in a ledger
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One number."""
-
-    cell: tuple[str, ...]  # values of the item's own columns
-    metric: str
-    value: float
-    low: float | None = None  # 95% interval; None where there is none
-    high: float | None = None
-    n: int = 0  # questions (or what the item counts)
-    unit: str = ""
-    signature: str = ""  # what makes two values comparable
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Identity of the row in its ledger."""
-        return (*self.cell, self.metric)
-
-    @property
-    def arms(self) -> tuple[float, float]:
-        """How far its interval reaches below and above the value, 0 where the value is outside.  None: DataError."""
-        if self.low is None or self.high is None:
-            raise DataError(f"{' '.join(self.key)}: has no interval")
-        return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
-
-
-def row_of(
-    cell: tuple[str, ...], metric: str, measured: Interval | Comparison, unit: str = "", signature: str = ""
-) -> Row:
-    """The row of a value with its interval, or of a difference."""
-    value = measured.diff if isinstance(measured, Comparison) else measured.value
-    return Row(cell, metric, value, measured.low, measured.high, measured.n, unit, signature)
-
-
-def of_band(
-    cells: Iterable[tuple[str, ...]], metric: str, band: Band, unit: str = "", signature: str = ""
-) -> list[Row]:
-    """A row for each point of a band."""
-    points = zip(cells, band.value.tolist(), band.low.tolist(), band.high.tolist(), strict=True)
-    return [Row(cell, metric, value, low, high, band.n, unit, signature) for cell, value, low, high in points]
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
+@dataclass(frozen=True, kw_only=True)
+class Ledger(Frame):
     """All rows of an item and what they were made from."""
 
     item: str
@@ -73,32 +34,11 @@ class Ledger:
     version: str  # of the program
     date: str  # ISO 8601, of the newest row
     inputs: Mapping[str, str]  # "model es-en" -> first digits of its digest
-    columns: tuple[str, ...]  # the item's own
-    rows: tuple[Row, ...] = field(default=())
 
-    def by_key(self) -> dict[tuple[str, ...], Row]:
-        """Rows by identity."""
-        return {row.key: row for row in self.rows}
-
-    def where(self, metric: str | None = None, **cell: str | int) -> list[Row]:
-        """The rows of a metric (None: all) whose cell has these values.  An unknown column: DataError."""
-        if unknown := [name for name in cell if name not in self.columns]:
-            raise DataError(f"ledger {self.item}: no column {unknown[0]!r}; it has {', '.join(self.columns)}")
-        by_index = {self.columns.index(name): str(value) for name, value in cell.items()}
-        rows = [row for row in self.rows if metric in (None, row.metric)]
-        return [row for row in rows if all(row.cell[i] == value for i, value in by_index.items())]
-
-    def one(self, metric: str, **cell: str | int) -> Row | None:
-        """The row of a metric and a cell; None where it was not measured.  Several: DataError."""
-        rows = self.where(metric, **cell)
-        if len(rows) > 1:
-            raise DataError(f"ledger {self.item}: {metric} of {cell} names {len(rows)} rows; name more columns")
-        return rows[0] if rows else None
-
-    def values(self, column: str) -> list[str]:
-        """The values of one of the item's columns, in order of appearance."""
-        index = self.columns.index(column)
-        return list(dict.fromkeys(row.cell[index] for row in self.rows))
+    @property
+    def title(self) -> str:
+        """What error messages call the ledger."""
+        return f"ledger {self.item}"
 
 
 def read(path: Path) -> Ledger:
@@ -120,8 +60,8 @@ def _parsed(text: str) -> Ledger:
         metric, value, *ends, n, unit, signature, _ = cells[size:]
         low, high = (float(end) if end else None for end in ends)
         rows.append(Row(tuple(cells[:size]), metric, float(value), low, high, int(n), unit, signatures[signature]))
-    about = (head["item"], head["command"], head["version"], head["date"])
-    return Ledger(*about, _named(head, "input "), tuple(table[:size]), tuple(rows))
+    about = {key: head[key] for key in ("item", "command", "version", "date")}
+    return Ledger(tuple(table[:size]), tuple(rows), **about, inputs=_named(head, "input "))
 
 
 def _named(head: Mapping[str, str], kind: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from experiments.lab.pages import ledger_of, ledger_path
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.files.atomic import write_text
-from sqa.pipeline.saving import tsv
+from sqa.results import Table, show
 
 
 def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
@@ -50,7 +50,8 @@ def measure(item: Item, runs: Path) -> None:
     old = ledgers.read(path) if path.is_file() else None
     same = old is not None and old.columns == item.columns and ledgers.same_numbers(old, rows)
     day = old.date if old is not None and same else date.today().isoformat()
-    new = Ledger(item.name, item.command, sqa.__version__, day, dict(item.inputs(config)), item.columns, rows)
+    about = {"item": item.name, "command": item.command, "version": sqa.__version__, "date": day}
+    new = Ledger(item.columns, rows, **about, inputs=dict(item.inputs(config)))
     before, after = old.by_key() if old is not None and old.columns == new.columns else {}, new.by_key()
     if gone := {key[:2] for key in before} - {key[:2] for key in after}:
         first = next(" ".join(key[:2]) for key in before if key[:2] in gone)
@@ -115,8 +116,8 @@ def listing() -> None:
         measured = ledger_path(item.name).is_file()
         old = ledger_of(item.name) if measured else None
         why = "; ".join(stale(item)) or "fresh"
-        lines.append([item.name, item.shows, old.date if old else "never", str(len(old.rows)) if old else "0", why])
-    print(tsv(("item", "shows", "measured", "rows", "state"), lines), end="")
+        lines.append((item.name, item.shows, old.date if old else "never", len(old.rows) if old else 0, why))
+    show(Table(("item", "shows", "measured", "rows", "state"), lines))
 
 
 def page(output: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
-from sqa.report import markdown
+from sqa.results import NOTHING, markdown, with_interval
 
 Cell = Mapping[str, str | int]
 FORMS = {"0-100": ".1f", "words": ".1f", "share": ".1%", "count": ",.0f", "per second": ",.0f", "ratio": ".1f"}
@@ -33,12 +33,9 @@ def columns(*specs: str, **options: Any) -> list[Column]:
 def number(row: Row | None, digits: int | None = None, interval: bool = True, sign: bool = False) -> str:
     """A value with its interval; n/a where it was not measured."""
     if row is None:
-        return "n/a"
-    form = FORMS.get(row.unit, ".3f") if digits is None else f".{digits}f"
-    spec = f"{'+' * sign}{form}"
-    if not interval or row.low is None or row.high is None:
-        return f"{row.value:{spec}}"
-    return f"{row.value:{spec}} [{row.low:{spec}}, {row.high:{spec}}]"
+        return NOTHING
+    spec = f"{'+' * sign}{FORMS.get(row.unit, '.3f') if digits is None else f'.{digits}f'}"
+    return with_interval(row, spec) if interval else f"{row.value:{spec}}"
 
 
 def table(
@@ -46,7 +43,7 @@ def table(
 ) -> list[str]:
     """Lines of a table: `rows` are (names, cell), and `head` stands above the names."""
     lines = [[*names, *(_shown(ledger, c, {**cell, **c.cell}) for c in columns)] for names, cell in rows]
-    return markdown.table([*head, *(column.head for column in columns)], lines)
+    return markdown([*head, *(column.head for column in columns)], lines)
 
 
 def _shown(ledger: Ledger, column: Column, cell: Cell) -> str:

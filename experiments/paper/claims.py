@@ -33,7 +33,8 @@ from experiments.paper.figure3 import BEST, NAMES
 from sqa.core.errors import DataError
 from sqa.core.permutation import PERMUTATIONS, holm, shuffled
 from sqa.core.types import Floats
-from sqa.report import markdown, plots
+from sqa.report import plots
+from sqa.results import markdown
 
 PRIMARY = "language model"
 FAMILY = ("rise", "fall")
@@ -66,7 +67,7 @@ def block(ledger: Ledger) -> list[str]:
         row = ledger.one("ew", **dict(zip(ledger.columns, p.cell, strict=True)))
         verdict = "held" if p.value <= ALPHA else "not held"
         lines.append([*p.cell[3:], number(row, sign=True), _p(p.value), verdict])
-    return markdown.table(["claim", "between", "difference in EW", "p (Holm)", "verdict"], lines)
+    return markdown(["claim", "between", "difference in EW", "p (Holm)", "verdict"], lines)
 
 
 def _p(value: float) -> str:

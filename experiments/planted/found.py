@@ -33,7 +33,7 @@ from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, step_errors
 from sqa.files import records
-from sqa.pipeline.saving import tsv
+from sqa.results import Table, show
 
 FILE = Path(__file__).parent / "handmade.tsv"
 COLUMNS = 6
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results = diagnosed(language, options.detector, texts, DiagnoseConfig(probability=options.probability))
         judged = of_sentences(texts, results) if kind == DROPPED else of_words(texts, results, together=not kind)
         lines += lines_of(language, options.detector, judged)
-    print(tsv(HEADER, lines), end="")
+    show(Table(HEADER, lines))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from experiments.planted.materials import WORDS, plant, references
 from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
 from sqa.diagnose.detector import Network, load_detector
-from sqa.pipeline.saving import tsv
+from sqa.results import Table, show
 
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
 
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             scorer = SCORERS.resolve(name)(f"{language}-en")
             test, clean = (signals_of(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
             rows += rows_of(language, groups, training_signals(language, scorer), test, clean)
-    print(tsv(HEADER, rows), end="")
+    show(Table(HEADER, rows))
 
 
 ITEMS = (

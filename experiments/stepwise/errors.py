@@ -41,7 +41,7 @@ from experiments.stepwise.systems import RULES, Kind, Selection, Subject, errors
 from sqa.core.differences import compare
 from sqa.core.significance import Mean, bootstrap
 from sqa.diagnose.alignment import SEEDS
-from sqa.diagnose.findings import cells as finding_cells
+from sqa.diagnose.findings import table as findings_table
 from sqa.diagnose.step_errors import TINY, Finding
 from sqa.pipeline.config import load
 
@@ -172,7 +172,7 @@ def counts(selection: Selection) -> Iterator[Row]:
 
 EXAMPLE_COLUMNS = (
     "dataset system guesser kind cost answer question found_as severity loss rank_before rank_after step read target "
-    "source_at source"
+    "source_at source probability"
 ).split()
 
 
@@ -204,7 +204,7 @@ def main(config_path: Path, runs: Path) -> None:
             for finding in examples[: selection.config.examples]:
                 cost, page = f"{subject.cost(finding):.6f}", subject.trace(finding).question.page
                 where = [subject.dataset, subject.system, subject.guesser, kind, cost, page]
-                lines.append([*where, *finding_cells(finding)])
+                lines.append([*where, *findings_table([finding]).text[1]])
             if examples and kind != "drop":
                 outputs.csv(f"{stem}.csv", numbers(subject, examples[0]))
                 outputs.picture(stem, draw, subject, examples[0])

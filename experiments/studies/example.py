@@ -8,8 +8,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +24,8 @@ from sqa.files.atomic import file_digest
 from sqa.files.store import Store
 from sqa.pipeline.config import load_run, with_limit
 from sqa.pipeline.engine import run
-from sqa.pipeline.saving import REPORT_HEADER, ReportRow, report_rows, save
+from sqa.pipeline.saving import COUNTED, report, save
+from sqa.results import Frame
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -42,19 +44,16 @@ PLAYED = (  # what the player waits for, and the keys that follow: agree, a game
 SHOWN = 6  # columns; the last one, the signatures, is cut off
 
 
-def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield the lines of the example's report."""
-    for line in report_rows(run(load_run(ROOT / EXAMPLE), Store(runs), progress=False)):
-        yield Row((), line.metric, line.value, line.low, line.high, line.n, line.unit, line.signature)
+def measure(_: Path, runs: Path) -> Sequence[Row]:
+    """Return the lines of the example's report."""
+    return report(run(load_run(ROOT / EXAMPLE), Store(runs), progress=False)).rows
 
 
 def printed(ledger: Ledger) -> list[str]:
     """Return the command and its output."""
-    lines = [[f"$ sqa run {EXAMPLE} | cut -f 1-{SHOWN}"], REPORT_HEADER[:SHOWN]]
-    lines += [
-        ReportRow(r.metric, r.value, r.low, r.high, r.n, r.unit, r.signature).cells()[:SHOWN] for r in ledger.rows
-    ]
-    return ["```console", *("\t".join(line) for line in lines), "```"]
+    rows = (replace(row, value=int(row.value)) if row.unit in COUNTED else row for row in ledger.rows)
+    lines = ("\t".join(line[:SHOWN]) for line in Frame((), tuple(rows)).table().text)
+    return ["```console", f"$ sqa run {EXAMPLE} | cut -f 1-{SHOWN}", *lines, "```"]
 
 
 def inputs(config: Path) -> dict[str, str]:

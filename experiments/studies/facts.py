@@ -34,7 +34,7 @@ from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.quality.facts import facts_in, judge
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.engine import run
-from sqa.report import markdown
+from sqa.results import markdown
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
 METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")
@@ -150,7 +150,7 @@ def contrast_block(ledger: Ledger) -> list[str]:
             same = row is not None and row.value == row.low == row.high == 0
             cells += ["0" if same else number(row, sign=True), number(p)]
         lines.append(cells)
-    return markdown.table(["change", *(head for test in tests for head in (test, "p"))], lines)
+    return markdown(["change", *(head for test in tests for head in (test, "p"))], lines)
 
 
 ITEMS = (

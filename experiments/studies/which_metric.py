@@ -27,7 +27,7 @@ from sqa import metrics as metric_names
 from sqa.core.types import Bools, Floats
 from sqa.files.store import Store
 from sqa.pipeline.config import load
-from sqa.report import markdown
+from sqa.results import markdown
 
 OF_TRACES = ("facts", "facts@invented")  # not among the ablation's metrics: computed here from its translations
 SCORES = ("bleu", "chrf", "names", "names@invented", *OF_TRACES)
@@ -116,7 +116,7 @@ def block(ledger: Ledger) -> list[str]:
             gap = ledger.one("auc-difference", dataset=dataset, translator=f"{name} minus {SCORES[0]}")
             if row is not None:
                 lines.append([dataset, str(row.n), name, number(row, 2), number(gap, 2, sign=True) if gap else "-"])
-    return markdown.table(["data set", "questions", "metric", "AUC, mean of all systems", f"minus {SCORES[0]}"], lines)
+    return markdown(["data set", "questions", "metric", "AUC, mean of all systems", f"minus {SCORES[0]}"], lines)
 
 
 def agreement(config_path: Path, runs: Path) -> Iterator[Row]:

@@ -25,12 +25,13 @@ from smt.models.beam import Beam, beam_of
 from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from smt.policies.waitk import FULL, Schedule, parse_k
+from smt.policies.waitk import FULL, Schedule
 from smt.statistical import lexicon as lexicons
 from smt.statistical.glosses import VERSION as GLOSSES
 from smt.statistical.glosses import load_glosses
 from smt.statistical.lexicon import Lexicon
 from sqa.core.errors import ConfigError
+from sqa.core.k import parse_k
 from sqa.core.paths import DATA
 from sqa.core.schema import File
 from sqa.data.languages import certain_pair

@@ -155,7 +155,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     if not len(pairs):
         raise DataError(f"{folder}: no pair is left to train on; look at clean.tsv and at corpus.weights")
     pieces = frequent(pairs, base.tokens, layout, config.output_pieces)
-    write_text(folder / "clean.tsv", report.text())
+    write_text(folder / "clean.tsv", report.table().to_tsv())
     save_arrays(pairs, folder)
     np.save(folder / "pieces.npy", pieces.numpy())
     write_text(done, json.dumps(identity_now, indent=1) + "\n")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from smt.policies.waitk import parse_k
 from smt.training.config import CorpusConfig
+from sqa.core.k import parse_k
 from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked
 
 

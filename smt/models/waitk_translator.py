@@ -25,7 +25,8 @@ from smt.models.transformer_stepper import TransformerWriter
 from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from smt.policies.waitk import Schedule, Unit, parse_k
+from smt.policies.waitk import Schedule, Unit
+from sqa.core.k import parse_k
 from sqa.core.schema import File
 from sqa.data.languages import pair_of
 from sqa.files.store import digest

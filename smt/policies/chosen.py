@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
 from smt.policies.full_input import FullInput
 from smt.policies.policy import Policy, own_policy
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from smt.policies.waitk import FULL, WaitK, parse_k
+from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError
+from sqa.core.k import parse_k
 from sqa.core.own import OwnPart, short
 from sqa.core.registry import POLICIES
 

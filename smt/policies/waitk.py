@@ -17,22 +17,13 @@ import numpy as np
 
 from smt.policies.shown import Words, append
 from sqa.core.errors import ConfigError
+from sqa.core.k import LONGEST
 
 if TYPE_CHECKING:
     from torch import Tensor  # the policy around any system needs no torch
 
-FULL = 10_000  # k of full-input translation: longer than any sentence
+FULL = LONGEST  # k of full-input translation
 HIDDEN_WORD = 2 * FULL  # word index of source padding: no k reveals it
-
-
-def parse_k(k: int | str) -> int:
-    """A config's k: a number of words >= 1, or "full"."""
-    if k == "full":
-        return FULL
-    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        quoted = "; write it without quotes" if isinstance(k, str) and k.isdecimal() else ""
-        raise ConfigError(f"k: must be >= 1 or 'full', got {k!r}{quoted}")
-    return k
 
 
 Unit = Literal["word", "piece"]

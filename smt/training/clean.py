@@ -23,6 +23,7 @@ from smt.training.language import Languages
 from sqa.core.errors import ConfigError
 from sqa.core.languages import marks
 from sqa.core.schema import Count, Share, Whole, checked
+from sqa.results import Table
 
 Pair = tuple[str, str, str]  # source, target, corpus
 VERSION = 2  # raise when other pairs come through: own pairs are then prepared again
@@ -60,15 +61,14 @@ class Report:
     read: Counter[str] = field(default_factory=Counter)  # corpus -> pairs
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (corpus, step) -> pairs
 
-    def text(self) -> str:
-        """TSV: one line per corpus, the largest first, and their sum: read = dropped by each step + kept."""
+    def table(self) -> Table:
+        """A line for each corpus, the largest first, and their sum: read = dropped by each step + kept."""
         rows: list[tuple[Any, ...]] = []
         for corpus, n in self.read.most_common():
             dropped = [self.dropped[corpus, step] for step in STEPS]
             rows.append((corpus, n, *dropped, n - sum(dropped)))
         sums = [sum(row[i] for row in rows) for i in range(1, len(STEPS) + 3)]
-        lines = [("corpus", "read", *STEPS, "kept"), *rows, ("all", *sums)]
-        return "".join("\t".join(map(str, line)) + "\n" for line in lines)
+        return Table(("corpus", "read", *STEPS, "kept"), [*rows, ("all", *sums)])
 
 
 PAIR_TESTS: dict[str, Callable[[list[str], list[str], str, str, CleanConfig], bool]] = {

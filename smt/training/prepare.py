@@ -29,6 +29,7 @@ from sqa.data.datasets import load_questions
 from sqa.files.atomic import atomic, file_digest, write_text
 from sqa.files.records import json_document, parse_json
 from sqa.pipeline.config import load
+from sqa.results import show
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
@@ -193,7 +194,7 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     rng = np.random.default_rng(config.seed)
     dropped = Report()
     pairs = list(cleaned(config, folder, dropped))
-    write_text(folder / "clean.tsv", dropped.text())
+    write_text(folder / "clean.tsv", dropped.table().to_tsv())
     weights = {OWN: 1.0, **config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
     words = () if config.train is not None else (*lexicon_pairs(config.pair), *names(config.pair[:2]))
     entries = [(normalise(s), normalise(t), c) for s, t, c in words]
@@ -246,6 +247,6 @@ def main(config_path: Path, runs: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with atomic(folder / "corpus.tsv") as partial, partial.open("w", encoding="utf-8") as file:
         file.writelines("\t".join(pair) + "\n" for pair in cleaned(config.corpus, folder, counts))
-    write_text(folder / "clean.tsv", counts.text())
+    write_text(folder / "clean.tsv", counts.table().to_tsv())
     print(folder / "corpus.tsv", file=sys.stderr)
-    print(counts.text(), end="")
+    show(counts.table())

@@ -19,7 +19,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from smt.models.bundle import load_model
-from smt.policies.waitk import parse_k
 from smt.training import identity
 from smt.training.config import SmtConfig
 from smt.training.steps import LOG
@@ -27,11 +26,13 @@ from smt.training.transformer_training import bleu_by_k, prepared_data, train_in
 from sqa.core import progress
 from sqa.core.compute import usable
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.k import parse_k
 from sqa.files.atomic import empty, held, write_text
 from sqa.files.records import parse_json
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current
 from sqa.pipeline.spread import each
+from sqa.results import Table, show
 from sqa.training.checkpoints import Checkpoints
 
 MULTI = "multi"  # in place of a k: one model for every k of `train.k`
@@ -196,6 +197,5 @@ def main(config_path: Path, runs: Path, ks: str | None = None, seeds: int = 1, f
     """`sqa train smt CONFIG --sweep k=... --seeds N`: train all, print the table; default: the config's k."""
     config = load(config_path, SmtConfig)
     rows = table(sweep(config, parse_sweep(ks) if ks else config.train.k, seeds, runs, fresh))
-    text = "".join("\t".join(row) + "\n" for row in (HEADER, *rows))
-    write_text(work_folder(config, runs) / "sweep.tsv", text)
-    print(text, end="")
+    write_text(work_folder(config, runs) / "sweep.tsv", Table(HEADER, rows).to_tsv())
+    show(Table(HEADER, rows))

@@ -23,13 +23,14 @@ from smt.models.bundle import load_model, model_folder, save_model
 from smt.models.transformer import Transformer
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import PAD, Vocabulary
-from smt.policies.waitk import Schedule, draw_k, parse_k
+from smt.policies.waitk import Schedule, draw_k
 from smt.training import identity
 from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Batch, Batches, Packed, load_arrays
 from smt.training.prepare import development_pairs, is_prepared, prepare
 from smt.training.steps import corpus_bleu, run_steps
 from sqa.core.errors import ConfigError
+from sqa.core.k import parse_k
 from sqa.files.atomic import claimed
 from sqa.pipeline.config import folder_name, load
 from sqa.training.checkpoints import Checkpoints, Moments

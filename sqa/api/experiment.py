@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqa.api.runs import Run, frames, part_names
+from sqa.api.runs import Run, part_names
 from sqa.core.compute import set_for
 from sqa.core.errors import ConfigError
+from sqa.core.k import K
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
-from sqa.pipeline import paired, saving
+from sqa.pipeline import paired
 from sqa.pipeline.config import run_from_mapping, to_mapping
 from sqa.pipeline.overrides import named
-from sqa.pipeline.sweep import run_all
-from sqa.report import tables
-from sqa.report.plots import COLUMN, Line, Panel, Point, canvas, draw, style
+from sqa.pipeline.spread import run_all
+from sqa.report.plots import COLUMN, Panel, canvas, draw, lines, style
+from sqa.results import Frame, Table
 
 if TYPE_CHECKING:
-    import pandas
-
     from sqa.report.plots import Axes
 
 Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
 KEYS = ("translator", "guesser", "k")
-ENDS = ("", "_low", "_high")  # of the columns of an interval, after the metric's name
 PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # of results that are printed as they are
 TRAINED_FOR = "its guesser"  # the buzzer that the project bundles for a guesser
 
@@ -39,7 +36,7 @@ class Experiment:
 
     translators: Sequence[Part]
     guessers: Sequence[Part]
-    k: Sequence[int | str] = ()  # for every translator that has a k; none: each its own
+    k: Sequence[K] = ()  # for every translator that has a k; none: each its own
     buzzer: Part | None = TRAINED_FOR  # for all; the default is the bundled one that was trained for the guesser
     dataset: str = "mini-es"
     limit: int | None = None  # questions
@@ -60,8 +57,8 @@ class Experiment:
         if not configs:
             raise ConfigError("an experiment needs at least one translator and one guesser")
         set_for(name for _, config in configs for name in part_names(config))
-        swept = run_all([((), config) for _, config in configs], Path(self.runs), progress)
-        return Results(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, swept, strict=True))
+        made = run_all([config for _, config in configs], Path(self.runs), progress)
+        return Results(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, made, strict=True))
 
     def _combinations(self) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
         """(labels of translator, guesser and k) and the config's plain values."""
@@ -93,6 +90,13 @@ class Result:
 class Results(tuple[Result, ...]):
     """All combinations, in the order translator, k, guesser; printed, a table of a few metrics."""
 
+    @property
+    def frame(self) -> Frame:
+        """All numbers: a row for each combination and metric, in the columns translator, guesser, k."""
+        cells = [(result, (result.translator, result.guesser, result.k)) for result in self]
+        rows = (replace(row, cell=cell) for result, cell in cells for row in result.run.rows.values())
+        return Frame(KEYS, tuple(rows))
+
     def __repr__(self) -> str:
         return repr(self._shown())
 
@@ -105,38 +109,35 @@ class Results(tuple[Result, ...]):
     def table(self, *metrics: str, intervals: bool = False) -> Table:
         """A row a combination, a column a metric (none named: all), with 95% intervals if wanted."""
         names = metrics or self._names()
-        digits = [getattr(self._metric(name), "digits", 0) for name in names]
-        ends = ENDS if intervals else ENDS[:1]
-        text: list[tuple[str, ...]] = [(*KEYS, *names)]
-        values: list[tuple[str | float | None, ...]] = [(*KEYS, *(f"{name}{end}" for name in names for end in ends))]
+        digits = {name: getattr(self._metric(name), "digits", 0) for name in names}
+        rows = []
         for result in self:
-            keys = (result.translator, result.guesser, result.k)
-            rows = [_ends(result.run.rows.get(name))[: len(ends)] for name in names]
-            text.append((*keys, *map(_cell, rows, digits)))
-            values.append((*keys, *chain.from_iterable(rows)))
-        return Table(tuple(text), tuple(values))
+            measured = [result.run.rows.get(name) for name in names]
+            cells = [row if intervals or row is None else row.value for row in measured]
+            rows.append((result.translator, result.guesser, result.k, *cells))
+        return Table((*KEYS, *names), rows, digits)
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""
-        lines: dict[str, dict[str, Point]] = {}
         label = getattr(self._metric(metric), "label", metric)
-        for result in self:
-            row = result.run.rows.get(metric)
-            if row is not None and row.value is not None:
-                lines.setdefault(f"{result.translator}, {result.guesser}", {})[result.k] = row
+        rows = [
+            replace(row, cell=(", ".join(row.cell[:2]), row.cell[2]))
+            for row in self.frame.where(metric)
+            if row.value is not None
+        ]
         with style(to_files=False):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
-            draw(ax, Panel("", [Line(name, i, by_k) for i, (name, by_k) in enumerate(lines.items())], label))
+            draw(ax, Panel("", lines(rows, 0, 1), label))
             ax.set_xlabel("k (source words read first)")
             ax.set_ylim(bottom=0)
-            if lines:
+            if rows:
                 ax.legend()
         return ax
 
     def _names(self) -> tuple[str, ...]:
         """The metrics and counts of the runs' reports."""
-        return tuple(dict.fromkeys(name for result in self for name in result.run.rows))
+        return tuple(dict.fromkeys(row.metric for row in self.frame.rows))
 
     def _metric(self, name: str) -> Any:
         """A metric of the runs by name; None for a count, and for one without a value.  Unknown: ConfigError."""
@@ -144,33 +145,6 @@ class Results(tuple[Result, ...]):
             raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, self._names())}")
         folder = next((result.run.read for result in self if name in result.run.read.signatures), None)
         return None if folder is None else paired.metrics_of([name], folder)[0]
-
-
-@dataclass(frozen=True, repr=False)
-class Table:
-    """Text cells, a header first, and the numbers behind them."""
-
-    rows: tuple[tuple[str, ...], ...]
-    values: tuple[tuple[str | float | None, ...], ...]  # the same with whole numbers; the ends of intervals apart
-
-    def __repr__(self) -> str:
-        return tables.aligned(self.rows).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return tables.html_table(self.rows)
-
-    def to_latex(self) -> str:
-        """A tabular with the rules of booktabs."""
-        return tables.latex(self.rows)
-
-    def to_tsv(self) -> str:
-        """Tab-separated lines."""
-        return tables.tsv_text(self.rows)
-
-    def to_frame(self) -> pandas.DataFrame:
-        """A data frame: translator, guesser and k as text, the others as numbers; ends of intervals have columns."""
-        head, *body = self.values
-        return frames().DataFrame(body, columns=list(head)).astype(dict.fromkeys(head[len(KEYS) :], float))
 
 
 def _mapping(part: Part) -> dict[str, Any]:
@@ -198,13 +172,3 @@ def _bundled_buzzer(guesser: Mapping[str, Any]) -> dict[str, str]:
     if not (DATA / "models" / f"buzzer-mlp-{name}").is_dir():
         raise ConfigError(f"guesser {name!r}: no bundled buzzer was trained for it; give buzzer=..., or buzzer=None")
     return {"name": "mlp", "model": name}
-
-
-def _ends(row: saving.ReportRow | None) -> tuple[float | None, ...]:
-    """The value of a metric, and the ends of its interval."""
-    return (None, None, None) if row is None else (row.value, row.low, row.high)
-
-
-def _cell(ends: Sequence[float | None], digits: int) -> str:
-    value, *interval = ("n/a" if end is None else f"{end:.{digits}f}" for end in ends)
-    return f"{value} [{', '.join(interval)}]" if interval and "n/a" not in interval else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from sqa.core.compute import set_for
 from sqa.core.errors import NotComputable
 from sqa.core.own import GIVEN
-from sqa.core.packages import need
 from sqa.core.paths import config_file
 from sqa.core.significance import total
 from sqa.files.store import Store
@@ -25,8 +24,8 @@ from sqa.pipeline import folder as folders
 from sqa.pipeline.config import PARTS, RunConfig, to_mapping
 from sqa.pipeline.export import Step, steps
 from sqa.pipeline.overrides import Override, load_with, overridden
-from sqa.report.data import read_rows
-from sqa.report.tables import as_objects
+from sqa.pipeline.paired import ComparisonRow
+from sqa.results import Frame, Row, Table, frames
 
 if TYPE_CHECKING:
     import pandas
@@ -98,14 +97,14 @@ class Run:
         return values
 
     @cached_property
-    def rows(self) -> dict[str, saving.ReportRow]:
-        """The lines of its report.tsv by metric, to six digits."""
-        return read_rows(self.read)
+    def rows(self) -> dict[str, Row]:
+        """The rows of its report.tsv by metric, to six digits."""
+        return self.read.report
 
     @property
     def intervals(self) -> pandas.DataFrame:
         """A row a metric: value, low and high (95% over questions), n, unit, signature, as report.tsv has them."""
-        table = frames().DataFrame([asdict(row) for row in self.rows.values()]).set_index("metric")
+        table = Frame((), tuple(self.rows.values())).table().to_frame().set_index("metric")
         return table.astype(dict.fromkeys(("value", "low", "high"), float))
 
     @property
@@ -119,12 +118,12 @@ class Run:
 
     def errors(self) -> pandas.DataFrame:
         """A row a step-wise error, worst first, in the columns of `sqa diagnose`."""
-        from sqa.diagnose.findings import HEADER, cells, findings_of
+        from sqa.diagnose.findings import findings_of, table
 
-        rows = [list(HEADER), *map(cells, findings_of(self.opened))]
-        table = frames().DataFrame(as_objects(rows), columns=list(HEADER))
-        ranks = [name for name in HEADER if name.startswith("rank")]
-        return table.astype(dict.fromkeys(ranks, "Int64"))  # missing or whole, whatever the other rows have
+        frame = table(findings_of(self.opened)).to_frame()
+        return frame.astype(
+            dict.fromkeys(("rank_before", "rank_after"), "Int64")
+        )  # missing or whole, whatever the other rows have
 
     def compare(self, other: Run) -> pandas.DataFrame:
         """A row a metric: this run minus the other over the same questions, with interval and p-values.
@@ -132,7 +131,7 @@ class Run:
         `.attrs["left out"]` says which metrics are not compared, and why.
         """
         rows, notes = paired.compare(self.read, other.read)
-        table = frames().DataFrame([asdict(row) for row in rows]).set_index("metric")
+        table = Table.of(rows, ComparisonRow).to_frame().set_index("metric")
         table.attrs["left out"] = notes
         return table.astype(dict.fromkeys(("low", "high"), float))
 
@@ -189,11 +188,3 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> pandas.DataFrame:
     """`Run.compare` of two runs, or folders of runs: a minus b."""
     first, second = (run if isinstance(run, Run) else load(run) for run in (a, b))
     return first.compare(second)
-
-
-def frames() -> Any:
-    """The package pandas, which tables as data frames need.  Missing: ConfigError."""
-    need("pandas", "a data frame")
-    import pandas
-
-    return pandas

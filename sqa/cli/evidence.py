@@ -1,7 +1,6 @@
 """The commands that make evidence from runs: experiments, figures, tables, curves, errors, viewer, lab book."""
 
 import sys
-from dataclasses import asdict
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -25,13 +24,13 @@ from sqa.cli.options import (
     argument,
     call,
     option,
-    print_table,
     say,
 )
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
 from sqa.core.paths import config_file
 from sqa.core.registry import Registry
+from sqa.results import show, show_lines
 
 evidence_app = typer.Typer(**SETTINGS)
 curve_app = typer.Typer(help="Expected-wins curves from human buzzes.", **SETTINGS)
@@ -157,7 +156,7 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
         raise ConfigError(f"{item}: must be a function main(config, runs) of two paths ({error})") from error
     code = main(config, runs)
     for line in import_module("experiments.beside").beside(item) if item in PAPER else ():
-        print(line)
+        show_lines(line)
     if isinstance(code, int) and code:
         raise typer.Exit(code)
 
@@ -170,16 +169,15 @@ def correlate(
         list[str] | None, option("--against NAME", "With which; default: ew, oracle-ew, accuracy, mrr.")
     ] = None,
     resamples: Resamples = 10_000,
-    as_json: Json = False,
 ) -> None:
     """Kendall's tau: do two metrics rank the systems in the same order, with 95% intervals over questions."""
     from sqa.pipeline import folder as folders
-    from sqa.report.correlation import ANSWERS, HEADER, correlate_runs
+    from sqa.report.correlation import ANSWERS, correlate_runs, table
 
     opened = [folders.read(run) for run in runs]
     rows, notes = correlate_runs(opened, metrics or (), tuple(against or ANSWERS), resamples)
     say(*notes)
-    print_table(HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
+    show(table(rows))
 
 
 @evidence_app.command()
@@ -246,10 +244,9 @@ def diagnose(
             "none. auto: the strongest there is.",
         ),
     ] = "auto",
-    as_json: Json = False,
 ) -> None:
     """The worst step-wise errors of a run: probability, source span, rank of the answer before and after."""
-    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, as_json, detector)
+    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, detector)
 
 
 @evidence_app.command()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,7 +14,6 @@ from sqa.cli.options import (
     DEFAULT_RUNS,
     SETTINGS,
     Config,
-    Json,
     Limit,
     Metrics,
     Resamples,
@@ -26,11 +24,15 @@ from sqa.cli.options import (
     Workers,
     argument,
     option,
-    print_table,
     say,
 )
 from sqa.cli.runs import set_threads
 from sqa.core.errors import ConfigError
+from sqa.results import Frame, Table, show, show_lines
+
+if TYPE_CHECKING:
+    from sqa.pipeline.folder import RunFolder as Folder
+    from sqa.pipeline.overrides import Override
 
 finished_app = typer.Typer(**SETTINGS)
 
@@ -47,30 +49,48 @@ def sweep(
     workers: Workers = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
-    as_json: Json = False,
 ) -> None:
     """A run for every combination of the values, each in its own folder; print their scores side by side."""
     set_threads(config, axes)
     from sqa.pipeline import overrides as keys
-    from sqa.pipeline import sweep as sweeps
     from sqa.pipeline.scheduler import scheduled
+    from sqa.pipeline.spread import run_all
 
     combinations = keys.grid(config, keys.parsed_axes(axes))
     say(f"{len(combinations)} runs")
     with scheduled(scheduler, runs, store):
-        swept = list(sweeps.run_all(combinations, runs, workers=workers))
+        swept = run_all([config for _, config in combinations], runs, workers=workers)
     for result in swept:
         say(*(f"{result.folder}: {name}: no value: {reason}" for name, reason in result.refusals.items()))
-    header, rows = sweeps.table(swept)
+    chosen = [overrides for overrides, _ in combinations]
     objects = [
         {
             "run": str(result.folder),
-            "keys": {override.key: override.value for override in result.chosen},
-            "report": [asdict(row) for row in result.rows],
+            "keys": {override.key: override.value for override in overrides},
+            "report": Frame((), tuple(result.report.values())).table().to_objects(),
         }
-        for result in swept
+        for overrides, result in zip(chosen, swept, strict=True)
     ]
-    print_table(header, rows, as_json, objects)
+    show(_side_by_side(chosen, swept), objects)
+
+
+def _value(override: Override) -> str:
+    return str(override).partition("=")[2]
+
+
+def _side_by_side(chosen: Sequence[Sequence[Override]], swept: Sequence[Folder]) -> Table:
+    """Return a line for each run: its folder, a column for each key that varies, one for each metric."""
+    by_key: dict[str, set[str]] = {}
+    for override in (override for overrides in chosen for override in overrides):
+        by_key.setdefault(override.key, set()).add(_value(override))
+    keys = [key for key, values in by_key.items() if len(values) > 1]
+    reports = [folder.report for folder in swept]
+    metrics = list(dict.fromkeys(metric for report in reports for metric in report))
+    rows = []
+    for overrides, folder, report in zip(chosen, swept, reports, strict=True):
+        values = [_value(override) for override in overrides if override.key in keys]
+        rows.append([str(folder.folder), *values, *(report[m].value if m in report else None for m in metrics)])
+    return Table(["run", *keys, *metrics], rows)
 
 
 @finished_app.command()
@@ -79,20 +99,14 @@ def compare(
     metrics: Metrics = None,
     resamples: Resamples = 1000,
     output: Annotated[Path | None, option("--output DIR", "Also write the table, pictures and LaTeX there.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Paired differences A - B over the same questions, 95% intervals, two-sided p-values; of more runs each two."""
     from sqa.pipeline import folder as folders
-    from sqa.pipeline import paired
     from sqa.report import comparison
 
     pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     say(*notes)
-    if len(runs) == 2:
-        rows = [pair.row for pair in pairs]
-        print_table(paired.COMPARISON_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
-    else:
-        print_table(comparison.HEADER, [pair.cells() for pair in pairs], as_json, [pair.values() for pair in pairs])
+    show(comparison.table(pairs, len(runs) > 2))
     say(*(comparison.write(pairs, output) if output else ()))
 
 
@@ -116,12 +130,12 @@ def export(
 
     traces = open_run(run).traces
     if to == "instances.log":
-        print(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
+        show_lines(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
     elif to == "parquet":
         path = output or run / "steps.parquet"
         with atomic(path) as partial:
             partial.write_bytes(out.parquet(traces))
-        print(path)
+        show_lines(path)
     else:
         _write(out.lines(traces, to, side, unit), output)
 
@@ -152,4 +166,4 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
         write_text(output, "".join(f"{line}\n" for line in lines))
-        print(output)
+        show_lines(output)

@@ -1,18 +1,17 @@
 """What the modules of the command line share: arguments of many commands, options of all, tables, calling a function.
 
-A command writes tab-separated tables with a header to stdout (and, below them, files that it made, one a line).  A
-pipe gets them unchanged, line by line; a terminal gets aligned columns; `--json` and `--latex` convert them.  Messages
-go to stderr: `-q` suppresses them, errors excepted, and `-v` adds more.
+A command gives its tables, and the names of files that it made, to `sqa.results.show` and `show_lines`.  These print
+TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` and `--latex`.  Messages go to stderr:
+`-q` suppresses them, errors excepted, and `-v` adds more.
 """
 
 import contextlib
 import io
-import json
 import os
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
@@ -24,6 +23,7 @@ from typer.core import TyperOption
 
 from sqa import __version__
 from sqa.core.paths import CONFIGS, config_file
+from sqa.results import printing
 
 SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 
@@ -68,21 +68,6 @@ Workers = Annotated[
     int | None, option("--workers N", "Processes of this machine; default: one for each processor.", min=1)
 ]
 DEFAULT_RUNS = Path("runs")
-
-
-def print_table(
-    header: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    as_json: bool = False,
-    objects: Sequence[dict[str, Any]] | None = None,
-) -> None:
-    """Data to stdout: TSV with a header, or a JSON list of objects; None: the rows by the names of the header."""
-    if as_json:
-        objects = [dict(zip(header, row, strict=True)) for row in rows] if objects is None else objects
-        print(json.dumps(objects, indent=2, ensure_ascii=False))
-        return
-    for cells in (header, *rows):
-        print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
 
 
 def say(*lines: object) -> None:
@@ -130,15 +115,10 @@ def _equip(command: Any, tables_too: bool) -> None:
     invoke = command.invoke
 
     def shown(context: Any) -> Any:
-        options, own_json = context.meta.get(_META, {}), bool(context.params.get("as_json"))
-        style = "tsv"
-        if own_json or options.get("as_json"):
-            style = "json"
-        elif options.get("latex"):
-            style = "latex"
-        elif tables_too and sys.stdout.isatty():
-            style = "aligned"
-        with _talk(bool(options.get("quiet")), bool(options.get("loud"))), rendered(style, own_json):
+        options = context.meta.get(_META, {})
+        style = next((style for style in ("json", "latex") if options.get(style)), "")
+        style = style or ("aligned" if tables_too and sys.stdout.isatty() else "tsv")
+        with _talk(bool(options.get("quiet")), bool(options.get("loud"))), printing(style):
             return invoke(context)
 
     command.invoke = shown
@@ -155,29 +135,13 @@ def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bo
 def _common() -> list[Any]:
     """The options that `equip` gives to commands, by their names in `context.meta`."""
     texts = {
-        "as_json --json": "Print JSON instead of TSV.",
+        "json --json": "Print JSON instead of TSV.",
         "latex --latex": "Print LaTeX (booktabs).",
         "quiet -q --quiet": "Only errors on stderr.",
         "loud -v --verbose": "Say more on stderr.",
     }
     flag: dict[str, Any] = {"is_flag": True, "default": False, "callback": _keep, "expose_value": False}
     return [TyperOption(param_decls=names.split(), help=meaning, **flag) for names, meaning in texts.items()]
-
-
-@contextlib.contextmanager
-def rendered(style: str, own_json: bool = False) -> Iterator[None]:
-    """stdout in a style; the output of a command that writes JSON itself is not changed."""
-    if style == "tsv" or own_json:
-        yield
-        return
-    held = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(held):
-            yield
-    finally:  # also what was written before an error
-        from sqa.report.tables import restyled
-
-        sys.stdout.write(restyled(held.getvalue(), style))
 
 
 @contextlib.contextmanager

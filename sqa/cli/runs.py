@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,14 @@ from sqa.cli.options import (
     DEFAULT_RUNS,
     SETTINGS,
     Config,
-    Json,
     Limit,
     Overrides,
     Runs,
-    print_table,
     say,
     verbose,
 )
 from sqa.core.errors import ConfigError
+from sqa.results import Table, show
 
 if TYPE_CHECKING:
     from sqa.pipeline.config import RunConfig
@@ -48,13 +46,12 @@ def _add_stage(name: str, until: str, about: str) -> None:
         overrides: Overrides = None,
         runs: Runs = DEFAULT_RUNS,
         limit: Limit = None,
-        as_json: Json = False,
     ) -> None:
         result = _run(config, overrides, runs, limit, until)
         if until == "score":
-            _finish(result, runs, as_json)
+            _finish(result, runs)
         else:
-            _show_stages(result, as_json)
+            _show_stages(result)
 
 
 for _name, (_until, _about) in STAGES.items():
@@ -102,7 +99,7 @@ def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConf
     return config if limit is None else with_limit(config, limit)
 
 
-def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
+def _finish(result: RunResult, runs: Path) -> None:
     from sqa.pipeline import saving
 
     before = saving.stages_of(runs / result.config.name)
@@ -116,14 +113,13 @@ def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
 
         say(*unreached(result.traces))
     say(f"{len(result.questions)} questions; report in {folder / saving.REPORT}")
-    rows = saving.report_rows(result)
-    print_table(saving.REPORT_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
+    show(saving.report(result).table())
 
 
-def _show_stages(result: RunResult, as_json: bool) -> None:
+def _show_stages(result: RunResult) -> None:
     header = ("stage", "questions", "blocks_made", "folder")
     rows = [
         (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
         for name, stage in result.stages.items()
     ]
-    print_table(header, rows, as_json)
+    show(Table(header, rows))

@@ -16,9 +16,10 @@ from typing import Annotated
 import typer
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS, Json, argument, print_table
+from sqa.cli.options import SETTINGS, argument
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, DATA, PACKAGE, ROOT, cache_dir
+from sqa.results import Table, show, show_lines
 
 start_app = typer.Typer(**SETTINGS)
 config_app = typer.Typer(help="What a config may say.", **SETTINGS)
@@ -60,12 +61,11 @@ Row = tuple[str, str, str]
 def config_keys(
     kind: Annotated[str, argument("KIND", "translator, policy, guesser, buzzer or quality.")],
     name: Annotated[str, argument("NAME", "As under `name:`, e.g. waitk or mine.py:build.")],
-    as_json: Json = False,
 ) -> None:
     """The keys of a part: type, default and meaning."""
     from sqa.cli.config_keys import keys_of
 
-    print_table(("key", "type", "default", "meaning"), map(astuple, keys_of(kind, name)), as_json)
+    show(Table(("key", "type", "default", "meaning"), [astuple(key) for key in keys_of(kind, name)]))
 
 
 @config_app.command("schema")
@@ -90,16 +90,14 @@ def init(folder: Annotated[Path, argument("[FOLDER]", "Made if it is not there."
         text = source.read_text(encoding="utf-8")
         write_text(folder / source.name, text.replace("docs/example/", "") if source.suffix == ".yaml" else text)
         commands += COMMAND.findall(text)
-    print(*(folder / source.name for source in sources), sep="\n")  # once all are there: the reader may be gone
+    show_lines(*(folder / source.name for source in sources))  # once all are there: the reader may be gone
     print(f"sqa: now cd {folder}, where each of these runs:", *commands, sep="\n    ", file=sys.stderr)
 
 
 @start_app.command()
 def doctor() -> None:
     """What is installed here, what is missing for what, threads, data and disk, on one screen."""
-    print("what\tstate\tremark")
-    for row in (*_machine(), *_data(), *_programs(), *_packages()):
-        print("\t".join(row))
+    show(Table(("what", "state", "remark"), [*_machine(), *_data(), *_programs(), *_packages()]))
 
 
 def _machine() -> Iterator[Row]:

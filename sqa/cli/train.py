@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, SchedulerOption, argument, call, option, print_table
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, SchedulerOption, argument, call, option
 from sqa.core.errors import ConfigError
+from sqa.results import Table, show, show_lines
 
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
 convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
@@ -47,7 +48,7 @@ def train_buzzer(config: Config) -> None:
 def _print_folder(folder: Path) -> None:
     """Print the trained model's folder, which a config names as `model:`, and its size."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    print_table(("model", "bytes"), [(folder, size)])
+    show(Table(("model", "bytes"), [(folder, size)]))
 
 
 @convert_app.command("fairseq")
@@ -64,7 +65,7 @@ def convert_fairseq(
     convert = import_module("smt.engines.fairseq").convert
     model = convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
     header = ("architecture", "parameters", "k_pieces", "folder")
-    print_table(header, [(model.architecture, model.parameters, model.k, model.folder)])
+    show(Table(header, [(model.architecture, model.parameters, model.k, model.folder)]))
 
 
 @convert_app.command("ctranslate2")
@@ -76,7 +77,7 @@ def convert_ctranslate2(
     download: Annotated[bool, option("--download", "Fetch the model from the hub if need be.")] = False,
 ) -> None:
     """Convert a full-input model for CTranslate2, a fast engine: one of `transformers`, or ours without a lexicon."""
-    print(import_module("smt.engines.ctranslate_export").convert(model, folder, storage, revision, download))
+    show_lines(import_module("smt.engines.ctranslate_export").convert(model, folder, storage, revision, download))
 
 
 @clean_app.command()

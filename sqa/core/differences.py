@@ -17,7 +17,8 @@ from typing import Protocol
 import numpy as np
 
 from sqa.core.errors import DataError
-from sqa.core.significance import LEVEL, TIE, Resampled, block_sizes, bootstrap_weights, common_size, score_sums
+from sqa.core.permutation import p_value
+from sqa.core.significance import LEVEL, Resampled, block_sizes, bootstrap_weights, common_size, score_sums
 from sqa.core.types import Floats
 
 _SWAP = 2  # stream of random numbers that shares a seed with those of sqa/core/significance.py
@@ -53,6 +54,11 @@ class Comparison:
     p_randomization: float
     n: int  # questions
 
+    @property
+    def value(self) -> float:
+        """The difference, as the value of a row of results."""
+        return self.diff
+
 
 def bootstrap_band(stats: Floats, curve: Curve, n_resamples: int = 1000, seed: int = 0) -> Band:
     """A curve's values on all questions with a pointwise percentile band; stats (n, d), `score_many` gives (B, k)."""
@@ -82,8 +88,7 @@ def compare_many(
         diff = value_a - value_b
         boot = resampled[i] - resampled[m + i]  # (B,)
         [low], [high] = _percentiles(boot[:, None])
-        p_bootstrap = _p_value(boot - diff, diff)
-        p_swap = _p_value(swapped[i], diff)
+        p_bootstrap, p_swap = (float(p_value(np.abs(diff), np.abs(null))) for null in (boot - diff, swapped[i]))
         comparisons.append(Comparison(value_a, value_b, diff, float(low), float(high), p_bootstrap, p_swap, n))
     return comparisons
 
@@ -111,12 +116,6 @@ def _percentiles(samples: Floats) -> tuple[Floats, Floats]:
     defined = [column[~np.isnan(column)] for column in samples.T]
     ends = [np.percentile(column, tails) if len(column) else np.array([np.nan, np.nan]) for column in defined]
     return np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
-
-
-def _p_value(samples: Floats, observed: float) -> float:
-    """(1 + #{|sample| >= |observed|}) / (B + 1); an undefined sample counts as being at least as large."""
-    smaller = np.abs(samples) < abs(observed) * (1 - TIE)  # False for nan
-    return (1 + int((~smaller).sum())) / (len(samples) + 1)
 
 
 @dataclass(frozen=True, slots=True)

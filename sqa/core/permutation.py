@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.significance import CELLS, TIE
 from sqa.core.types import Bools, Floats
 
 PERMUTATIONS = 20_000  # of every test
 STOP = 0.05
 _BLOCK = 2_000  # permutations
-_CELLS = 4_000_000  # sums held at a time: 32 MB
 _INSIDE, _SETS = 3, 4  # streams of random numbers that share a seed with those of sqa/core/significance.py
-_TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
 
 Statistic = Callable[[Floats], Floats]  # sums (b, m, d * sets) -> values (b, sets)
 
@@ -32,7 +31,7 @@ def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Float
     """
     _check(table, permutations)
     seeds = _seeds(permutations, seed)
-    size = max(1, min(_BLOCK, _CELLS // (table.shape[1] * table.shape[2])))
+    size = max(1, min(_BLOCK, CELLS // (table.shape[1] * table.shape[2])))
     for start in range(0, permutations, size):
         yield _sums(table, seeds[start : start + size])
 
@@ -89,7 +88,7 @@ def p_values(table: Floats, statistic: Statistic, observed: Floats, permutations
             break
         block = seeds[start : start + _BLOCK]
         flat = table[..., going].reshape(*table.shape[:2], -1)
-        size = max(1, _CELLS // flat[0].size)
+        size = max(1, CELLS // flat[0].size)
         parts = [statistic(_sums(flat, block[at : at + size])) for at in range(0, len(block), size)]
         null = np.concatenate(parts)  # (b, going)
         as_large[going] += (~_smaller(null, observed[going])).sum(axis=0)
@@ -108,13 +107,13 @@ def shuffled(tables: Sequence[Floats], sets: int, seed: int) -> list[Floats]:
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:
-    """observed (R,), null (B, R) -> (R,), one-sided: how often chance gives as much or more."""
+    """Return how often chance gives as much or more, (R,), one-sided; observed is (R,), null (B, R)."""
     result: Floats = (1 + (~_smaller(null, observed)).sum(axis=0)) / (len(null) + 1)
     return np.where(np.isnan(observed), 1.0, result)
 
 
 def _smaller(null: Floats, observed: Floats) -> Bools:
-    return null < observed - _TIE * np.abs(observed)  # False for nan
+    return null < observed - TIE * np.abs(observed)  # False for nan
 
 
 def _check(table: Floats, permutations: int) -> None:

@@ -21,7 +21,7 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Floats
 
 LEVEL = 0.95  # of intervals and bands
-_CELLS = 4_000_000  # weights held at a time: 32 MB
+CELLS = 4_000_000  # weights or sums held at a time: 32 MB
 _BOOTSTRAP = 1  # stream of random numbers; 2 is that of sqa/core/differences.py, 3 and 4 of sqa/core/permutation.py
 TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
 _NORMAL = NormalDist()
@@ -101,7 +101,7 @@ def bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
 
 def block_sizes(n: int, n_resamples: int) -> Iterator[int]:
     """How many resamples of n questions are held at a time, until there are `n_resamples`."""
-    size = max(1, _CELLS // n)
+    size = max(1, CELLS // n)
     for start in range(0, n_resamples, size):
         yield min(size, n_resamples - start)
 

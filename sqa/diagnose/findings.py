@@ -1,11 +1,11 @@
 """`sqa diagnose RUN`: the worst step-wise errors of a finished run, as TSV or JSON."""
 
-import json
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import SCORERS, did_you_mean
@@ -14,7 +14,7 @@ from sqa.diagnose.detector import load_detector
 from sqa.diagnose.scores import KeptScorer, WordScorer
 from sqa.diagnose.step_errors import KINDS, TARGET, Finding, ranked, step_errors
 from sqa.pipeline.folder import FinishedRun, open_run
-from sqa.pipeline.saving import tsv
+from sqa.results import Table, show
 
 HEADER = tuple(
     "question kind severity loss rank_before rank_after step read target source_at source probability".split()
@@ -32,7 +32,6 @@ def main(
     questions: Collection[str] = (),
     kinds: Collection[str] = (),
     priors: Path | None = None,
-    as_json: bool = False,
     detector: str = UNSCORED,
 ) -> None:
     """Print the `top` worst findings (None: all), of the given questions and kinds (none given: of all).
@@ -51,11 +50,7 @@ def main(
     for line in summary(finished, findings):
         print(f"sqa: {line}", file=sys.stderr)
     shown = findings[:top]
-    if as_json:
-        rows = [{**asdict(finding), "severity": finding.severity} for finding in shown]
-        print(json.dumps(rows, ensure_ascii=False, indent=1))
-    else:
-        print(tsv(HEADER, map(cells, shown)), end="")
+    show(table(shown), [{**asdict(finding), "severity": finding.severity} for finding in shown])
 
 
 def findings_of(
@@ -120,22 +115,27 @@ def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
     return lines
 
 
-def cells(finding: Finding) -> list[str]:
-    """The cells of a TSV line."""
+def table(findings: Sequence[Finding]) -> Table:
+    """Return a line for each finding, in the columns HEADER."""
+    digits = {"severity": 3, "loss": 3, "probability": 2}
+    return Table(HEADER, [_cells(finding) for finding in findings], digits, NONE)
+
+
+def _cells(finding: Finding) -> list[Any]:
     span = finding.span
-    ranks = (NONE if rank is None else str(rank) for rank in (finding.rank_before, finding.rank_after))
     return [
         finding.question,
         finding.kind,
-        f"{finding.severity:.3f}",
-        f"{finding.loss:.3f}",
-        *ranks,
+        finding.severity,
+        finding.loss,
+        finding.rank_before,
+        finding.rank_after,
         _range(finding.first, finding.last),
-        str(finding.read),
-        " ".join(finding.words) or NONE,
-        NONE if span is None else _range(span.start, span.stop - 1),
-        NONE if span is None else " ".join(span.words),
-        NONE if finding.probability is None else f"{finding.probability:.2f}",
+        finding.read,
+        " ".join(finding.words) or None,
+        None if span is None else _range(span.start, span.stop - 1),
+        None if span is None else " ".join(span.words),
+        finding.probability,
     ]
 
 

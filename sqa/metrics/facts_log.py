@@ -25,6 +25,7 @@ from sqa.files.logs import names_audio
 from sqa.metrics.fact_metrics import SIDES, Facts, Side, fact_stats
 from sqa.metrics.log_lines import EOS, lines_beside, read_log
 from sqa.metrics.quality.facts import Judged, judge
+from sqa.results import Table, show
 
 LEAST = 0.15  # share of function words in a text that is in their language
 
@@ -118,7 +119,7 @@ def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
     return tuple(seconds * end / ends[-1] for end in ends)
 
 
-def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ...]]:
+def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:
     """Yield name, value, interval over lines, facts counted, facts left out, unit.
 
     Without source texts only `facts` has a value: facts have no source words, and invented ones cannot be told.
@@ -135,10 +136,10 @@ def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ..
             if without_source and side != "arrived":
                 raise NotComputable("no source text")
             interval = bootstrap(stats, metric, resamples)
-            numbers = tuple(f"{value:.4f}" for value in (interval.value, interval.low, interval.high))
+            numbers: tuple[float | None, ...] = (interval.value, interval.low, interval.high)
         except NotComputable:
-            numbers = ("n/a",) * 3
-        yield metric.name, *numbers, str(n), str(left_out), unit
+            numbers = (None, None, None)
+        yield metric.name, *numbers, n, left_out, unit
 
 
 def main(path: str, options: FactOptions, as_json: bool) -> None:
@@ -148,6 +149,5 @@ def main(path: str, options: FactOptions, as_json: bool) -> None:
         for index, line in enumerate(lines):
             print(json.dumps(line.record(index), ensure_ascii=False))
         return
-    print("metric\tvalue\tlow\thigh\tn\tundefined\tunit")
-    for row in table(lines, options.resamples):
-        print(*row, sep="\t")
+    header = ("metric", "value", "low", "high", "n", "undefined", "unit")
+    show(Table(header, [*table(lines, options.resamples)], dict.fromkeys(header, 4)))

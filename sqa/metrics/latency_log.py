@@ -50,6 +50,7 @@ from sqa.metrics.latency import (
     yet_another_average_lagging,
 )
 from sqa.metrics.log_lines import Log, lines_beside, read_log
+from sqa.results import Table, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +175,7 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
     if as_json:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
         return
-    print("metric\tvalue\tn\tundefined\tconvention\treference")
     rows = [(name, *numbers, scored.references[name]) for name, numbers in scored.means().items()]
     rows += [(name, share, len(scored.index), 0, "none") for name, share in scored.whole.items()]
-    for name, mean, n, undefined, reference in rows:
-        value = "n/a" if math.isnan(mean) else f"{mean:.4f}"
-        print(name, value, n, undefined, scored.convention.name, reference, sep="\t")
+    header, convention = ("metric", "value", "n", "undefined", "convention", "reference"), scored.convention.name
+    show(Table(header, [(*row, convention, reference) for *row, reference in rows], {"value": 4}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +21,8 @@ from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint, read_
 from sqa.pipeline.config import RunConfig, run_in
 from sqa.pipeline.engine import BLOCK_SIZE, EMPTY_SENTENCES
 from sqa.pipeline.parts import Parts
-from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, REPORT_HEADER, STATS, SUMMARY, TIMES, stamp
+from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, STATS, SUMMARY, TIMES, stamp
+from sqa.results import MEASURED, NOTHING, Row
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # of a stage in the store: the name of its folder
 FileName = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]+\Z")]  # in the run's folder
@@ -74,17 +76,24 @@ class RunFolder:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
 
     @property
-    def counts(self) -> dict[str, int]:
-        """The counts by the name of their line in the report.  Damaged, or without EMPTY_SENTENCES: DataError."""
+    def report(self) -> dict[str, Row]:
+        """The rows of its report by metric, with six digits.  Another header or a broken line: DataError."""
         path = self.folder / REPORT
         try:
-            lines = [line.split("\t") for line in self.bytes_of(REPORT).decode().splitlines()]
-            columns = [dict(zip(REPORT_HEADER, line, strict=True)) for line in lines[1:]]
-            counts = {c["metric"]: int(c["value"]) for c in columns if c["unit"] in COUNTED}
+            header, *lines = self.bytes_of(REPORT).decode().removesuffix("\n").split("\n")
+            if header.split("\t") != list(MEASURED):
+                raise ValueError("not the header of a report")
+            rows = [_report_row(line) for line in lines]
         except ValueError as error:
             raise DataError(f"{path}: damaged ({error}); run the config again") from error
+        return {row.metric: row for row in rows}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of its report by name.  Without EMPTY_SENTENCES: DataError."""
+        counts = {name: int(row.value) for name, row in self.report.items() if row.unit in COUNTED}
         if EMPTY_SENTENCES not in counts:
-            raise DataError(f"{path}: has no line {EMPTY_SENTENCES}; run the config again")
+            raise DataError(f"{self.folder / REPORT}: has no line {EMPTY_SENTENCES}; run the config again")
         return counts
 
     def open(self, parts: Parts | None = None) -> FinishedRun:
@@ -105,6 +114,16 @@ class RunFolder:
                 raise DataError(f"{self.folder}: made from other questions than {name} now has; run it again")
         stages = {name: store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
         return FinishedRun(self.folder, self.config, questions, Traces(store, blocks_of(questions, BLOCK_SIZE), stages))
+
+
+def _report_row(line: str) -> Row:
+    """Parse a line of a report; raise ValueError for anything else."""
+    metric, *numbers, n, unit, signature = line.split("\t", len(MEASURED) - 1)
+    value, low, high = (None if cell == NOTHING else float(cell) for cell in numbers)
+    if not all(math.isfinite(number) for number in (value, low, high) if number is not None):
+        raise ValueError(f"{metric}: no finite number")
+    counted = int(value) if value is not None and unit in COUNTED else value
+    return Row((), metric, counted, low, high, int(n), unit, signature)
 
 
 @dataclass(frozen=True)

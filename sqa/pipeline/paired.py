@@ -10,9 +10,8 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import QUALITY
 from sqa.metrics.quality.text_metric import saved
 from sqa.pipeline.folder import FinishedRun, RunFolder
-from sqa.pipeline.saving import RESAMPLES, defined, number_cell
-
-COMPARISON_HEADER = ("metric", "a", "b", "diff", "low", "high", "p_bootstrap", "p_randomization", "n", "signature")
+from sqa.pipeline.saving import RESAMPLES
+from sqa.results import defined
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +28,6 @@ class ComparisonRow:
     p_randomization: float
     n: int
     signature: str
-
-    def cells(self) -> list[str]:
-        """The cells of a TSV line."""
-        numbers = (self.a, self.b, self.diff, self.low, self.high, self.p_bootstrap, self.p_randomization)
-        return [self.metric, *(number_cell(x, False) for x in numbers), str(self.n), self.signature]
 
 
 def compare(

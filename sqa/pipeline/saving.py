@@ -10,9 +10,8 @@ folder that has it is whole.
 """
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,58 +28,38 @@ from sqa.files.store import table_bytes
 from sqa.metrics import PRINTED
 from sqa.pipeline.config import RunConfig, to_mapping
 from sqa.pipeline.engine import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
+from sqa.results import Frame, Row, row_of
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
 UNKNOWN_PAGES = PRINTED[2]
 COUNTED = ("questions", "sentences")  # units of lines that count
-REPORT_HEADER = ("metric", "value", "low", "high", "n", "unit", "signature")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportRow:
-    """One line of a report.  None = not applicable (a count has no interval; a refused metric no value)."""
-
-    metric: str
-    value: float | None
-    low: float | None  # 95% BCa bootstrap interval over questions
-    high: float | None
-    n: int  # questions (for empty-sentences: sentences)
-    unit: str  # "0-1", "0-100", "words", "per word", "per 100 words", "mean score", "score", "questions", "sentences"
-    signature: str
-
-    def cells(self) -> list[str]:
-        """The cells of a TSV line; numbers with six digits, counts whole, "n/a" where there is no number."""
-        whole = self.unit in COUNTED
-        numbers = [number_cell(x, whole) for x in (self.value, self.low, self.high)]
-        return [self.metric, *numbers, str(self.n), self.unit, self.signature]
-
-
-def report_rows(result: RunResult) -> list[ReportRow]:
-    """One row per metric of the run, then the counts of empty output and unknown pages."""
+def report(result: RunResult) -> Frame:
+    """Return a row for each metric of the run, then the counts of empty output and unknown pages."""
     rows = [_metric_row(result, metric) for metric in result.metrics]
     for name, unit in ((EMPTY_QUESTIONS, "questions"), (EMPTY_SENTENCES, "sentences")):
-        empty, of = result.stats[name].sum(axis=0)
-        rows.append(ReportRow(name, float(empty), None, None, int(of), unit, "no target word was written"))
+        empty, of = map(int, result.stats[name].sum(axis=0))
+        rows.append(Row((), name, empty, n=of, unit=unit, signature="no target word was written"))
     if result.unknown_pages is not None:
         signature = "the guesser does not know the answer page; scored as wrong"
         n = len(result.questions)
-        rows.append(ReportRow(UNKNOWN_PAGES, float(result.unknown_pages), None, None, n, "questions", signature))
-    return rows
+        rows.append(Row((), UNKNOWN_PAGES, result.unknown_pages, n=n, unit="questions", signature=signature))
+    return Frame((), tuple(rows))
 
 
-def _metric_row(result: RunResult, metric: Any) -> ReportRow:
-    unit, n, signature = metric.unit, len(result.questions), metric.signature()
+def _metric_row(result: RunResult, metric: Any) -> Row:
     try:
         if metric.name in result.refusals:
             raise NotComputable(result.refusals[metric.name])
         interval = bootstrap(result.stats[metric.name], metric, RESAMPLES, result.config.seed)
     except (NotComputable, RemoteProtocolError) as error:
         reason = " ".join(str(error).split()).removeprefix(f"{metric.name}: ")
-        return ReportRow(metric.name, None, None, None, n, unit, f"not computed: {reason}")
-    low, high = defined(interval.low), defined(interval.high)
-    return ReportRow(metric.name, interval.value, low, high, n, unit, signature)
+        n, signature = len(result.questions), f"not computed: {reason}"
+        return Row((), metric.name, None, n=n, unit=metric.unit, signature=signature)
+    return row_of((), metric.name, interval, metric.unit, metric.signature())
 
 
 def save(result: RunResult, runs: Path) -> Path:
@@ -108,7 +87,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
     files = {
         CONFIG: yaml.safe_dump(to_mapping(result.config), sort_keys=False).encode(),
         STATS: table_bytes(scores_table(scores), stamp(stage.dataset)),
-        REPORT: tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))).encode(),
+        REPORT: report(result).table().to_tsv().encode(),
     }
     summary["files"] = {name: bytes_digest(data) for name, data in files.items()}
     return {
@@ -174,22 +153,5 @@ def times_of(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
         return {}  # missing, or not written by this program
 
 
-def tsv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A TSV text with a header line."""
-    return "".join("\t".join(cells) + "\n" for cells in (header, *rows))
-
-
 def stamp(dataset: str) -> dict[str, str]:
     return {"dataset": dataset, "stage": "run"}
-
-
-def number_cell(value: float | None, whole: bool) -> str:
-    """A number as the cells of a report have it."""
-    if value is None:
-        return "n/a"
-    return str(int(value)) if whole else f"{value:.6f}"
-
-
-def defined(value: float) -> float | None:
-    """None in place of nan."""
-    return None if math.isnan(value) else value

@@ -1,6 +1,8 @@
 """Many runs on workers: a task is a block of questions, made by all stages of the runs that go together.
 
-    for index, result in spread([Job(config, finish), ...], store, workers):
+    for folder in run_all([config, ...], runs, workers=workers):                # sweeps, experiments, grids
+        ...
+    for index, result in spread([Job(config, finish), ...], store, workers):    # the same with any last step
         ...
 
 Runs of one translator on the same questions form a group, and share its translation.  They are planned on a worker
@@ -19,19 +21,26 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sqa.core.compute import usable
 from sqa.core.errors import RemoteProtocolError
+from sqa.core.progress import bar
 from sqa.files.store import Store, digest
 from sqa.pipeline.blocks import Planned, workshop_of
 from sqa.pipeline.config import RunConfig, to_mapping
+from sqa.pipeline.engine import run
+from sqa.pipeline.folder import RunFolder, read
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.pool import Call, in_pool, in_process
+from sqa.pipeline.saving import pack, unpack
 from sqa.pipeline.scheduler import Scheduler, current
 
 if TYPE_CHECKING:
@@ -59,6 +68,30 @@ class Job:
         """Equal for runs whose blocks are made by one task."""
         shared = self.beside or to_mapping(self.config.translator)
         return digest([to_mapping(self.config.dataset), self.given, shared])
+
+
+def run_all(
+    configs: Sequence[RunConfig],
+    runs: Path,
+    progress: bool = True,
+    workers: int | None = None,
+    beside: Sequence[str] = (),
+) -> list[RunFolder]:
+    """Run each config, write its folder, and return the folders in order; finished runs are read back.
+
+    progress: show one bar that counts runs.  workers: as in `spread`.  beside: of each config, as in `Job`.
+    """
+    workshop, paths = workshop_of(Store(runs.resolve())), [runs / config.name for config in configs]
+    saved = [workshop.finished(config, path) for config, path in zip(configs, paths, strict=True)]
+    missing = [index for index, folder in enumerate(saved) if folder is None]
+    jobs = [Job(configs[i], partial(_files, configs[i]), beside=beside[i] if beside else "") for i in missing]
+    shown = bar("runs", len(configs), len(configs) - len(jobs), "run") if progress and jobs else nullcontext()
+    with shown as counted:
+        for index, files in spread(jobs, Store(runs), workers) if jobs else ():
+            unpack(files, paths[missing[index]])
+            if counted is not None:
+                counted.update()
+    return [folder or read(path) for folder, path in zip(saved, paths, strict=True)]
 
 
 def spread(jobs: Sequence[Job], store: Store, workers: int | None = None) -> Iterator[tuple[int, Any]]:
@@ -200,6 +233,11 @@ _ALONE = Lock()  # a worker with several threads works on one task at a time: mo
 def _alone(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     with _ALONE:
         return function(*arguments)
+
+
+def _files(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
+    """Return the files of a run's folder, on a worker that has all its blocks in the store."""
+    return pack(run(config, store, parts=parts, progress=False))
 
 
 def _plan(jobs: Sequence[Job], store: Store) -> tuple[list[Planned], list[int]]:

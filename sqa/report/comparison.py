@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations, groupby, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqa.core.errors import ConfigError
 from sqa.core.permutation import holm
@@ -22,15 +22,13 @@ from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
 from sqa.pipeline import paired, saving
 from sqa.pipeline.folder import RunFolder
-from sqa.pipeline.paired import COMPARISON_HEADER, ComparisonRow
-from sqa.pipeline.saving import tsv
+from sqa.pipeline.paired import ComparisonRow
 from sqa.report.plots import COLOURS, canvas, save, style
-from sqa.report.tables import latex_escaped
+from sqa.results import Table, booktabs, latex_escaped
 
 if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
-HEADER = ("run_a", "run_b", *COMPARISON_HEADER, "p_holm")
 ALPHA = 0.05
 
 
@@ -42,14 +40,6 @@ class Pair:
     b: str
     row: ComparisonRow
     p_holm: float  # over all pairs of runs, this metric
-
-    def cells(self) -> list[str]:
-        """The cells of a TSV line."""
-        return [self.a, self.b, *self.row.cells(), f"{self.p_holm:.6f}"]
-
-    def values(self) -> dict[str, Any]:
-        """The same for JSON."""
-        return {"run_a": self.a, "run_b": self.b, **asdict(self.row), "p_holm": self.p_holm}
 
 
 def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
@@ -87,13 +77,22 @@ def compare_all(
     return pairs, list(notes)
 
 
+def table(pairs: Sequence[Pair], named: bool = True) -> Table:
+    """Return a line for each comparison; named: with its runs and the adjusted p-value."""
+    rows = Table.of([pair.row for pair in pairs], ComparisonRow)
+    if not named:
+        return rows
+    lines = [(pair.a, pair.b, *row, pair.p_holm) for pair, row in zip(pairs, rows.rows, strict=True)]
+    return Table(("run_a", "run_b", *rows.header, "p_holm"), lines)
+
+
 def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
     """comparisons.tsv, significance.tex, and for each metric significance_<metric>.pdf and .png."""
-    table, latex = folder / "comparisons.tsv", folder / "significance.tex"
-    write_text(table, tsv(HEADER, [pair.cells() for pair in pairs]))
+    tsv, latex = folder / "comparisons.tsv", folder / "significance.tex"
+    write_text(tsv, table(pairs).to_tsv())
     groups = [list(group) for _, group in groupby(pairs, key=lambda pair: pair.row.metric)]
-    write_text(latex, "\n".join(line for group in groups for line in _latex(group)) + "\n")
-    return [table, latex, *(path for group in groups for path in draw(group, folder))]
+    write_text(latex, "\n".join(map(_latex, groups)))
+    return [tsv, latex, *(path for group in groups for path in draw(group, folder))]
 
 
 def _names(runs: Sequence[RunFolder]) -> list[str]:
@@ -119,26 +118,20 @@ def _text(pairs: Sequence[Pair], diff: float) -> str:
 # ------------------------------------------------------------------------------------------------- LaTeX and picture
 
 
-def _latex(pairs: Sequence[Pair]) -> list[str]:
+def _latex(pairs: Sequence[Pair]) -> str:
     """A table (booktabs) of row minus column; bold where it is significant after Holm."""
     names, cells = _matrix(pairs)
     metric, n = pairs[0].row.metric, pairs[0].row.n
-    lines = [
-        f"% {metric}: row minus column, {n} questions; bold: p < {ALPHA:g} by approximate randomisation, Holm over "
-        f"{len(pairs)} pairs",
-        r"\begin{tabular}{l" + "r" * len(names) + "}",
-        r"\toprule",
-        " & ".join([latex_escaped(metric), *map(latex_escaped, names)]) + r" \\",
-        r"\midrule",
-    ]
+    rows = [[latex_escaped(metric), *map(latex_escaped, names)]]
     for a in names:
         row = [latex_escaped(a)]
         for b in names:
             diff, p = cells[a, b]
             text = _text(pairs, diff)
             row.append("--" if a == b else f"$\\mathbf{{{text}}}$" if p < ALPHA else f"${text}$")
-        lines.append(" & ".join(row) + r" \\")
-    return [*lines, r"\bottomrule", r"\end{tabular}", ""]
+        rows.append(row)
+    title = f"% {metric}: row minus column, {n} questions; bold: p < {ALPHA:g} by approximate randomisation, Holm over"
+    return f"{title} {len(pairs)} pairs\n{booktabs(rows, 'l' + 'r' * len(names))}"
 
 
 def draw(pairs: Sequence[Pair], folder: Path) -> list[Path]:

@@ -16,9 +16,10 @@ the interval does not cover other systems.  Few systems have few orders: with 3 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +29,8 @@ from sqa.core.registry import did_you_mean
 from sqa.core.types import BuiltMetric, Metric
 from sqa.pipeline import folder as folders
 from sqa.pipeline import paired
-from sqa.pipeline.saving import defined
 from sqa.report.data import check_distinct
+from sqa.results import Table, defined
 
 LEAST = 3  # systems; two have an order, but not one that could agree more or less
 RESAMPLES = 10_000
@@ -51,16 +52,19 @@ class Correlation:
     high: float | None
     systems: int
     n: int  # questions
-    level: float = 0.95
     resamples: int = RESAMPLES
     undefined: int = 0  # resamples on which one of the two ties all systems; the interval is over the others
     note: str = ""
 
-    def cells(self) -> list[str]:
-        """The cells of a TSV line."""
-        numbers = ["n/a" if x is None else f"{x:.6f}" for x in (self.tau, self.low, self.high)]
+    def cells(self) -> tuple[Any, ...]:
+        """The values of HEADER."""
         counts = (self.systems, self.n, self.resamples, self.undefined)
-        return [self.a, self.b, *numbers, *map(str, counts), self.note]
+        return self.a, self.b, self.tau, self.low, self.high, *counts, self.note
+
+
+def table(rows: Iterable[Correlation]) -> Table:
+    """Return a line for each correlation."""
+    return Table(HEADER, [row.cells() for row in rows])
 
 
 def correlate_runs(

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqa import results
 from sqa.core.errors import ConfigError
 from sqa.files.atomic import write_text
 from sqa.metrics.curve_fit import GRID, FitConfig, Fitted, fit, summary
 from sqa.metrics.qa import CURVES, AnyCurve, curve_in
-from sqa.pipeline.saving import tsv
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, save, style
 
 _LINES = ("--", ":")  # of the published curves
@@ -22,7 +22,7 @@ def main(buzzes: str, output: Path, config: FitConfig) -> None:
     fitted = fit(buzzes, config)
     write_text(output, json.dumps(fitted.document, indent=1) + "\n")
     paths = draw([fitted.curve], output.with_suffix(""), fitted)
-    print(tsv(("what", "value"), summary(fitted)), end="")
+    results.show(results.Table(("what", "value"), summary(fitted)))
     for path in (output, *paths):
         print(f"sqa: {path}", file=sys.stderr)
 
@@ -33,8 +33,8 @@ def show(files: Sequence[Path], output: Path | None = None) -> None:
         raise ConfigError(f"--output: {output}: is a folder; give the name of a file in it")
     curves: list[AnyCurve] = [curve_in(path) for path in files]
     columns = [*CURVES.values(), *curves]
-    rows = [(f"{t:.2f}", *(f"{float(curve(t)):.6f}" for curve in columns)) for t in GRID[::5]]
-    print(tsv(("t", *(curve.name for curve in columns)), rows), end="")
+    rows = [(float(t), *(float(curve(t)) for curve in columns)) for t in GRID[::5]]
+    results.show(results.Table(("t", *(curve.name for curve in columns)), rows, {"t": 2}))
     if output is not None:
         for path in draw(curves, output.with_suffix("")):
             print(f"sqa: {path}", file=sys.stderr)

@@ -1,30 +1,28 @@
 """The report's data: finished run folders, grouped by questions and compared, and the reasons for missing values."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.errors import ConfigError, SqaError
+from sqa.core.k import FULL, K
 from sqa.core.own import short
 from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
 from sqa.files.records import parse_json
 from sqa.files.store import digest
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired, saving
+from sqa.pipeline import paired
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
-from sqa.pipeline.saving import ReportRow
+from sqa.results import Row
 
-_MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that are shown without their key
-_TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
 _KEY = re.compile(r"[0-9a-f]{64}")
 _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question sets whose file has another name in the manifest
 
@@ -51,7 +49,7 @@ class Reported:
 
     label: str  # its folder's name, with parents where another run has the same name
     saved: RunFolder
-    rows: dict[str, ReportRow]  # by metric, in the report's order
+    rows: dict[str, Row]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> why it has no value
     digits: dict[str, int]  # metric -> digits after the point, of those that have a value
     components: tuple[Component, ...]
@@ -64,10 +62,10 @@ class Reported:
         return self.saved.dataset, self.saved.questions
 
     @property
-    def k(self) -> int | str | None:
+    def k(self) -> K | None:
         """Source words read before the first target word, or "full"; None where the translator has no such thing."""
         k = getattr(self.saved.config.translator.options, "k", None)
-        return k if isinstance(k, int) or k == "full" else None
+        return k if isinstance(k, int) or k == FULL else None
 
     @property
     def family(self) -> str:
@@ -138,7 +136,7 @@ def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[
 
 def _read(folder: Path, label: str) -> Reported:
     saved = runs.read(folder)
-    rows = read_rows(saved)
+    rows = saved.report
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(folder, saved.stages, label)
@@ -157,37 +155,7 @@ def _digits(saved: RunFolder) -> dict[str, int]:
     return digits
 
 
-def read_rows(saved: RunFolder) -> dict[str, ReportRow]:
-    """The lines of a run's report.tsv by metric.  Another header or a broken line: DataError."""
-    path = saved.folder / saving.REPORT
-    try:
-        lines = saved.bytes_of(saving.REPORT).decode().removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: cannot be read ({error}); run the config again") from error
-    if lines[0].split("\t") != list(saving.REPORT_HEADER):
-        raise DataError(f"{path}:1: not the header of a report; run the config again")
-    rows: dict[str, ReportRow] = {}
-    for number, line in enumerate(lines[1:], start=2):
-        cells = line.split("\t", len(saving.REPORT_HEADER) - 1)
-        try:
-            metric, value, low, high, n, unit, signature = cells
-            row = ReportRow(metric, _number(value), _number(low), _number(high), int(n), unit, signature)
-        except ValueError as error:
-            raise DataError(f"{path}:{number}: not a line of a report ({error}); run the config again") from error
-        rows[metric] = row
-    return rows
-
-
-def _number(cell: str) -> float | None:
-    if cell == "n/a":
-        return None
-    number = float(cell)
-    if not math.isfinite(number):
-        raise ValueError(f"{cell} is no finite number")
-    return number
-
-
-def _reason(row: ReportRow) -> str:
+def _reason(row: Row) -> str:
     """Why a line has no value: the reason in its signature, else that it is undefined."""
     reason = row.signature.removeprefix("not computed: ")
     return reason if reason != row.signature else "undefined on these questions"
@@ -267,32 +235,19 @@ def _yaml(value: Any) -> str:
 
 
 def described(component: ComponentConfig | None, *without: str) -> str:
-    """A component in a few words: its name, its model or file, and settings other than defaults; "none" for None."""
+    """A component's name, its k and the settings that are not defaults; "none" for None."""
     if component is None:
         return "none"
-    values, defaults = to_mapping(component.options), _defaults(component.options)
-    telling = (key for key in values if key in _TELLING or key not in defaults or values[key] != defaults[key])
-    shown = [_short(key, values[key]) for key in telling if key not in without]
-    shown = [text for text in shown if text not in ("", component.name)]  # bm25 of the model bm25
-    return " ".join([short(component.name), *shown])
+    options = component.options
+    defaults = {each.name: each.default for each in fields(options)}
+    changed = [name for name in defaults if name == "k" or getattr(options, name) != defaults[name]]
+    settings = {name: to_mapping(getattr(options, name)) for name in changed if name not in without}
+    return " ".join([short(component.name), *(f"{name}={_short(value)}" for name, value in settings.items())])
 
 
-def _defaults(options: Any) -> dict[str, Any]:
-    """The defaults of a config's fields, as YAML values."""
-    fields = type(options).__dataclass_fields__.values()
-    return {field.name: to_mapping(field.default) for field in fields}
-
-
-def _short(key: str, value: Any) -> str:
-    """A setting: paths by their last part, model names and files without their key."""
-    if value is None:
-        return ""
-    if isinstance(value, dict):  # a policy with settings
-        settings = (_short(inner, setting) for inner, setting in value.items() if inner != "name")
-        return " ".join([f"{key}={short(str(value.get('name', '')))}", *settings])
-    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    text = Path(text).name if Path(text).is_absolute() else text
-    return text if isinstance(value, list) or key in _MADE_FROM else f"{key}={text}"
+def _short(value: Any) -> str:
+    """A setting; absolute paths by their last part."""
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else _yaml(value)
 
 
 def one_line(text: str) -> str:

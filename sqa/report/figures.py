@@ -1,12 +1,13 @@
 """The report's figures: scores over k, scores over lag, expected wins over the share of the source that was read.
 
-Each is drawn twice, for light and for dark pages; the light one is written as PDF and PNG with the drawn numbers as
-CSV beside it.  The bands and bars are the 95% intervals over questions of the runs' own reports.
+Each is written as PDF and PNG with the drawn numbers as CSV beside it.  The bands and bars are the 95% intervals over
+questions of the runs' own reports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,15 +17,16 @@ import numpy as np
 from sqa.core.answers import is_right
 from sqa.core.differences import Band, MeanCurve, bootstrap_band, curve_stats
 from sqa.core.errors import ConfigError, NotComputable, SqaError
+from sqa.core.k import FULL, order
 from sqa.core.packages import need
 from sqa.core.significance import Interval
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named
 from sqa.pipeline.folder import open_run
 from sqa.pipeline.parts import Parts
-from sqa.pipeline.saving import ReportRow
 from sqa.report.data import Gap, Reported, described, one_line
-from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k
+from sqa.report.plots import PAGE, Drawn, Line, Panel, finish, lines, over_k
+from sqa.results import Frame, Table
 
 if TYPE_CHECKING:
     from sqa.report.plots import Figure
@@ -34,7 +36,6 @@ LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # the first that all ru
 BINS = 20  # positions at which expected wins are drawn
 CURVE = "qanta2018"
 Series = Mapping[str, Sequence[Reported]]  # name in the legend -> runs, in the order of k
-Table = list[list[str]]
 
 
 def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list[Drawn], list[Gap]]:
@@ -60,13 +61,14 @@ def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
     families: dict[str, list[Reported]] = {}
     for run in group:
         families.setdefault(run.family, []).append(run)
-    config = {key: runs[0].saved.config for key, runs in families.items()}
-    names = {key: described(c.translator, "k") for key, c in config.items()}
-    for add in (lambda c: described(c.guesser), lambda c: described(c.buzzer)):
-        if len({add(c) for c in config.values()}) > 1:
-            names = {key: f"{name}, {add(config[key])}" for key, name in names.items()}
+    parts = {}
+    for key, runs in families.items():
+        config = runs[0].saved.config
+        parts[key] = [described(config.translator, "k"), described(config.guesser), described(config.buzzer)]
+    telling = [i for i, each in enumerate(zip(*parts.values(), strict=True)) if i == 0 or len(set(each)) > 1]
+    names = {key: _legend(", ".join(parts[key][i] for i in telling)) for key in parts}
     if len(set(names.values())) < len(names):
-        names = {key: runs[0].label for key, runs in families.items()}
+        names = {key: _legend(runs[0].label) for key, runs in families.items()}
     return {names[key]: sorted(runs, key=lambda run: order(run.k or "")) for key, runs in families.items()}
 
 
@@ -77,90 +79,68 @@ def _dataset(group: Sequence[Reported]) -> str:
 # --------------------------------------------------------------------------------------------- over k, over lag
 
 
+def _frame(series: Series) -> Frame:
+    """The rows of all runs that have a value.
+
+    A BLEU of 100, of the reference translation itself, is left out: it would flatten the axis.
+    """
+    rows = [
+        replace(row, cell=(name, run.label, str(run.k or run.label)))
+        for name, runs in series.items()
+        for run in runs
+        for row in run.rows.values()
+        if row.value is not None and not (row.unit == "0-100" and row.low == row.value == 100)
+    ]
+    return Frame(("series", "run", "k"), tuple(rows))
+
+
 def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     sweeps = {name: runs for name, runs in series.items() if len({run.k for run in runs} - {None}) > 1}
-    panels = _panels(sweeps)
+    frame = _frame(sweeps)
+    panels = _panels(frame)
     if not panels:
         why = "none of its metrics is there" if sweeps else "no two runs differ in k only"
         return [Gap("figure over k", (), why)]
-    draw = partial(_sweep, sweeps, panels, "", "k (source words read first)")
+    draw = partial(over_k, [panels], "k (source words read first)", 2.0, PAGE)
     title = f"Scores over k, {_dataset(group)}"
     caption = f"Bands: 95% intervals over {len(group[0].saved.questions)} questions."
-    return [finish(draw, folder, f"over_k{suffix}", title, caption, _numbers(sweeps, panels, ""))]
+    return [finish(draw, folder, f"over_k{suffix}", title, caption, _numbers(frame))]
 
 
 def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     if len(group) < 2:
         return [Gap("figure over lag", (), "one run has one lag; name several runs")]
-    having = {lag: [run for run in group if _value(run, lag)] for lag, _ in LAGS}
-    lag, name = max(LAGS, key=lambda item: len(having[item[0]]))  # of equals the first
-    shown = {label: [run for run in runs if run in having[lag]] for label, runs in series.items()}
-    shown = {label: runs for label, runs in shown.items() if runs}
-    panels = _panels(shown)
-    if len(having[lag]) < 2 or not panels:
-        why = "fewer than two runs have a lag" if panels else "no run has a lag to draw over"
-        return [Gap("figure over lag", (), why)]
-    draw = partial(_sweep, shown, panels, lag, f"lag ({name}, source words)")
+    frame = _frame(series)
+    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first of those that most runs have
+    having = {row.cell[1] for row in frame.where(lag)}
+    panels = _panels(frame, lag)
+    if len(having) < 2 or not panels:
+        return [Gap("figure over lag", (), "fewer than two runs have a lag and a score")]
+    draw = partial(over_k, [panels], f"lag ({name}, source words)", 2.0, PAGE, bars=True)
     title = f"Scores over lag, {_dataset(group)}"
     caption = f"Bars: 95% intervals over {len(group[0].saved.questions)} questions; a number at a point is its k."
-    if any(_value(run, metric) and not _shown(run, metric) for run in group for metric, _ in panels):
-        caption += " The reference itself, 100 of 100, is not drawn."
-    left = [run.label for run in group if run not in having[lag]]
+    left = [run.label for run in group if run.label not in having]
     caption += f" Without a lag: {', '.join(left)}." if left else ""
-    return [finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(shown, panels, lag))]
+    return [finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(frame, lag))]
 
 
-def _value(run: Reported, metric: str) -> ReportRow | None:
-    """The line of a metric, where it has a value."""
-    row = run.rows.get(metric)
-    return row if row is not None and row.value is not None else None
+def _panels(frame: Frame, lag: str = "") -> list[Panel]:
+    """A panel for each metric that some run has, a line for each series over k or over a lag."""
+    names, over = frame.values("series"), frame.where(lag) if lag else None
+    drawn = {label: frame.where(metric) for metric, label in PANELS}
+    return [Panel(label, lines(rows, 0, 2, names, over=over)) for label, rows in drawn.items() if rows]
 
 
-def _shown(run: Reported, metric: str) -> ReportRow | None:
-    """The same, but for a translation that IS the reference: a hundred of a hundred would squeeze all else."""
-    row = _value(run, metric)
-    return None if row is not None and row.unit == "0-100" and row.low == row.value == 100 else row
-
-
-def _panels(series: Series) -> list[tuple[str, str]]:
-    """The panels for which some run has a value."""
-    every = [run for runs in series.values() for run in runs]
-    return [(metric, label) for metric, label in PANELS if any(_shown(run, metric) for run in every)]
-
-
-def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: str, palette: Palette) -> Figure:
-    """A panel per metric, a line per series over k, or over a lag with the k at its points."""
-    grid = []
-    for metric, label in panels:
-        lines = []
-        for index, (name, runs) in enumerate(series.items()):
-            if drawn := {str(run.k or run.label): run.rows for run in runs if _shown(run, metric)}:
-                x = {k: float(rows[lag].value or 0) for k, rows in drawn.items()} if lag else None
-                lines.append(Line(_legend(name), index, {k: rows[metric] for k, rows in drawn.items()}, x=x))
-        grid.append(Panel(label, lines))
-    return over_k([grid], xlabel, 2.0, PAGE, palette.named, bars=bool(lag))
+def _numbers(frame: Frame, *more: str) -> Table:
+    """The drawn numbers, a line for each run and metric."""
+    metrics = [*more, *(metric for metric, _ in PANELS)]
+    rows = [(*row.cell, row.metric, row.value, row.low, row.high) for row in frame.rows if row.metric in metrics]
+    return Table((*frame.columns, "metric", "value", "low", "high"), rows)
 
 
 def _legend(name: str) -> str:
     """A name as a legend shows it: matplotlib drops those that begin with an underscore."""
     return f" {name}" if name.startswith("_") else name
-
-
-def _numbers(series: Series, panels: Sequence[tuple[str, str]], lag: str) -> Table:
-    """What is drawn, a line per run and metric."""
-    table = [["series", "run", "k", *([lag] if lag else []), "metric", "value", "low", "high"]]
-    for name, runs in series.items():
-        for run in runs:
-            for metric, _ in panels:
-                if row := _shown(run, metric):
-                    start = [name, run.label, "" if run.k is None else str(run.k)]
-                    start += [_digits(run.rows[lag].value)] if lag else []
-                    table.append([*start, metric, *map(_digits, (row.value, row.low, row.high))])
-    return table
-
-
-def _digits(value: float | None) -> str:
-    return "n/a" if value is None or np.isnan(value) else f"{value:.6f}"
 
 
 # -------------------------------------------------------------------------------------------- over the source read
@@ -195,47 +175,40 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         bands[run.label] = bootstrap_band(curve_stats(values), MeanCurve("ew-at"), seed=run.saved.config.seed)
     if not bands:
         return gaps
-    panels = {name: [run for run in runs if run.label in bands] for name, runs in series.items() if len(runs) > 1}
-    single = [run for runs in series.values() if len(runs) == 1 for run in runs if run.label in bands]
-    for start in range(0, len(single), 6):  # as many as can be told apart
-        more = f" ({start // 6 + 1})" if len(single) > 6 else ""
-        panels[("other runs" if panels else "all runs") + more] = single[start : start + 6]
-    panels = {name: runs for name, runs in panels.items() if runs}
+    drawn = [(name, [run for run in runs if run.label in bands]) for name, runs in series.items()]
+    panels = {name: {_k(run): bands[run.label] for run in runs} for name, runs in drawn if len(runs) > 1}
+    if single := {name: bands[runs[0].label] for name, runs in drawn if len(runs) == 1}:
+        panels["other runs" if panels else "all runs"] = single
     title = f"Expected wins over the source read, {_dataset(group)}"
     caption = (
         f"What answering every question at this point would win (curve {CURVE}): the mean over "
         f"{len(group[0].saved.questions)} questions, with its 95% band."
     )
-    table = [["run", "source_read", "ew", "low", "high"]]
-    for label, band in bands.items():
-        for i, numbers in enumerate(zip(band.value, band.low, band.high, strict=True), start=1):
-            table.append([label, f"{i / BINS:g}", *map(_digits, numbers)])
-    names = {run.label: name for name, runs in series.items() for run in runs}
-    draw = partial(_source_figure, panels, names, bands)
+    numbers = [
+        (label, f"{i / BINS:g}", *map(float, point))
+        for label, band in bands.items()
+        for i, point in enumerate(zip(band.value, band.low, band.high, strict=True), start=1)
+    ]
+    table = Table(("run", "source_read", "ew", "low", "high"), numbers)
+    draw = partial(_source_figure, panels)
     return [finish(draw, folder, f"over_source{suffix}", title, caption, table), *gaps]
 
 
-def _source_figure(panels: Series, names: Mapping[str, str], bands: Mapping[str, Band], palette: Palette) -> Figure:
-    """A panel per series, coloured in the order of k, and panels of six for the runs that belong to none."""
-    ordered = [len({run.family for run in runs}) == 1 and len(runs) > 1 for runs in panels.values()]
-    families = [runs for runs, in_order in zip(panels.values(), ordered, strict=True) if in_order]
-    ks = sorted({run.k or "" for runs in families for run in runs}, key=order)
-    steps = np.linspace(0, len(palette.ordered) - 1, len(ks)).round().astype(int)
-    colours = [*(palette.ordered[step] for step in steps), *palette.named]
+def _k(run: Reported) -> str:
+    return "full input" if run.k == FULL else f"k = {run.k}"
+
+
+def _source_figure(panels: Mapping[str, Mapping[str, Band]]) -> Figure:
+    """A panel for each series of several runs, and one for the other runs."""
     x = {str(i): 100 * i / BINS for i in range(1, BINS + 1)}
-    drawn = []
-    for (name, runs), in_order in zip(panels.items(), ordered, strict=True):
-        lines = []
-        for i, run in enumerate(runs):
-            k = "full input" if run.k == "full" else f"k = {run.k}"
-            label, index = (k, ks.index(run.k or "")) if in_order else (_legend(names[run.label]), len(ks) + i)
-            lines.append(Line(label, index, _points(bands[run.label]), x=x))
-        drawn.append(Panel(name, lines))
+    drawn = [
+        Panel(title, [Line(name, i, _points(band), x=x) for i, (name, band) in enumerate(bands.items())])
+        for title, bands in panels.items()
+    ]
     columns = min(2, len(drawn))
     grid = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
     width = PAGE if columns > 1 else 0.7 * PAGE
-    label = "expected wins if answered here"
-    return over_k(grid, "source read (% of its characters)", 2.3, width, colours, ylabel=label)
+    return over_k(grid, "source read (% of its characters)", 2.3, width, ylabel="expected wins if answered here")
 
 
 def _points(band: Band) -> dict[str, Interval]:

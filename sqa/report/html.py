@@ -81,18 +81,14 @@ def filled(template: str, slots: Mapping[str, str]) -> str:
 
 
 def _image(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Mapping[str, Any]) -> str:
-    """A figure in both colours; the alternative text of any other image."""
+    """A figure, or the alternative text of any other image."""
     source = str(tokens[at].attrs.get("src", ""))
     alt = html.escape(tokens[at].content)
     figure = env["figures"].get(source.rpartition("/")[2])
     if figure is None:
         return alt
-    light, dark = (base64.b64encode(svg.encode()).decode() for svg in (figure.light, figure.dark))
-    kind = "data:image/svg+xml;base64,"
-    return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{kind}{dark}">'
-        f'<img src="{kind}{light}" alt="{alt}"></picture>'
-    )
+    svg = base64.b64encode(figure.svg.encode()).decode()
+    return f'<img src="data:image/svg+xml;base64,{svg}" alt="{alt}">'
 
 
 def _mark_numbers(tokens: Sequence[Token]) -> None:

@@ -2,14 +2,13 @@
 
     over_k    panels of lines with 95% bands: over k, over a lag, over the share of the source that was read
     forest    panels of dots with intervals around a line at 0
-    finish    a figure of a report: for light and dark pages, with the drawn numbers as CSV beside it
+    finish    a figure of a report, with the drawn numbers as CSV beside it
 
 A value may be a row of a ledger, or of a report: whatever has `value`, `low` and `high`.
 """
 
 from __future__ import annotations
 
-import csv
 import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from sqa.core.k import order as order
 from sqa.files.atomic import atomic, write_text
+from sqa.results import Table
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -131,14 +132,6 @@ class Panel(NamedTuple):
     title: str
     lines: Sequence[Line]
     ylabel: str = ""
-
-
-def order(k: int | str) -> float:
-    """Sort key of a k, or of a share: full input last."""
-    try:
-        return float(k)
-    except ValueError:
-        return float("inf")
 
 
 def lines(
@@ -287,59 +280,24 @@ def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: flo
 
 # --------------------------------------------------------------------------------------------- figures of the report
 
-_ORDERED = ("#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#B8AE00")  # viridis, its light end darkened
-_DARK_ORDERED = ("#B48EDE", "#7FA0F5", "#4FC3D9", "#3FD0A4", "#A6E36B", "#F2E14C")
-_DARK = ("#56B4E9", "#FF9A52", "#3FD0A4", "#E79CC6", "#F0E442", "#C3A6FF", "#FFFFFF")
-_DARK_PAGE = {
-    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), "#E6E9ED"),
-    "axes.edgecolor": "#A2AAB5",
-    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "#14171B"),
-}
-
 
 class Drawn(NamedTuple):
     """A figure of the report."""
 
-    stem: str  # of its files
     title: str
     caption: str
     files: tuple[Path, ...]  # PDF, PNG, CSV
-    light: str  # SVG
-    dark: str
+    svg: str
 
 
-class Palette(NamedTuple):
-    """Colours of one kind of page."""
-
-    named: Sequence[str]  # for things without an order
-    ordered: Sequence[str]  # for things with one
-
-
-def finish(
-    draw: Callable[[Palette], Figure], folder: Path, stem: str, title: str, caption: str, table: Sequence[Sequence[str]]
-) -> Drawn:
-    """Draw for both kinds of page and write the files."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(table)
-    numbers = folder / f"{stem}.csv"
-    write_text(numbers, text.getvalue())
-    literal = {"text.parse_math": False}  # a dollar in a run's name is a dollar
-    with warnings.catch_warnings():
+def finish(draw: Callable[[], Figure], folder: Path, stem: str, title: str, caption: str, table: Table) -> Drawn:
+    """Draw a figure and write its files; letters are shapes in the SVG."""
+    numbers, svg = folder / f"{stem}.csv", io.StringIO()
+    write_text(numbers, table.to_csv())
+    with warnings.catch_warnings(), style({"text.parse_math": False}):  # a dollar in a run's name is a dollar
         # names of runs may hold letters that the font lacks: a box in a legend is no failure
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        with style(literal):
-            figure = draw(Palette(COLOURS, _ORDERED))
-            light = _svg(figure)
-            files = save(figure, folder, stem)
-        with style(literal | _DARK_PAGE):
-            figure = draw(Palette(_DARK, _DARK_ORDERED))
-            dark = _svg(figure)
-            close(figure)
-    return Drawn(stem, title, caption, (*files, numbers), light, dark)
-
-
-def _svg(figure: Figure) -> str:
-    """The figure as SVG without a date, letters as shapes."""
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return text.getvalue()
+        figure = draw()
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        files = save(figure, folder, stem)
+    return Drawn(title, caption, (*files, numbers), svg.getvalue())

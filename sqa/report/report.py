@@ -27,12 +27,12 @@ from sqa.files.atomic import write_text
 from sqa.metrics import FAMILIES
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.paired import ComparisonRow
-from sqa.pipeline.saving import RESAMPLES, ReportRow
+from sqa.pipeline.saving import COUNTED, RESAMPLES
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain
-from sqa.report.markdown import table
 from sqa.report.plots import Drawn
+from sqa.results import Row, markdown, show_lines, with_interval
 
 DEFAULT_OUTPUT = "report"  # in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
@@ -42,7 +42,6 @@ PACKAGES = (
     "bert-score bleurt-pytorch matplotlib"
 ).split()
 _USUAL_DIGITS = 3  # after the point, where the metric can no longer be asked
-_COUNTED = ("questions", "sentences")  # units of counts, which have no interval
 
 
 def main(runs: Sequence[Path], output: Path | None = None, html: bool = True) -> None:
@@ -57,8 +56,7 @@ def main(runs: Sequence[Path], output: Path | None = None, html: bool = True) ->
         paths.append(folder / HTML)
     missing = len({gap.what for gap in gaps})
     print(f"sqa: {len(reported)} runs, {len(figures)} figures, {missing} items not computed", file=sys.stderr)
-    for path in (*paths, *(path for figure in figures for path in figure.files)):
-        print(path)
+    show_lines(*paths, *(path for figure in figures for path in figure.files))
 
 
 def title(reported: Sequence[Reported]) -> str:
@@ -127,7 +125,7 @@ def _runs_table(reported: Sequence[Reported]) -> list[str]:
         name, n = Path(config.dataset.name).name, str(len(run.saved.questions))
         rows.append([code(run.label), plain(name), n, *(plain(described(part)) for part in parts), str(config.seed)])
     head = ("run", "questions of", "count", "translator", "guesser", "buzzer", "seed")
-    return ["## What was run", "", *table(head, rows)]
+    return ["## What was run", "", *markdown(head, rows)]
 
 
 # ------------------------------------------------------------------------------------------------------------ scores
@@ -143,15 +141,11 @@ def _scores(group: Sequence[Reported]) -> list[str]:
         cells = ("not asked for" if row is None else _cell(row, digits) for row in of_metric)
         rows.append([code(name), plain(unit), *cells])
     head = ("metric", "unit", *(code(run.label) for run in group))
-    return ["### Scores", "", *table(head, rows)]
+    return ["### Scores", "", *markdown(head, rows)]
 
 
-def _cell(row: ReportRow, digits: int) -> str:
-    if row.value is None:
-        return "n/a"
-    if row.unit in _COUNTED:
-        return f"{row.value:.0f} of {row.n}"
-    return f"{row.value:.{digits}f} {_interval(row.low, row.high, f'.{digits}f')}".rstrip()
+def _cell(row: Row, digits: int) -> str:
+    return f"{row.value} of {row.n}" if row.unit in COUNTED else with_interval(row, f".{digits}f")
 
 
 def _digits(name: str, group: Sequence[Reported]) -> int:
@@ -180,7 +174,7 @@ def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]])
         f"{len(lines)} tests, not corrected for their number."
     )
     head = ("metric", "run", "difference", "95% interval", "p, bootstrap", "p, randomisation")
-    return [f"### Differences to {code(first.label)}", "", note, "", *table(head, lines)]
+    return [f"### Differences to {code(first.label)}", "", note, "", *markdown(head, lines)]
 
 
 def _difference(row: ComparisonRow, digits: int) -> list[str]:
@@ -259,7 +253,7 @@ def _data(groups: Sequence[Sequence[Reported]]) -> tuple[list[str], list[Gap]]:
         files, missing = data_files(run)
         rows += [(plain(name), code(sha256), plain(note)) for name, sha256, note in files]
         gaps += missing
-    lines = table(("file", "sha256", "source"), dict.fromkeys(rows)) if rows else []
+    lines = markdown(("file", "sha256", "source"), dict.fromkeys(rows)) if rows else []
     prints = [f"- {_questions(group[0])}: {code(group[0].saved.dataset)}" for group in groups]
     note = "Fingerprint of the questions as the runs read them (ids, texts, references, pages, in order):"
     return [*lines, "", note, "", *prints], gaps
@@ -279,7 +273,7 @@ def _fingerprints(reported: Sequence[Reported]) -> list[str]:
         which = "every run" if len(runs) == len(reported) else ", ".join(map(code, runs))
         rows.append([plain(c.stage), code(c.implementation), code(c.fingerprint), which])
     note = "A hash over everything that can change what a part writes: its weights, its code's version, its settings."
-    return [note, "", *table(("stage", "implementation", "fingerprint", "runs"), rows)]
+    return [note, "", *markdown(("stage", "implementation", "fingerprint", "runs"), rows)]
 
 
 def _versions() -> list[str]:
@@ -305,7 +299,7 @@ def _times(reported: Sequence[Reported]) -> list[str]:
         [code(label), *(f"{seconds[s]:.1f}" if s in seconds else "n/a" for s in stages)] for label, seconds in timed
     ]
     note = "Seconds that the stage took when it was made."
-    return ["", "## Wall times", "", note, "", *table(("run", *map(plain, stages)), rows)]
+    return ["", "## Wall times", "", note, "", *markdown(("run", *map(plain, stages)), rows)]
 
 
 def _configs(reported: Sequence[Reported]) -> list[str]:

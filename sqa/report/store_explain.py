@@ -108,10 +108,7 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     made = {"fingerprint", "implementation"} & {*differing}
     if not made and "dataset" not in differing:
         return
-    now, then = (
-        store.parts(each) | {f"code of {name}": sha256[:DIGITS] for name, sha256 in recorded(store, each).items()}
-        for each in (stage, other)
-    )
+    now, then = _parts(store, stage), _parts(store, other)
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
     both = {*now} & {*then}
     of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
@@ -122,3 +119,9 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
         yield part, now.get(part, "not there"), then.get(part, "not there")
     if made and not shown:
         yield "its code", "other, but no part that is recorded", ""
+
+
+def _parts(store: Store, stage: Stage) -> dict[str, str]:
+    """The recorded parts of a stage's key, and the code that was loaded while it ran."""
+    code = {f"code of {name}": sha256[:DIGITS] for name, sha256 in recorded(store, stage).items()}
+    return store.parts(stage) | code

@@ -23,6 +23,7 @@ from sqa.pipeline.parts import Parts
 from sqa.report.data import check_distinct
 from sqa.report.html import filled, page_file, source_hash
 from sqa.report.viewer_data import ViewConfig, page_data
+from sqa.results import show_lines
 
 UPLOT = "1.6.32"
 DEFAULT_OUTPUT = "view.html"  # in the first run's folder
@@ -52,7 +53,7 @@ def main(
     print(f"sqa: {len(data['questions'])} questions, {len(opened)} runs, {size / 1e6:.1f} MB", file=sys.stderr)
     if size > LARGE:
         print("sqa: that is a large page; --questions takes some of them only", file=sys.stderr)
-    print(output)
+    show_lines(output)
 
 
 def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:

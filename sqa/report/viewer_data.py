@@ -42,10 +42,9 @@ from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
 from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
-from sqa.pipeline.config import ComponentConfig, to_mapping
 from sqa.pipeline.folder import FinishedRun
 from sqa.pipeline.parts import Parts
-from sqa.report.data import run_names
+from sqa.report.data import described, run_names
 
 VERSION = 1  # of this layout
 GRID = 101  # points of the expected-wins curve
@@ -120,7 +119,7 @@ def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages, conf
     notes += [f"no {part} ran" for part, component in parts.items() if component is None]
     return {
         "name": name,
-        "parts": {part: _component(component) for part, component in parts.items() if component is not None},
+        "parts": {part: described(component) for part, component in parts.items() if component is not None},
         "notes": notes,
         "guessed": run.guessed,
         "buzzed": run.config.buzzer is not None,
@@ -128,12 +127,6 @@ def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages, conf
         "threshold": _threshold(run, traces),
         "traces": [_trace(traces[index], None if errors is None else errors[index], pages) for index in indices],
     }
-
-
-def _component(component: ComponentConfig) -> str:
-    """The name of a component and its options that are not null: "waitk model=es-en k=6"."""
-    options = to_mapping(component.options)
-    return " ".join([component.name, *(f"{key}={value}" for key, value in options.items() if value is not None)])
 
 
 def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | None:

@@ -6,25 +6,24 @@ import os
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 import yaml
 from doubles import write_questions
-from outcome import Command, Outcome, process
+from outcome import Command, Outcome
 from pyarrow import parquet
 from refusals import refused
 from small_runs import PARTS
 
-from sqa import __version__, cli
+from sqa import __version__
 from sqa.cli import start
 from sqa.core.errors import NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.pipeline.export import submission_lines
-from sqa.report.tables import as_objects, restyled
+from sqa.results import Table, printing, show, show_lines
 
 
 class Shell:
@@ -100,13 +99,6 @@ def test_each_stage_by_itself(sqa: Shell) -> None:
     assert scored == sqa("run", sqa.config()).out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
 
 
-def test_limit_is_a_run_of_its_own(sqa: Shell) -> None:
-    sqa("run", sqa.config(), "--limit", "2")
-    lines = (sqa.folder / "runs/t-limit2/report.tsv").read_text(encoding="utf-8").splitlines()
-    assert lines[1].split("\t")[4] == "2"
-    assert sqa.refused(2, "run", sqa.config(), "--limit", "0") == "--limit: must be >= 1, got 0"
-
-
 def test_compare_more_than_two(sqa: Shell) -> None:
     """Every two by the metrics that were asked for (their numbers: tests/unit/report/test_comparison.py)."""
     for name, k in (("a", 1), ("b_2", 3), ("c", 5)):
@@ -145,13 +137,13 @@ ELEVEN = ["run", "t.yaml", "translator={name: fixed, text: system.txt}"]
         ("runs", b"a file, not a folder", ["translate", "t.yaml"], 3, "runs/store"),
     ],
 )
-def test_a_wrong_file_is_one_line(sqa, name, content, words, code, complaint):
+def test_wrong_file_is_refused_in_one_line(sqa, name, content, words, code, complaint):
     sqa.config()
     (sqa.folder / name).write_bytes(content)
     assert sqa.refused(code, *words).startswith(complaint)
 
 
-def test_a_wrong_checksum(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_checksum_is_refused(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror = sqa.folder / "mirror"
     (mirror / "xqb").mkdir(parents=True)
     (mirror / "xqb/xqb_es.json").write_text("[]", encoding="utf-8")
@@ -163,7 +155,7 @@ def test_a_wrong_checksum(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sqa("data", "verify", "xqb-pl").code == 3  # missing
 
 
-def test_empty_hypotheses_are_scored_as_wrong_and_counted(sqa: Shell) -> None:
+def test_empty_translations_count_as_wrong(sqa: Shell) -> None:
     (sqa.folder / "system.txt").write_text("\n\n" + "spain france\n" * 10, encoding="utf-8")
     rows = {row[0]: row for row in sqa.lines("run", sqa.config(translator={"name": "fixed", "text": "system.txt"}))}
     assert rows["empty-questions"][1] == "1" and rows["empty-sentences"][1] == "2"
@@ -173,7 +165,7 @@ def test_empty_hypotheses_are_scored_as_wrong_and_counted(sqa: Shell) -> None:
 # ------------------------------------------------------------------------------- keys on the command line, and sweeps
 
 
-def test_keys_of_the_command_line_replace_those_of_the_file(sqa: Shell) -> None:
+def test_command_line_keys_replace_the_files(sqa: Shell) -> None:
     rows = json.loads(sqa("run", sqa.config("t0"), "guesser=null", "buzzer=null", "--json", "--runs", "r").out)
     values = {row["metric"]: row["value"] for row in rows}
     assert values["ew"] is None and values["bleu"] == pytest.approx(100)
@@ -186,7 +178,7 @@ def test_keys_of_the_command_line_replace_those_of_the_file(sqa: Shell) -> None:
     assert outcome.out == sqa("run", str(folder / "config.yaml"), "--json").out
 
 
-def test_an_entry_of_a_file_takes_keys_too(sqa: Shell) -> None:
+def test_keys_replace_those_of_an_entry(sqa: Shell) -> None:
     own = yaml.safe_load((sqa.folder / sqa.config(metrics=["al"])).read_text("utf-8"))
     (sqa.folder / "several.yaml").write_text(yaml.safe_dump({"entries": {"small": own}}), encoding="utf-8")
     sqa("run", "several.yaml:small", "k=2")
@@ -196,23 +188,12 @@ def test_an_entry_of_a_file_takes_keys_too(sqa: Shell) -> None:
     assert "no entry 'nothing'" in sqa.refused(2, "run", "xqb:nothing")  # of the bundled configs/xqb.yaml
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["guesser=bm25", "buzzer=mlp", "model=x"], "model=x: guesser.model and buzzer.model are keys of the run"),
-        (["k=0"], "k=0: translator.k: must be >= 1, got 0"),
-        (["translator.kk=2"], "translator.kk=2: translator.kk: unknown, did you mean 'k'"),
-        (["limitt=2"], "limitt=2: neither the run nor a part of it has the key 'limitt', did you mean 'limit'"),
-        (["k"], "k: expected KEY=VALUE, as k=9 or guesser.name=gru"),
-        (["k=1", "k=2"], "k: is given twice"),
-        (["metrics.x=1"], "metrics.x=1: metrics is no mapping of keys to values; give metrics as a whole"),
-    ],
-)
-def test_a_wrong_key_of_the_command_line_is_told_as_one_of_the_file(sqa, words, complaint):
-    assert sqa.refused(2, "run", sqa.config(), *words).startswith(complaint)
+@pytest.mark.parametrize("words", [["k=0"], ["translator.kk=2"], ["limitt=2"], ["k"], ["metrics.x=1"]])
+def test_wrong_key_is_refused(sqa, words):
+    assert sqa.refused(2, "run", sqa.config(), *words).startswith(words[0])
 
 
-def test_a_sweep_runs_every_combination_in_a_folder_of_its_own(sqa: Shell) -> None:
+def test_sweep_runs_every_combination(sqa: Shell) -> None:
     axes = ["k=1,3", "metrics=[al],[al, bleu]"]
     lines = sqa.lines("sweep", sqa.config(), *axes, "limit=6")  # which has no column
     assert lines[0][:4] == ["run", "k", "metrics", "al"]
@@ -231,7 +212,7 @@ def test_a_sweep_runs_every_combination_in_a_folder_of_its_own(sqa: Shell) -> No
 # ------------------------------------------------------------------------------------------------ what it looks like
 
 
-def test_tables_are_aligned_on_a_terminal_and_tsv_in_a_pipe(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_gets_aligned_tables(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     piped = sqa("run", sqa.config(metrics=["bleu", "al"]), "-q")
     assert piped.err == "" and piped.out.startswith("metric\tvalue\t")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -241,44 +222,30 @@ def test_tables_are_aligned_on_a_terminal_and_tsv_in_a_pipe(sqa: Shell, monkeypa
     assert len({line.index(cell) + len(cell) for line, cell in cells}) == 1  # a column of numbers stands to the right
 
 
-def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> None:
-    def leaves(group: object, way: tuple[str, ...] = ()) -> dict[tuple[str, ...], set[str]]:
-        results = {}
-        for name, command in group.commands.items():  # type: ignore[attr-defined]
-            inner = hasattr(command, "commands")
-            options = {option for param in command.params for option in param.opts}
-            results |= leaves(command, (*way, name)) if inner else {(*way, name): options}
-        return results
-
-    cli.program().list_commands(None)  # those of plugins, too
-    results = leaves(cli.program())
-    talk = {way for way, options in results.items() if not {"--json", "--latex"} <= options}
-    raw = {"scorer", "simulstream-score", "validate vist"}
-    silent = {"export", "questions", "config schema", "board export"}
-    silent |= {f"board register-{what}" for what in ("dataset", "model", "session")}
-    assert {" ".join(way) for way in talk if way[0] not in ("serve", "client")} == raw | silent
-    assert {" ".join(way) for way, options in results.items() if "-q" not in options} == raw
+def test_tables_as_json_and_latex(sqa: Shell) -> None:
     assert json.loads(sqa("curve", "show", "--json").out)[0]["t"] == 0
     rows = json.loads(sqa("data", "list", "--json").out)
-    assert sqa("data", "list", "--latex").out.count(r"\\") == len(rows) + 1
-    assert r"xqb-es & no &" in sqa("data", "list", "--latex").out
+    latex = sqa("data", "list", "--latex").out
+    assert latex.count(r"\\") == len(rows) + 1 and "xqb-es & no &" in latex
 
 
-def test_cells_that_only_look_like_numbers_stay_texts() -> None:
-    assert restyled("a\tb\n10\t2\nthe end\n", "aligned") == " a  b\n10  2\nthe end\n"
-    rows = as_objects([["a", "b"], ["1_000", "n/a"], ["nan", "2"]])
-    assert rows == [{"a": "1_000", "b": None}, {"a": "nan", "b": 2}]
+@pytest.mark.parametrize(
+    ("style", "printed"),
+    [
+        ("tsv", "a\tb\n1_000\tn/a\n10\t2.5\nx.png\n"),
+        ("aligned", "a        b\n1_000  n/a\n10     2.5\nx.png\n"),
+        ("json", {"tables": [[{"a": "1_000", "b": None}, {"a": "10", "b": 2.5}]], "lines": ["x.png"]}),
+    ],
+)
+def test_tables_and_files_in_every_style(style, printed, capsys):
+    with printing(style):
+        show(Table(("a", "b"), [("1_000", None), ("10", 2.5)], {"b": 1}))
+        show_lines("x.png")
+    out = capsys.readouterr().out
+    assert (json.loads(out) if style == "json" else out) == printed
 
 
-def test_an_interrupted_command_that_can_go_on_says_so(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(**_: object) -> None:
-        raise SystemExit(130)
-
-    monkeypatch.setattr(cli, "program", lambda: interrupted)
-    assert "goes on from there" in sqa("run", "t.yaml").err and sqa("doctor").err == ""
-
-
-def test_verbose_says_what_was_made(sqa: Shell) -> None:
+def test_verbose_lists_made_blocks(sqa: Shell) -> None:
     text = sqa("run", sqa.config(), "-v").err
     assert "sqa: translate: 1 blocks made in" in text and "s of processor time" in text
     assert "sqa: translate: 0 blocks made; runs/store/translate/" in sqa("run", sqa.config(), "-v").err
@@ -311,7 +278,7 @@ def test_export_gives_what_other_programs_read(sqa: Shell) -> None:
     assert [list(map(str, row)) for row in zip(*table.to_pydict().values(), strict=True)] == [*csv.reader(steps[1:])]
 
 
-def test_a_run_is_exported_as_a_submission_and_without_its_data_set(sqa: Shell) -> None:
+def test_submission_has_the_scores_of_its_run(sqa: Shell) -> None:
     rows = {row["metric"]: row["value"] for row in json.loads(sqa("run", sqa.config(), "--json").out)}
     sqa("export", "runs/t", "--to", "submission", "--output", "mine.jsonl")
     scored = json.loads(sqa("validate", "sqa", "mine.jsonl", "--questions", "questions.jsonl", "--json").out)["scores"]
@@ -322,7 +289,7 @@ def test_a_run_is_exported_as_a_submission_and_without_its_data_set(sqa: Shell) 
     assert sqa("view", "runs/t").out == "runs/t/view.html\n"
 
 
-def test_a_submission_has_no_way_to_take_words_back_and_a_silent_question_has_a_row() -> None:
+def test_submission_refuses_retracted_words() -> None:
     question = Question("q", "d", "es", (("a", "b"), ("c",)), ("x",), "Peru")
     [silent] = submission_lines([QuestionTrace(question, (), (), ())])
     row = {"question": "q", "step": 0, "token": "", "g": 0, "guess": "", "buzz": False}
@@ -331,17 +298,6 @@ def test_a_submission_has_no_way_to_take_words_back_and_a_silent_question_has_a_
     assert list(map(json.loads, submission_lines([plain]))) == [{"question": "q", "step": 0, "token": "x", "g": 3}]
     back = QuestionTrace(question, (Emission(0, "x", 1, False), Emission(0, "y", 1, False, 1)))
     refused(NotComputable, "q: takes words back", list, submission_lines([back]))
-
-
-def test_a_log_goes_out_and_comes_back(sqa: Shell) -> None:
-    scores = sqa("run", sqa.config()).out
-    for unit in ("sentence", "question"):
-        log = sqa("export", "runs/t", "--to", "instances.log", "--unit", unit, "--output", f"log-{unit}").out.strip()
-        back = sqa.config("back", translator={"name": "recorded", "file": log, "unit": unit})
-        assert sqa("run", back).out == scores
-        other = {"sentence": "question", "question": "sentence"}[unit]
-        wrong = sqa.config("wrong", translator={"name": "recorded", "file": log, "unit": other})
-        assert f"{unit}s: if each has a line here, say `unit: {unit}`" in sqa.refused(3, "run", wrong)
 
 
 def test_question_sets_as_lines(sqa: Shell) -> None:
@@ -356,7 +312,7 @@ def test_question_sets_as_lines(sqa: Shell) -> None:
 # ------------------------------------------------------------------------------------------------------- to start with
 
 
-def test_init_writes_a_folder_and_says_what_runs_there(sqa: Shell) -> None:
+def test_init_writes_a_folder(sqa: Shell) -> None:
     """That each of it runs: tests/e2e/test_own_page.py."""
     made = sqa("init", "start")
     assert {"mine.yaml", "own.yaml", "parts.py", "pages.jsonl"} <= {Path(line).name for line in made.out.splitlines()}
@@ -364,7 +320,7 @@ def test_init_writes_a_folder_and_says_what_runs_there(sqa: Shell) -> None:
     assert "words.py: there already" in sqa.refused(2, "init", "start")
 
 
-def test_init_writes_all_though_nobody_reads_what_it_prints(tmp_path: Path) -> None:
+def test_init_survives_a_closed_pipe(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     subprocess.run([sys.executable, "-m", "sqa", "init", "start"], stdout=write, cwd=tmp_path)
@@ -373,7 +329,7 @@ def test_init_writes_all_though_nobody_reads_what_it_prints(tmp_path: Path) -> N
     assert {path.name for path in (tmp_path / "start").iterdir()} == names
 
 
-def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_missing_packages(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     required = ["nothere==1.0; extra == 'lm'", "numpy; extra == 'bert'", "typer==0.1", "x; extra == 'ci'"]
     required += ["older; python_version < '3.9' and extra == 'bert'"]
     monkeypatch.setattr(start, "requires", lambda name: required)
@@ -384,14 +340,3 @@ def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytes
     assert rows["bundled"][1].endswith("45 questions") and len(rows) < 40  # one screen
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert set(start.EXTRAS) == set(extras)
-
-
-def test_it_is_found_from_the_folder_above_a_clone(tmp_path: Path) -> None:
-    """There `sqa` is a folder without a package, which must not take the name."""
-    origins = [json.loads(each.read_text("direct_url.json") or "{}").get("url") for each in distributions(name="sqa")]
-    if ROOT.as_uri() not in origins:
-        pytest.skip("sqa is not installed from this folder")
-    (tmp_path / "sqa").symlink_to(ROOT)
-    code = "import sqa, smt; print(sqa.__version__, smt.__name__)"
-    done = process(cwd=tmp_path, code=code, PYTHONPATH="")
-    assert done.out.split() == [__version__, "smt"], done.err

@@ -14,7 +14,7 @@ from sqa.core.paths import ROOT
 PAGE = ROOT / "docs" / "python.md"
 
 
-def test_the_page_of_the_python_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_page_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="data frames")
     monkeypatch.chdir(tmp_path)
     text = re.sub(r"^```.*$", "", PAGE.read_text("utf-8"), flags=re.MULTILINE)
@@ -26,7 +26,7 @@ def test_the_page_of_the_python_interface(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "ew_over_k.png").stat().st_size > 5_000
 
 
-def test_what_is_not_there_is_said_at_once(tmp_path: Path) -> None:
+def test_missing_things_are_refused_at_once(tmp_path: Path) -> None:
     import sqa
 
     refused(ConfigError, "did you mean 'mini_es", sqa.run, "mini_es_wait6")

@@ -69,7 +69,8 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
     subprocess.run([*install, *map(str, wheels)], check=True, cwd=home)
     [packages] = (home / "environment" / "lib").glob("python3*/site-packages")
     metadata = {wheel.name.partition("-py3")[0] + ".dist-info" for wheel in wheels}
-    assert len(metadata) == 2 and {path.name for path in packages.iterdir()} == {"sqa", "sqa_services", *metadata}
+    roots = {"sqa", "smt", "guessers", "buzzers", "experiments", "sqa_services"}
+    assert len(metadata) == 2 and {path.name for path in packages.iterdir()} == roots | metadata
     lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     (packages / "lent.pth").write_text("".join(f"{path}\n" for path in lent), encoding="utf-8")
     (home / "folder").mkdir()
@@ -88,7 +89,7 @@ def test_nothing_is_taken_from_the_repository(user: User) -> None:
     assert "usage" in user.run(str(user.bin / "python"), "-m", "guessers.evaluate", "--help")
 
 
-def test_a_bundled_config_by_name_a_page_and_a_log_and_back(user: User) -> None:
+def test_bundled_config_view_and_log(user: User) -> None:
     report = user.sqa("run", "mini_es_wait6_bm25", "limit=1", "name=first")
     ours = sqa.run("mini_es_wait6_bm25", limit=1, runs=user.folder / "ours", progress=False)
     assert f"\nal\t{ours.metrics['al']:.6f}\t" in report  # as from the repository
@@ -110,7 +111,7 @@ def test_the_services(user: User) -> None:
     assert "leaderboard" in user.sqa("board", "--help")
 
 
-def test_everything_of_ones_own(user: User) -> None:
+def test_own_parts_and_questions(user: User) -> None:
     user.sqa("init", ".")
     user.sqa("train", "guesser", "guesser.yaml")
     report = json.loads(user.sqa("run", "own.yaml", "guesser.model=models/pages", "--json"))
@@ -118,7 +119,7 @@ def test_everything_of_ones_own(user: User) -> None:
     assert rows["accuracy"] == 1 and rows["unknown-pages"] == 0
 
 
-def test_a_figure_of_the_paper(user: User) -> None:
+def test_figure_of_the_paper(user: User) -> None:
     """fig3 reads configs/ablation.yaml, of the current folder first: here one with a few bundled questions."""
     bundled = user.packages / "sqa" / "bundled" / "configs" / "ablation.yaml"
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp"}}]

@@ -49,7 +49,6 @@ from sqa.metrics.quality.text_metric import Segment
 from sqa.pipeline.config import load, load_run
 from sqa.pipeline.folder import read as read_folder
 from sqa.pipeline.saving import save
-from sqa.report.data import read_rows
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
 from sqa_services.protocols.iwslt.journal import Journal, Sentence
@@ -276,7 +275,7 @@ def _of_results() -> list[Reader]:
         named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
         entries.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
     entries.append(
-        Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(read_folder(f / "run")), finished_run)
+        Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_folder(f / "run").report, finished_run)
     )
     entries.append(Reader("store manifest.json", {}, "store/guess/*/manifest.json", JSON, export, finished_run, whole))
     for stage in ("translate", "guess", "buzz"):

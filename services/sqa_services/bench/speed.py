@@ -18,6 +18,7 @@ from sqa.core.registry import GUESSERS, TRANSLATORS
 from sqa.core.types import Question
 from sqa.data.datasets import available, load_questions
 from sqa.pipeline.engine import N_GUESSES, stream
+from sqa.results import Table, show
 
 Pair = tuple[str, str, float, float]  # what, unit, plain, fast
 MEASURED = (  # in order: function that yields pairs, and the package that it needs (`make extras`, `make lm`)
@@ -36,10 +37,9 @@ STREAMED_QUESTIONS, GUESSED_QUESTIONS, READ_QUESTIONS = 6, 4, 2  # few, since pl
 
 
 def main() -> None:
-    """Print the table line by line."""
-    print("what", "unit", "plain", "fast", "ratio", sep="\t")
-    for what, unit, plain, fast in speeds():
-        print(what, unit, f"{plain:.1f}", f"{fast:.1f}", f"{fast / plain:.1f}", sep="\t", flush=True)
+    """Measure every pair and print the table."""
+    header = ("what", "unit", "plain", "fast", "ratio")
+    show(Table(header, [(*pair, pair[3] / pair[2]) for pair in speeds()], dict.fromkeys(header, 1)))
 
 
 def speeds() -> Iterator[Pair]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
-from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, argument, call, option, print_table
+from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, argument, call, option
 from sqa.core.paths import config_file
+from sqa.results import Table, show
 from sqa_services.cli.options import Host, HostNames, MaxBody, Port, Token
 from sqa_services.net.address import Address
 
@@ -144,11 +145,11 @@ def leaderboard(
     rows = []
     for row in ranked["rows"]:
         numbers = [row["dynascore"], *(row["metrics"].get(name) for name in metrics)]
-        cells = ["n/a" if number is None else f"{number:.4f}" for number in numbers]
         places = "-".join(map(str, sorted(set(row["places"] or ()))))
         standing = [row["rank"] or "-", places, "run here" if row["run_here"] else "unverified"]
-        rows.append([row["model"], *cells, ",".join(row["missing"]), *standing, "; ".join(row["implausible"])])
-    print_table(["model", "dynascore", *metrics, "missing", "rank", "places", "made", "implausible"], rows)
+        rows.append([row["model"], *numbers, ",".join(row["missing"]), *standing, "; ".join(row["implausible"])])
+    header = ["model", "dynascore", *metrics, "missing", "rank", "places", "made", "implausible"]
+    show(Table(header, rows, dict.fromkeys(header, 4)))
     if ranked["refusal"]:
         print(f"sqa: {ranked['refusal']}", file=sys.stderr)
 
@@ -168,7 +169,7 @@ def set_view(
     registered = [row["name"] for row in board.datasets(task)]
     named = parse_weights(",".join(text if "=" in text else f"{text}=1" for text in datasets), registered)
     view = board.set_view(task, name, named, board.metric_weights(task, weights))
-    print_table(("view", "version"), [(view["name"], view["version"])])
+    show(Table(("view", "version"), [(view["name"], view["version"])]))
 
 
 @board_app.command()
@@ -182,7 +183,7 @@ def invite(
     from sqa_services.board.accounts import invite as make
 
     invitation = make(board.engine, uses, days)
-    print_table(("invitation", "uses", "until"), [(invitation["invitation"], uses, _date(invitation["until"]))])
+    show(Table(("invitation", "uses", "until"), [(invitation["invitation"], uses, _date(invitation["until"]))]))
 
 
 @board_app.command()
@@ -192,7 +193,7 @@ def log(context: Context, task: TaskCode, name: Name) -> None:
     from sqa_services.board.lifecycle import log_of
 
     events = log_of(board.engine, task, name)
-    print_table(("time", "text"), [(_date(event["time"]), event["text"]) for event in events])
+    show(Table(("time", "text"), [(_date(event["time"]), event["text"]) for event in events]))
 
 
 def _date(seconds: float) -> str:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Typer
 
-from sqa.cli.options import SETTINGS, Json, argument, option, print_table
+from sqa.cli.options import SETTINGS, argument, option
 from sqa.core.errors import DataError
+from sqa.results import Table, show
 from sqa_services.cli.options import Host, HostNames, Port, Token
 from sqa_services.net.address import Address
 
@@ -50,23 +51,21 @@ def serve(
 
 
 @play_app.command("list")
-def list_players(games: Games = DEFAULT_GAMES, as_json: Json = False) -> None:
+def list_players(games: Games = DEFAULT_GAMES) -> None:
     """The players, and how many questions each has finished."""
-    print_table(("player", "questions"), _journal(games).players(), as_json)
+    show(Table(("player", "questions"), _journal(games).players()))
 
 
 @play_app.command()
 def export(
     output: Annotated[Path, option("DIR", "Runs of people and systems, and buzzes.jsonl.")],
     games: Games = DEFAULT_GAMES,
-    as_json: Json = False,
 ) -> None:
     """Games as finished runs on the questions played, people beside systems, and as buzzes for `sqa curve fit`."""
     from sqa_services.play import export as exports
 
-    objects = [asdict(row) | {"folder": str(row.folder)} for row in exports.export(_journal(games), output)]
-    rows = [list((row | {"ew": f"{row['ew']:.6f}"}).values()) for row in objects]
-    print_table(list(objects[0]), rows, as_json, objects)
+    rows = [asdict(row) | {"folder": str(row.folder)} for row in exports.export(_journal(games), output)]
+    show(Table(list(rows[0]), [list(row.values()) for row in rows]))
     print(f"sqa: {output / exports.BUZZES}", file=sys.stderr)
 
 

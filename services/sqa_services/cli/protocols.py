@@ -9,6 +9,7 @@ import typer
 
 from sqa.cli.options import SETTINGS, Json, argument, call, option
 from sqa.core.errors import ConfigError
+from sqa.results import show_lines
 from sqa_services.cli.options import Host, HostNames, Port, Token
 from sqa_services.net.address import Address
 
@@ -65,7 +66,7 @@ def serve_iwslt(
 @app.command("simuleval-dir")
 def simuleval_dir() -> None:
     """The folder for SimulEval's --user-dir: metrics SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW, SQA_ACCURACY."""
-    print(Path(__file__).parents[1] / "simuleval" / "sqa_scorers")
+    show_lines(Path(__file__).parents[1] / "simuleval" / "sqa_scorers")
 
 
 @app.command("simulstream-score", context_settings=RAW | {"help_option_names": []})

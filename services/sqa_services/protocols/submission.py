@@ -29,6 +29,7 @@ from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
 from sqa.files.records import lines, parse_json
 from sqa.metrics import build, collect
+from sqa.results import Table, show
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -127,9 +128,10 @@ def main(submission: str, questions: str, as_json: bool = False, schema: bool = 
         if len(problems) > SHOWN:
             print(f"sqa: {submission}: and {len(problems) - SHOWN} more", file=sys.stderr)
     else:
-        print("metric\tvalue\tsignature")
+        columns = ("metric", "value", "signature")
+        cells = [[str("" if row[name] is None else row[name]) for name in columns] for row in rows]
+        show(Table(columns, cells))
         for row in rows:
-            print(f"{row['metric']}\t{'' if row['value'] is None else row['value']}\t{row['signature']}")
             if row["refusal"]:
                 print(f"sqa: {row['metric']}: no value: {row['refusal']}", file=sys.stderr)
     return 1 if problems else 0

@@ -30,8 +30,7 @@ from sqa.pipeline import overrides
 from sqa.pipeline.blocks import Workshop
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current, scheduled
-from sqa.pipeline.spread import each
-from sqa.pipeline.sweep import run_all
+from sqa.pipeline.spread import each, run_all
 from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed")
@@ -111,12 +110,12 @@ def test_runs_of_one_translator_share_each_block_of_it(table, scheduler, monkeyp
     mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 3}}
     Path("swept.yaml").write_text(yaml.safe_dump(mapping | {"metrics": ["bleu"]}), encoding="utf-8")
     axes = overrides.parsed_axes(["guesser=null,doubles:build_guesser", "seed=1,2"])
-    grid = overrides.grid(Path("swept.yaml"), axes)
+    grid = [config for _, config in overrides.grid(Path("swept.yaml"), axes)]
     with scheduled(scheduler, Path("runs")):
-        there = list(run_all(grid, Path("runs"), progress=False))
+        there = run_all(grid, Path("runs"), progress=False)
     assert made in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
-    here = list(run_all(grid, Path("alone"), progress=False))
-    seen = [[(run.folder.name, run.rows, run.chosen) for run in runs] for runs in (there, here)]
+    here = run_all(grid, Path("alone"), progress=False)
+    seen = [[(run.folder.name, run.report) for run in runs] for runs in (there, here)]
     assert seen[0] == seen[1]
     assert (results(Path("runs")), blocks(Path("runs"))) == (results(Path("alone")), blocks(Path("alone")))
 

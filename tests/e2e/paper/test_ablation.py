@@ -20,7 +20,7 @@ def test_ablation(tmp_path, capsys, monkeypatch):
     before = {path: path.read_bytes() for path in folder.iterdir()}
     assert set(printed.out.splitlines()[-5:]) == set(map(str, before))
     peaks = printed.out.splitlines()[:-5]
-    assert [line.split()[:5] for line in peaks[1:]] == [["mini-es", "wait-k", "bm25", "6", "0.340"]]
+    assert [line.split("\t")[:5] for line in peaks[1:]] == [["mini-es", "wait-k", "bm25", "6", "0.340"]]
     monkeypatch.setattr(pool, "ProcessPoolExecutor", None)  # finished runs start no process
     main(config, tmp_path)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before

@@ -124,7 +124,7 @@ def test_a_word_is_hallucinated_with_its_probability_only() -> None:
     config = DiagnoseConfig(probability=0.95)
     assert not any(f.kind == "hallucination" for f in diagnose([given], ALIGNER, config, Judge(engineer=0.9)))
     assert all(f.probability is not None for f in findings)
-    line = dict(zip(diagnose_command.HEADER, diagnose_command.cells(findings[1]), strict=True))
+    line = dict(zip(diagnose_command.HEADER, diagnose_command.table(findings).text[2], strict=True))
     assert (line["kind"], line["probability"]) == ("hallucination", "0.90")
 
 
@@ -218,7 +218,7 @@ def test_names(word: str, begins: bool, name: bool) -> None:
 
 def test_lines_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     [finding] = diagnose([trace(FULL, "He died late.", ranks=[1] * 6 + [0] * 7)], ALIGNER)
-    cells = dict(zip(diagnose_command.HEADER, diagnose_command.cells(finding), strict=True))
+    cells = dict(zip(diagnose_command.HEADER, diagnose_command.table([finding]).text[1], strict=True))
     shown = {"question": "q1", "kind": "drop", "severity": "4.000", "loss": "4.000", "rank_before": "1"}
     shown |= {"rank_after": "-", "step": "6", "read": "7", "target": "Parral,", "source_at": "5", "source": "Parral,"}
     assert cells == shown | {"probability": "-"}

@@ -26,6 +26,7 @@ PAGE = """# Results
 
 The end.
 """
+ABOUT = {"item": "i", "command": "c", "version": "1", "date": "2026-01-01", "inputs": {"data x": "12"}}
 
 
 def _figure(ledger: Ledger):
@@ -175,7 +176,7 @@ def test_unknown_items_blocks_and_columns_are_named(book):
 
 def test_a_ledger_comes_back_as_it_was(tmp_path):
     rows = (Row(("es", "a b", "3"), "ew", 0.25, 0.125, None, 7, "0-1", "s: 1"), Row(("x", "y", "full"), "p", 0.05))
-    ledger = Ledger("i", "c", "1", "2026-01-01", {"data x": "12"}, ("dataset", "translator", "k"), rows)
+    ledger = Ledger(("dataset", "translator", "k"), rows, **ABOUT)
     ledgers.write(ledger, tmp_path / "i.tsv")
     assert ledgers.read(tmp_path / "i.tsv") == ledger
     (tmp_path / "i.tsv").write_text("# item: i\nno\n", encoding="utf-8")
@@ -207,7 +208,7 @@ def test_a_pivot_shows_deviations_and_omits_empty_rows():
         Row(("b", "3"), "ew", 0.5, 0.25, 0.75, unit="0-1"),
         Row(("c", "6"), "bleu", 1.0, unit="0-100"),
     )
-    ledger = Ledger("i", "c", "1", "2026-01-01", {}, ("system", "k"), rows)
+    ledger = Ledger(("system", "k"), rows, **ABOUT)
     bleu = Column("bleu", "BLEU")
     assert pivot(("system",), [bleu], k="3")(ledger)[2:] == ["| a | 8.5 ± 0.2 |"]
     assert pivot(("system", "k"), [bleu], system=("c", "b"))(ledger)[2:] == ["| c | 6 | 1.0 |"]

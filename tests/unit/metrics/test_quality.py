@@ -24,6 +24,7 @@ from sqa.pipeline import paired, saving
 from sqa.pipeline.config import QualityConfig, RunConfig, load_run, run_from_mapping, to_mapping
 from sqa.pipeline.engine import Parts, RunResult
 from sqa.pipeline.quality_stage import CHUNK, score_texts
+from sqa.results import Row
 from sqa_services.protocols.external import ExternalConfig
 
 OVERLAP = "stand_ins.quality_doubles:build"
@@ -39,8 +40,8 @@ def done(tmp_path: Path, parts: Parts | None = None, n: int = 6, **changes: obje
     return small_run(tmp_path, n, parts, **{"metrics": ["ew", "bleu"]} | changes)
 
 
-def rows_of(result: RunResult) -> dict[str, saving.ReportRow]:
-    return {row.metric: row for row in saving.report_rows(result)}
+def rows_of(result: RunResult) -> dict[str, Row]:
+    return {row.metric: row for row in saving.report(result).rows}
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from sqa.metrics.quality.bertscore import BertScoreConfig
 from sqa.metrics.quality.bleurt import BleurtConfig
 from sqa.metrics.quality.comet import CometConfig
 from sqa.metrics.quality.text_metric import Segment, segment_of
-from sqa.pipeline.saving import report_rows
+from sqa.pipeline.saving import report
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="needs transformers")
 needs_comet = pytest.mark.skipif(find_spec("comet") is None, reason="needs the extra metrics")
@@ -274,7 +274,7 @@ def test_a_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", connect)
     quality = [{"comet": str(comets["regression-bert"])}, {"bertscore": {"model": str(bert), "layer": 2}}]
     parts = {"guesser": None, "buzzer": None, "metrics": ["bleu", "chrf", "ter"], "quality": quality}
-    rows = {row.metric: row for row in report_rows(small_run(tmp_path, **parts))}
+    rows = {row.metric: row for row in report(small_run(tmp_path, **parts)).rows}
     assert list(rows)[:5] == ["bleu", "chrf", "ter", "comet", "bertscore"]
     for name in ("comet", "bertscore"):
         row = rows[name]
@@ -282,7 +282,7 @@ def test_a_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
         assert row.signature.startswith(f"{name}|") and "|version:" in row.signature
     monkeypatch.setattr(comet, "load", None)
     monkeypatch.setattr(bertscore, "_package", None)
-    assert {row.metric: row for row in report_rows(small_run(tmp_path, **parts))} == rows
+    assert {row.metric: row for row in report(small_run(tmp_path, **parts)).rows} == rows
 
 
 # -------------------------------------------------------------------------------------------------------- configs

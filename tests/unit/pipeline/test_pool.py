@@ -14,7 +14,7 @@ from refusals import refused
 from sqa.core.errors import DataError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
-from sqa.pipeline import pool, spread, sweep
+from sqa.pipeline import pool, spread
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.pool import Call, fitting, in_pool, in_process
 
@@ -86,7 +86,7 @@ def test_sweep_makes_the_same_bytes_with_any_workers(tmp_path, monkeypatch):
         translators = [{"name": "fixed", "text": "reference", "reveal": reveal} for reveal in ("full", "diagonal")]
         configs = [run_from_mapping({"name": t["reveal"], "translator": t, **parts}) for t in translators]
         runs = Path(f"workers-{workers}")
-        swept = list(sweep.run_all([((), config) for config in configs], runs, False, workers))
+        swept = spread.run_all(configs, runs, False, workers)
         assert [run.folder.name for run in swept] == ["full", "diagonal"]
         files = (path for path in sorted(runs.rglob("*")) if path.is_file() and path.suffix != ".lock")
         made.append({str(path.relative_to(runs)): path.read_bytes() for path in files if path.name != "times.json"})

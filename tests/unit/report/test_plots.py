@@ -24,14 +24,6 @@ def test_points_are_joined_in_the_order_of_their_keys(keys: tuple[str, ...]) -> 
     assert order("full") == order("diagonal") == float("inf") > order(15)
 
 
-def test_a_system_looks_the_same_where_another_is_missing() -> None:
-    rows = [Row((name, k), "ew", 0.5, 0.4, 0.6) for name in ("a", "b") for k in ("1", "3")]
-    assert [(line.label, line.number) for line in lines(rows[2:], 0, 1, ("a", "b"))] == [("b", 1)]
-    figure = over_k([[Panel("", [Line("dot", 0, {"1": rows[0]}), Line("line", 1, {"1": rows[2], "3": rows[3]})])]], "k")
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot"]
-    pyplot.close(figure)
-
-
 def test_legend_and_title_fit_above_the_panels() -> None:
     rows = [Row(("x", k), "ew", 0.5, 0.4, 0.6) for k in ("1", "3")]
     names = [f"a translator with quite a long name, number {i}" for i in range(5)]

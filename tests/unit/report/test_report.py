@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,20 +15,17 @@ from recorded import Keep, recorded
 from refusals import refused
 from viewer_runs import EVIL, make
 
-from smt.lm.causal_lm import CausalLmConfig
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired, saving
-from sqa.pipeline.config import ComponentConfig
-from sqa.report import figures
-from sqa.report.data import changes, compared, described, read_runs, run_names
+from sqa.pipeline import saving
+from sqa.report.data import changes, read_runs, run_names
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
-from sqa.report.markdown import table
 from sqa.report.report import main
+from sqa.results import MEASURED, markdown
 
 METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 
@@ -55,7 +51,7 @@ def report(sweep: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_texts_and_tables_are_as_recorded(report: Path, keep: Keep) -> None:
+def test_texts_and_tables_equal_the_records(report: Path, keep: Keep) -> None:
     for path in sorted(report.rglob("*")):
         if path.suffix in (".md", ".csv", ".tsv"):
             text = path.read_text("utf-8")
@@ -96,7 +92,7 @@ class Elements(HTMLParser):
 # --------------------------------------------------------------------------------------------------------- contents
 
 
-def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -> None:
+def test_report_names_runs_and_origins(report: Path, sweep: list[Path]) -> None:
     text = (report / "report.md").read_text()
     _, *rows = cells(section(text, "## What was run"))
     assert rows[1][:5] == ["`wait3`", "questions.jsonl", "3", "doubles:build_translator k=3", "doubles:build_guesser"]
@@ -115,7 +111,7 @@ def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -
     assert "`wait3` differs in `translator.k`: `3`." in section(text, "## Configurations")
 
 
-def test_what_is_not_computed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quality = [{"comet": {"model": "nowhere/such-a-model"}}]
     run = make(tmp_path, "nobody", guesser=None, buzzer=None, metrics=["ew", "bleu", "al"], quality=quality)
     (run / saving.TIMES).write_text("{}")  # as where all stages were in the store already
@@ -136,7 +132,7 @@ def test_what_is_not_computed_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [Path(line).name for line in capsys.readouterr().out.splitlines()[:2]] == ["report.md", "report.html"]
 
 
-def test_without_a_buzzer_or_a_store_the_rest_is_reported(tmp_path: Path) -> None:
+def test_report_without_buzzer_or_store(tmp_path: Path) -> None:
     run = make(tmp_path, "quiet", buzzer=None, **METRICS)
     (tmp_path / "runs" / "store").rename(tmp_path / "elsewhere")
     main([run], tmp_path / "report", html=False)
@@ -147,21 +143,7 @@ def test_without_a_buzzer_or_a_store_the_rest_is_reported(tmp_path: Path) -> Non
     assert re.search(r"`expected wins over the source read` .*is missing; run the config again", gaps)
 
 
-def test_recorded_wall_times_and_the_seed_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds, band = [], figures.bootstrap_band
-    monkeypatch.setattr(figures, "bootstrap_band", lambda *a, seed: seeds.append(seed) or band(*a, seed=seed))
-    run = make(tmp_path, "timed", seed=4, **METRICS)
-    (run / "times.json").write_text('{"translate": 12.25, "guess": 3}')
-    main([run], tmp_path / "report")
-    text = (tmp_path / "report" / "report.md").read_text()
-    assert cells(section(text, "## Wall times"))[1] == ["`timed`", "12.2", "3.0"]
-    assert "wall times" not in section(text, "## Not computed, and why")
-    assert seeds == [4] and cells(section(text, "## What was run"))[1][-1] == "4"
-    (run / "times.json").write_text("[1]")
-    refused(DataError, r"times\.json: damaged", main, [run], tmp_path / "report", html=False)
-
-
-def test_runs_on_different_questions_are_kept_apart(tmp_path: Path) -> None:
+def test_other_questions_are_kept_apart(tmp_path: Path) -> None:
     first = make(tmp_path, "a", **METRICS)
     (tmp_path / "other").mkdir()
     second = make(tmp_path / "other", "b", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}, **METRICS)
@@ -183,7 +165,7 @@ def test_the_same_runs_give_the_same_bytes(report: Path, sweep: list[Path], tmp_
 # ----------------------------------------------------------------------------------------------------------- figures
 
 
-def test_wins_are_those_of_the_top_guess_at_each_point() -> None:
+def test_wins_are_those_of_the_top_guess() -> None:
     q = question(sentences=("uno dos", "tres cuatro"))
     guesses = [(), (Guess("Spain", 1.0),), (Guess("France", 1.0),), (Guess("Spain", 1.0),)]
     trace = QuestionTrace(q, echo(q), tuple(guesses))
@@ -199,18 +181,17 @@ def test_wins_are_those_of_the_top_guess_at_each_point() -> None:
 # ------------------------------------------------------------------------------------------------ Markdown and HTML
 
 
-def test_the_page_asks_for_nothing_and_runs_nothing(report: Path) -> None:
+def test_page_has_no_script_and_no_request(report: Path) -> None:
     text = (report / "report.html").read_text()
     elements = Elements(text)
     tags = {tag for tag, _ in elements.elements}
     assert not tags & {"script", "link", "iframe", "object", "embed", "form", "base"}
     images = [value for tag, a in elements.elements for value in (a.get("src"), a.get("srcset")) if value]
-    assert len(images) == 6  # three figures, light and dark
+    assert len(images) == 3
     assert all(image.startswith("data:image/svg+xml;base64,") for image in images)
     assert not any(name.startswith("on") or name == "style" for _, a in elements.elements for name in a)
     [policy] = [a["content"] for tag, a in elements.elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy is not None and policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
-    assert "prefers-color-scheme: dark" in text
 
 
 def test_texts_of_runs_never_become_markup(tmp_path: Path) -> None:
@@ -236,8 +217,8 @@ TEXTS = [*"word a|b ` ``x x` <b>&amp;</b> a_b \\`\\| tab\there $x$".split(" "), 
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_code_and_plain_texts_survive_markdown(text: str) -> None:
-    rendered = page("\n".join(["# T", "", *table([code("h"), "h"], [[code(text), plain(text)]])]), "T", [])
+def test_texts_survive_markdown(text: str) -> None:
+    rendered = page("\n".join(["# T", "", *markdown([code("h"), "h"], [[code(text), plain(text)]])]), "T", [])
     shown = re.findall(r"<td[^>]*>(.*?)</td>", rendered)
     expected = " ".join(text.split())
     assert html.unescape(shown[0]).removeprefix("<code>").removesuffix("</code>") == expected
@@ -250,7 +231,7 @@ def test_code_and_plain_texts_survive_markdown(text: str) -> None:
 # ------------------------------------------------------------------------------------------------- what it refuses
 
 
-def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Path) -> None:
+def test_wrong_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
     refused(ConfigError, r"named twice", main, [sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
     refused(ConfigError, r"name at least one", main, [], tmp_path)
     refused(ConfigError, r"nowhere: is not the folder of a finished run", main, [tmp_path / "nowhere"], tmp_path)
@@ -260,9 +241,8 @@ def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Pa
     ("broken", "message"),
     [
         (None, r"report\.tsv: cannot be read"),
-        ("nothing\n", r"report\.tsv:1: not the header"),
-        ("HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
-        ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
+        ("HEADER\new\t1.0\n", r"report\.tsv: damaged \(not enough values"),
+        ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv: damaged .*no finite number"),
     ],
 )
 def test_a_damaged_run(tmp_path: Path, broken: str | None, message: str) -> None:
@@ -273,11 +253,11 @@ def test_a_damaged_run(tmp_path: Path, broken: str | None, message: str) -> None
     if broken is None:
         path.unlink()
     else:
-        path.write_text(broken.replace("HEADER", "\t".join(saving.REPORT_HEADER)))
+        path.write_text(broken.replace("HEADER", "\t".join(MEASURED)))
     refused(SqaError, message, main, [path.parent], tmp_path / "report")
 
 
-def test_a_damaged_manifest_is_a_gap_and_a_damaged_summary_an_error(tmp_path: Path) -> None:
+def test_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
     run = make(tmp_path, "damaged")
     summary = json.loads((run / saving.SUMMARY).read_text())
     key = summary["stages"]["guess"]
@@ -292,17 +272,8 @@ def test_a_damaged_manifest_is_a_gap_and_a_damaged_summary_an_error(tmp_path: Pa
 # ------------------------------------------------------------------------------------------------------------ names
 
 
-def test_runs_of_equal_names_are_told_apart(tmp_path: Path) -> None:
+def test_equal_names_get_their_parents(tmp_path: Path) -> None:
     assert run_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "y"]
-
-
-def test_what_cannot_be_compared_is_of_its_metric_or_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    notes = ["bleu: left out, signatures differ", "other questions: q1"]
-    monkeypatch.setattr(paired, "compare", lambda *_: ([], notes))
-    one, two = (SimpleNamespace(saved=SimpleNamespace(signatures={"bleu": "s"}), label=label) for label in "ab")
-    rows, gaps = compared(one, two)
-    expected = {"difference of bleu": "left out, signatures differ", "difference of all metrics": "other questions: q1"}
-    assert not rows and {gap.what: gap.why for gap in gaps} == expected
 
 
 def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> None:
@@ -313,10 +284,3 @@ def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> Non
     assert (differences["buzzer"], differences["metrics"]) == ("null", "[al]")
     assert "name" not in differences
     assert changes(first, runs.read(sweep[1]).config) == [("translator.k", "3")]
-
-
-@pytest.mark.parametrize(("model", "shown"), [("/models/mine/lm-x", "lm-x"), ("mine/lm-x", "mine/lm-x")])
-def test_a_part_is_described_by_the_last_name_of_an_absolute_path(model: str, shown: str) -> None:
-    options = CausalLmConfig(model=model, k=3)
-    assert described(ComponentConfig("causal-lm", options), "k") == f"causal-lm {shown}"
-    assert described(ComponentConfig("causal-lm", options)) == f"causal-lm {shown} k=3"

@@ -39,7 +39,7 @@ def parts(folder: Path) -> dict[str, set[str]]:
     return by_stage
 
 
-def test_what_is_stored_and_who_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_holdings_name_their_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make(tmp_path, "a")
     make(tmp_path, "b", metrics=["ew", "accuracy"])
     held = {(stage.stage, stage.runs) for stage in stored.holdings(tmp_path)}
@@ -52,7 +52,7 @@ def test_what_is_stored_and_who_uses_it(tmp_path: Path, capsys: pytest.CaptureFi
     assert header.split("\t") == list(COLUMNS) and len(rows) == 6
 
 
-def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
+def test_prune_removes_unused_stages(tmp_path: Path) -> None:
     make(tmp_path, "a")
     shutil.rmtree(make(tmp_path, "b", toy(tmp_path, "tfidf"), dataset={"name": "mini-es", "limit": 1}))
     assert sorted(stage.stage for stage in stored.prune(tmp_path)) == sorted(["questions", *STAGES])
@@ -60,7 +60,7 @@ def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
     folders.read(tmp_path / "a").open()  # still has all it needs
 
 
-def test_a_key_of_the_config_is_named_with_both_values(tmp_path: Path) -> None:
+def test_changed_key_has_both_values(tmp_path: Path) -> None:
     make(tmp_path, "a")
     changed = make(tmp_path, "b", toy(tmp_path, b=0.5))
     [reason] = [reason for reason in stored.explain(changed) if reason.stage == "guess"]
@@ -68,7 +68,7 @@ def test_a_key_of_the_config_is_named_with_both_values(tmp_path: Path) -> None:
     assert parts(changed)["buzz"] == {"what it reads"} and parts(changed)["translate"] == {"nothing to compare with"}
 
 
-def test_data_weights_version_and_code_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_data_weights_and_code_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guesser = toy(tmp_path)
     make(tmp_path, "a", guesser)
     fewer = parts(make(tmp_path, "a", guesser, dataset={"name": "mini-es", "limit": 1}))
@@ -86,7 +86,7 @@ def test_data_weights_version_and_code_are_told_apart(tmp_path: Path, monkeypatc
     assert parts(make(tmp_path, "a", guesser))["guess"] == {"VERSION of guessers.retrieval.counting"}
 
 
-def test_code_of_your_own_and_what_it_says_of_its_files_are_named(tmp_path: Path) -> None:
+def test_changed_own_code_is_named(tmp_path: Path) -> None:
     own, words = tmp_path / "own.py", tmp_path / "words.txt"
     code = """
 from pathlib import Path

@@ -41,7 +41,7 @@ def test_clean_counts_what_each_step_dropped():
     report = Report()
     pairs = [GOOD, GOOD, overlap, *((*pair, "b") for pair in BAD.values())]
     assert list(clean(pairs, held_out, CleanConfig(), report)) == [GOOD]
-    header, *rows = [line.split("\t") for line in report.text().splitlines()]
+    header, *rows = [line.split("\t") for line in report.table().to_tsv().splitlines()]
     table = {row[0]: dict(zip(header[1:], map(int, row[1:]), strict=True)) for row in rows}
     assert [row[0] for row in rows] == ["b", "a", "all"]
     assert table["a"] == {**dict.fromkeys(header[1:], 0), "read": 2, "duplicate": 1, "kept": 1}

@@ -21,10 +21,11 @@ from smt.models.next_piece import Past
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import EOS, PAD
 from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system
-from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k
+from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k
 from smt.training.corpus import pack
 from smt.training.transformer_training import Batches
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.k import parse_k
 from sqa.data.datasets import load_questions
 from tests.doubles import question
 

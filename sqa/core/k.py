@@ -1,0 +1,27 @@
+"""The k of a translator: how many source words are read before the first target word."""
+
+from typing import Literal
+
+from sqa.core.errors import ConfigError
+
+K = int | str  # at least 1; or "full", the whole sentence first
+FULL: Literal["full"] = "full"
+LONGEST = 10_000  # source words, in place of "full" where a number is needed: longer than any sentence
+
+
+def parse_k(k: K) -> int:
+    """Return a config's k as a number of words; raise ConfigError unless it is at least 1 or "full"."""
+    if k == FULL:
+        return LONGEST
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        quoted = "; write it without quotes" if isinstance(k, str) and k.isdecimal() else ""
+        raise ConfigError(f"k: must be >= 1 or 'full', got {k!r}{quoted}")
+    return k
+
+
+def order(k: K | float) -> float:
+    """Sort key of a k, or of a share of the source: "full" and every other name last."""
+    try:
+        return float(k)
+    except ValueError:
+        return float("inf")

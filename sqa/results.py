@@ -1,0 +1,346 @@
+"""Results: the one row of every measured number, the frame of such rows, and the table in which both are shown.
+
+Row      a number with its interval, its unit and its signature, in a cell of named columns
+Frame    rows with common columns: picked by value, turned into a table
+Table    a header and rows of values, as text, TSV, Markdown, LaTeX, HTML, JSON values or a data frame
+show     print a table in the style that the command's options ask for
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import astuple, dataclass, field, fields
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from sqa.core.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from sqa.core.differences import Band, Comparison
+    from sqa.core.significance import Interval
+
+MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # the columns of a row, after those of its cell
+DIGITS = 6  # after the point, of a number in a table
+NOTHING = "n/a"  # in place of a missing number
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number."""
+
+    cell: tuple[str, ...]  # values of the columns of its frame
+    metric: str
+    value: Any  # a number; None if the metric has no value
+    low: float | None = None  # 95% interval; None where there is none
+    high: float | None = None
+    n: int = 0  # questions (or what the metric counts)
+    unit: str = ""  # "0-1", "0-100", "words", "per word", "mean score", "questions", ...
+    signature: str = ""  # what makes two values comparable; "not computed: ..." without a value
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Identity of the row in its frame."""
+        return (*self.cell, self.metric)
+
+    @property
+    def measured(self) -> tuple[Any, ...]:
+        """The values of the columns MEASURED."""
+        return self.metric, self.value, self.low, self.high, self.n, self.unit, self.signature
+
+    @property
+    def arms(self) -> tuple[float, float]:
+        """How far its interval reaches below and above the value, 0 where the value is outside.  None: DataError."""
+        if self.low is None or self.high is None:
+            raise DataError(f"{' '.join(self.key)}: has no interval")
+        return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
+
+
+def row_of(
+    cell: tuple[str, ...], metric: str, measured: Interval | Comparison, unit: str = "", signature: str = ""
+) -> Row:
+    """Return the row of a value with its interval, or of a difference."""
+    return Row(cell, metric, measured.value, defined(measured.low), defined(measured.high), measured.n, unit, signature)
+
+
+def of_band(
+    cells: Iterable[tuple[str, ...]], metric: str, band: Band, unit: str = "", signature: str = ""
+) -> list[Row]:
+    """Return a row for each point of a band."""
+    points = zip(cells, band.value.tolist(), band.low.tolist(), band.high.tolist(), strict=True)
+    return [Row(cell, metric, value, low, high, band.n, unit, signature) for cell, value, low, high in points]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows and the columns of their cells."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def by_key(self) -> dict[tuple[str, ...], Row]:
+        """Return the rows by identity."""
+        return {row.key: row for row in self.rows}
+
+    def where(self, metric: str | None = None, **cell: str | int) -> list[Row]:
+        """Return the rows of a metric (None: all) whose cell has these values.  An unknown column: DataError."""
+        if unknown := [name for name in cell if name not in self.columns]:
+            raise DataError(f"{self.title}: no column {unknown[0]!r}; it has {', '.join(self.columns)}")
+        by_index = {self.columns.index(name): str(value) for name, value in cell.items()}
+        rows = [row for row in self.rows if metric in (None, row.metric)]
+        return [row for row in rows if all(row.cell[i] == value for i, value in by_index.items())]
+
+    def one(self, metric: str, **cell: str | int) -> Row | None:
+        """Return the row of a metric and a cell; None if it was not measured.  Several: DataError."""
+        rows = self.where(metric, **cell)
+        if len(rows) > 1:
+            raise DataError(f"{self.title}: {metric} of {cell} names {len(rows)} rows; name more columns")
+        return rows[0] if rows else None
+
+    def values(self, column: str) -> list[str]:
+        """Return the values of a column, in order of appearance."""
+        index = self.columns.index(column)
+        return list(dict.fromkeys(row.cell[index] for row in self.rows))
+
+    def table(self) -> Table:
+        """Return the table with a line for each row."""
+        return Table((*self.columns, *MEASURED), [(*row.cell, *row.measured) for row in self.rows])
+
+    @property
+    def title(self) -> str:
+        """What error messages call the frame."""
+        return "results"
+
+
+# ---------------------------------------------------------------------------------------------------------- tables
+
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """A header and rows of values: texts, numbers, None, or a `Row` for a number with its interval."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    digits: Mapping[str, int] = field(default_factory=dict)  # of columns whose numbers do not have DIGITS
+    nothing: str = NOTHING  # in place of a missing value
+
+    @classmethod
+    def of(cls, items: Sequence[Any], kind: type) -> Table:
+        """Return the table of instances of a dataclass, a column for each field."""
+        return cls([each.name for each in fields(kind)], [astuple(item) for item in items])
+
+    @property
+    def text(self) -> list[list[str]]:
+        """The header and the rows as text."""
+        digits = [self.digits.get(name, DIGITS) for name in self.header]
+        lines = ([shown(cell, n, self.nothing) for cell, n in zip(row, digits, strict=True)] for row in self.rows)
+        return [[*self.header], *lines]
+
+    def __repr__(self) -> str:
+        return self.to_text().rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_text(self) -> str:
+        """Columns side by side, two blanks apart; columns of numbers are aligned to the right."""
+        text, numbers = self.text, self._numeric()
+        widths = [max(map(_width, column)) for column in zip(*text, strict=True)]
+        lines = []
+        for row in text:
+            blanks = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+            cells = zip(row, blanks, numbers, strict=True)
+            lines.append("  ".join(pad + cell if right else cell + pad for cell, pad, right in cells).rstrip())
+        return "".join(line + "\n" for line in lines)
+
+    def to_tsv(self) -> str:
+        """Tab-separated lines; a tab or a line end in a cell becomes a blank."""
+        return "".join(
+            "\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) + "\n" for row in self.text
+        )
+
+    def to_csv(self) -> str:
+        """Comma-separated lines."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(self.text)
+        return text.getvalue()
+
+    def to_latex(self) -> str:
+        """A tabular with the rules of booktabs."""
+        cells = [[latex_escaped(cell) for cell in row] for row in self.text]
+        return booktabs(cells, "".join("r" if right else "l" for right in self._numeric()))
+
+    def to_html(self) -> str:
+        """A plain HTML table, as a notebook shows it."""
+        head, *body = (
+            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            for tag, row in zip(("th", *["td"] * len(self.rows)), self.text, strict=True)
+        )
+        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+
+    def to_objects(self) -> list[dict[str, Any]]:
+        """One object a row, by the names of the header; None for a missing number."""
+        return [dict(zip(self.header, map(defined, row), strict=True)) for row in self.rows]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A data frame; a `Row` gives three columns: its value, and its ends as NAME_low and NAME_high."""
+        records = []
+        for row in self.rows:
+            record: dict[str, Any] = {}
+            for name, cell in zip(self.header, row, strict=True):
+                ends = {"": cell.value, "_low": cell.low, "_high": cell.high} if isinstance(cell, Row) else {"": cell}
+                record |= {f"{name}{end}": value for end, value in ends.items()}
+            records.append(record)
+        frame = frames().DataFrame(records, columns=None if records else list(self.header))
+        missing = [name for name in frame if frame[name].isna().any()]
+        numbers = [name for name in missing if all(isinstance(cell, Real) for cell in frame[name].dropna())]
+        return frame.astype(dict.fromkeys(numbers, float))
+
+    def _numeric(self) -> list[bool]:
+        """For each column: whether it holds numbers and missing numbers only."""
+        columns = [[row[i] for row in self.rows if defined(row[i]) is not None] for i in range(len(self.header))]
+        return [bool(cells) and all(isinstance(cell, Real) for cell in cells) for cells in columns]
+
+
+def frames() -> Any:
+    """Return the package pandas, which data frames need.  Missing: ConfigError."""
+    from sqa.core.packages import need
+
+    need("pandas", "a data frame")
+    import pandas
+
+    return pandas
+
+
+def shown(value: Any, digits: int = DIGITS, nothing: str = NOTHING) -> str:
+    """A cell as text: a float with so many digits after the point, `nothing` for None and nan."""
+    if isinstance(value, Row):
+        return with_interval(value, f".{digits}f")
+    if defined(value) is None:
+        return nothing
+    whole = isinstance(value, Integral) or not isinstance(value, Real)
+    return str(value) if whole else f"{value:.{digits}f}"
+
+
+def with_interval(row: Row, form: str) -> str:
+    """A row's value with its interval, if it has one: "0.304 [0.000, 0.464]"."""
+    if row.value is None:
+        return NOTHING
+    ends = "" if row.low is None or row.high is None else f" [{row.low:{form}}, {row.high:{form}}]"
+    return f"{row.value:{form}}{ends}"
+
+
+def defined(value: Any) -> Any:
+    """The value, None in place of nan."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal: wide signs take two, combining ones none."""
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+    return len(text) + wide - sum(bool(unicodedata.combining(sign)) for sign in text)
+
+
+def latex_escaped(text: str) -> str:
+    """The text with LaTeX's special characters escaped."""
+    return "".join(_ESCAPED.get(sign, sign) for sign in text)
+
+
+def booktabs(rows: Sequence[Sequence[str]], columns: str) -> str:
+    """A tabular with the rules of booktabs, of cells in LaTeX; the first row is the header."""
+    head, *body = [" & ".join(row) + r" \\" for row in rows]
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "".join(line + "\n" for line in lines)
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table of cells in Markdown, not padded: a changed number changes its own line only."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
+    return [lines[0], "|---" * len(header) + "|", *lines[1:]]
+
+
+# -------------------------------------------------------------------------------------------------------- printing
+
+
+class Printer:
+    """What a command prints on stdout: tables, and lines such as the names of the files that it wrote."""
+
+    def __init__(self, style: str = "tsv") -> None:
+        self.style = style  # "tsv", "aligned", "latex" or "json"
+        self.tables: list[list[dict[str, Any]]] = []  # held until the end, for one JSON document
+        self.lines: list[str] = []
+
+    def table(self, table: Table, objects: list[dict[str, Any]] | None) -> None:
+        """Print a table."""
+        if self.style == "json":
+            self.tables.append(table.to_objects() if objects is None else objects)
+        else:
+            writer = {"tsv": table.to_tsv, "aligned": table.to_text, "latex": table.to_latex}[self.style]
+            print(writer(), end="", flush=True)
+
+    def line(self, line: object) -> None:
+        """Print a line."""
+        if self.style == "json":
+            self.lines.append(str(line))
+        else:
+            print(line)
+
+    def end(self) -> None:
+        """Print the JSON document: the rows of a single table, the list of lines, or both kinds by name."""
+        document: Any = {"tables": self.tables, "lines": self.lines}
+        if len(self.tables) == 1 and not self.lines:
+            [document] = self.tables
+        elif not self.tables:
+            document = self.lines
+        if self.tables or self.lines:
+            print(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+_PRINTER: ContextVar[Printer | None] = ContextVar("printer", default=None)
+
+
+@contextmanager
+def printing(style: str) -> Iterator[None]:
+    """Print in a style what `show` and `show_lines` are given meanwhile."""
+    printer = Printer(style)
+    token = _PRINTER.set(printer)
+    try:
+        yield
+    finally:  # also what was shown before an error
+        _PRINTER.reset(token)
+        printer.end()
+
+
+def show(table: Table, objects: list[dict[str, Any]] | None = None) -> None:
+    """Print a table in the style of the running command; objects: its JSON, if that is not the table's rows."""
+    (_PRINTER.get() or Printer()).table(table, objects)
+
+
+def show_lines(*lines: object) -> None:
+    """Print lines, such as the names of written files, in the style of the running command."""
+    for line in lines:
+        (_PRINTER.get() or Printer()).line(line)
