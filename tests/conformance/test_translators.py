@@ -104,9 +104,10 @@ SERVING = ExitStack()  # servers of the cases, until the module is done
 def served(folder):
     from stand_ins.iwslt_loopback import serving_app
 
-    from sqa_services.simuleval.server import ServiceConfig, agent_of, make_app
+    from sqa_services.net.address import Address
+    from sqa_services.simuleval.server import agent_of, make_app
 
-    app = make_app(agent_of("", agent(folder)["agent"]), ServiceConfig())
+    app = make_app(agent_of("", agent(folder)["agent"]), Address())
     return {"url": SERVING.enter_context(serving_app(app))}
 
 
