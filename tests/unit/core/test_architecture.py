@@ -25,7 +25,7 @@ MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
 SKIPPED = 8  # modules with a table that the formatter leaves as it is
-MODULES_OF_A_RUN, LINES_OF_A_RUN = 46, 5850  # of ours, that README's first example loads
+MODULES_OF_A_RUN, LINES_OF_A_RUN = 48, 6250  # of ours, that README's first example loads
 
 SERVER = {"sqa_services.net"}
 # what parts may build on
