@@ -21,7 +21,7 @@ from sqa.core.errors import Count, Share, checked
 from sqa.core.registry import GUESSERS
 from sqa.core.types import guesses_per_word
 from sqa.data.texts import Half, Tossup
-from sqa.files.atomic import write_bytes
+from sqa.files.atomic import atomic
 from sqa.files.store import digest
 
 VERSION = 1  # of the files and of what is in them; raise it when features change
@@ -73,8 +73,7 @@ def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path
     histories = _read(path)
     if histories is None:
         histories = [history_of(guesser, tossup) for tossup in tqdm(tossups, f"guessing {name}", mininterval=2)]
-        cache.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, _packed(histories))
+        _write(path, histories)
     return histories
 
 
@@ -92,17 +91,16 @@ def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
     )
 
 
-def _packed(histories: Histories) -> bytes:
-    """An .npz: every field over all tossups, and the number of steps of each."""
+def _write(path: Path, histories: Histories) -> None:
+    """Write an .npz: every field over all tossups, and the number of steps of each."""
     names = [field.name for field in fields(GuessHistory)]
     arrays = {name: np.concatenate([getattr(history, name) for history in histories]) for name in names if histories}
-    buffer = io.BytesIO()
-    np.savez(buffer, steps=np.array([len(history.right) for history in histories], np.int64), **arrays)
-    return buffer.getvalue()
+    with atomic(path) as partial, partial.open("wb") as file:
+        np.savez(file, steps=np.array([len(history.right) for history in histories], np.int64), **arrays)
 
 
 def _read(path: Path) -> list[GuessHistory] | None:
-    """What `_packed` wrote; None if there is no such file or it is cut short."""
+    """Read what `_write` wrote; None if there is no such file or it is cut short."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load leaves a bad file open
             arrays = dict(file)

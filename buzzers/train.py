@@ -30,7 +30,7 @@ from buzzers.learnt import LOGISTIC, MLP, Card, End, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
 from sqa.core.errors import BelowOne, ConfigError, Count, DataError, checked, returns_exit_code
-from sqa.data.texts import Tossup, corrupt, fold_of, half_of, load_tossups, translations
+from sqa.data.texts import corrupt, tossups_of, translations
 from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.pipeline import config as configs
@@ -127,9 +127,9 @@ class Material(NamedTuple):
 def material(data: DataChoice) -> Material:
     """The tossups as the config wants them read."""
     guesser = guesser_of(data)
-    whole = [tossup for tossup in fold_tossups("buzzer", None) if data.half in (None, half_of(tossup.id))]
+    whole = tossups_of(["buzzer"], data.half)
     kept_back = {tossup.id for tossup in whole[::KEPT_BACK]}
-    texts = [("buzzer", whole[: data.limit]), ("dev", fold_tossups("dev", data.limit))]
+    texts = [("buzzer", whole[: data.limit]), ("dev", tossups_of(["dev"])[: data.limit])]
     texts += [(f"buzzer {file.name}", translations([file], whole)) for file in data.translated]
     if data.noise:
         texts += [(f"{name} corrupted", corrupt(some, data.noise, data.noise_least)) for name, some in texts]
@@ -156,11 +156,6 @@ def load_config(path: Path) -> ThresholdTraining | Learning:
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
     return configs.load(path, KINDS[kind])
-
-
-def fold_tossups(fold: str, limit: int | None) -> list[Tossup]:
-    """The first `limit` tossups of a fold, those without a page too."""
-    return [tossup for tossup in load_tossups() if fold_of(tossup.id) == fold][:limit]
 
 
 def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:

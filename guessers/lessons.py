@@ -12,7 +12,7 @@ from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
-from sqa.data.texts import Tossup, fold_of, load_tossups
+from sqa.data.texts import Tossup, fold_of, tossups_of
 from sqa.files.records import name_of, numbered_lines
 
 KEYS = ("text", "page", "id", "meta")  # of a text of your own
@@ -20,7 +20,7 @@ KEYS = ("text", "page", "id", "meta")  # of a text of your own
 
 def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
     """The tossups of some folds whose answer has a page, the others teach no page."""
-    return [tossup for tossup in load_tossups() if tossup.page is not None and fold_of(tossup.id) in folds]
+    return [tossup for tossup in tossups_of(folds) if tossup.page is not None]
 
 
 def lessons(folds: Sequence[str], with_bonus: bool, texts: Sequence[Path] = ()) -> list[Tossup | Bonus]:

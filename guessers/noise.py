@@ -31,7 +31,7 @@ from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
 from sqa.data.sentences import split
-from sqa.data.texts import Fold, Tossup, fold_of, load_tossups
+from sqa.data.texts import Tossup, tossups_of
 from sqa.files.records import parse_json
 
 BLOCK = 100  # tossups translated together; what a kill can lose
@@ -120,11 +120,6 @@ def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
     return sorted(tossups, key=lambda t: hashlib.sha256(f"{seed} {t.id}".encode()).digest())[:n]
 
 
-def tossups_of(fold: Fold) -> list[Tossup]:
-    """All tossups of a fold, those without a page too."""
-    return [tossup for tossup in load_tossups() if fold_of(tossup.id) == fold]
-
-
 def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> None:
     """Translate the tossups to `path`, block by block, after those that are there.
 
@@ -181,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.tossups < 1:
         raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
     trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)
-    fold = mapped_tossups(("guesser",)) if options.fold == "guesser" else tossups_of("buzzer")
+    fold = mapped_tossups(("guesser",)) if options.fold == "guesser" else tossups_of(["buzzer"])
     write(options.output, choose(fold, options.tossups, options.seed), trip, options.seed)
 
 

@@ -1,1 +1,1 @@
-"""Translators: neural wait-k models, command-line systems and fixed outputs."""
+"""Simultaneous MT: trained translators, engines of others, recorded outputs, and policies around them."""

@@ -17,13 +17,13 @@ def main(
     """
     mapping = read_yaml(config_path)
     if mapping.get("kind") == "pbmt":
-        from smt.statistical.train import main as train_phrases
+        from smt.statistical.stages import main as train_phrases
 
         if sweep is not None or seeds is not None:
             raise ConfigError("--sweep, --seeds: a phrase-based model reads everything, and has no seed")
         train_phrases(config_path, runs, fresh)
     elif "base" in mapping:
-        from smt.lm.train import main as fine_tune
+        from smt.lm.fine_tuning import main as fine_tune
 
         if sweep is not None:
             raise ConfigError("--sweep: a fine-tuned language model is one for every k; --seeds N trains several")
@@ -35,6 +35,6 @@ def main(
 
         train_many(config_path, runs, sweep, 1 if seeds is None else seeds, fresh)
     else:
-        from smt.training.train import main as train
+        from smt.training.transformer_training import main as train
 
         train(config_path, runs, fresh)

@@ -38,7 +38,7 @@ def prepared(runs: Path, name: str = "mini") -> Path:
     ids, probabilities = lexicon(packed, 600, 4)
     np.save(data / "lexicon_ids.npy", ids)
     np.save(data / "lexicon_probabilities.npy", probabilities)
-    (data / "prepared.json").write_text(json.dumps({"config": json.dumps(asdict(CORPUS)), "corpora": {}}))
+    (data / "prepared.json").write_text(json.dumps({"config": json.dumps(asdict(CORPUS)), "corpora": {}, "files": {}}))
     return data
 
 

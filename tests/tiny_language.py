@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from smt.statistical import train as statistical_train
-from smt.statistical.config import LanguageConfig, PartsConfig, PbmtConfig, PhraseConfig, TuningConfig
+from smt.statistical import stages as statistical_train
+from smt.statistical.stages_config import LanguageConfig, PartsConfig, PbmtConfig, PhraseConfig, TuningConfig
 from sqa.data.texts import Pair
 
 NOUNS = {"perro": "dog", "gato": "cat", "libro": "book", "autor": "author", "rey": "king", "barco": "ship"}

@@ -2,7 +2,7 @@
 
 `sqa reproduce table4` makes the models runs/smt/xor-fi-en/model and runs/smt/xor-ru-en/model.
 
-Phrase-based (Thot, smt/statistical/train.py), from the translated questions that are in none of XOR-TyDi's splits here:
+Phrase-based (Thot, smt/statistical/stages.py), from the translated questions that are in none of XOR-TyDi's splits:
 about 2,500 Finnish and 2,800 Russian ones, names of countries, languages and currencies (Unicode CLDR), and nothing
 else.  A question that is answered in Table 4 is never trained on, so its sets stay test sets.  It needs no
 download, and is, far below a model trained on millions of sentences.
@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from smt.models.vocab import normalise
-from smt.statistical.config import LanguageConfig, PhraseConfig, TuningConfig
 from smt.statistical.model import Decoding, read_model, write_model
-from smt.statistical.train import make_alignment, make_language, make_phrases, write_corpus
+from smt.statistical.stages import make_alignment, make_language, make_phrases, write_corpus
+from smt.statistical.stages_config import LanguageConfig, PhraseConfig, TuningConfig
 from smt.statistical.tune import tune_language, tune_weights, write_development
 from smt.training.prepare import names
 from sqa.core.errors import SqaError

@@ -29,7 +29,7 @@ from buzzers.histories import GuessHistory, guesser_of, histories_of
 from buzzers.learnt import LOGISTIC, MLP, all_features
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import KIND, SIGNALS, ThresholdBuzzer, signals
-from buzzers.train import fold_tossups, load_config
+from buzzers.train import load_config
 from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, elsewhere, inputs_of
@@ -40,7 +40,7 @@ from sqa.core.differences import compare
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, DATA, ROOT
 from sqa.core.significance import bootstrap, means
-from sqa.data.texts import load_guessdev
+from sqa.data.texts import load_guessdev, tossups_of
 from sqa.files.store import Store
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
 from sqa.pipeline import engine
@@ -155,7 +155,7 @@ def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]
     if questions == "guessdev":
         data, tossups = replace(data, model=guesser), [tossup for tossup in load_guessdev() if tossup.page is not None]
     else:
-        tossups = fold_tossups("dev", None)
+        tossups = tossups_of(["dev"])
     return histories_of(guesser_of(data), tossups, questions, data.cache)
 
 

@@ -21,8 +21,8 @@ from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row
 from experiments.lab.tables import columns, pivot
 from smt.lm.base import Base, base_folder, load_base
+from smt.lm.causal_lm import fast_precision
 from smt.lm.network import KeyValue, Seen, mask_of
-from smt.lm.translator import fast_precision
 from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
 from sqa.files.records import json_lines

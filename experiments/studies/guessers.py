@@ -84,7 +84,7 @@ ITEMS = (
         "language models as guessers, and a guesser that reads the source itself",
         "",
         ("questions", "contestant"),
-        elsewhere("one run for each row, configs in docs/contestants.md"),
+        elsewhere("one run for each row, configs in docs/guessers.md"),
         kept="hours of a language model",
     ),
 )

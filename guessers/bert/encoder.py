@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from guessers import text
 from sqa.core.compute import buckets
@@ -110,11 +111,7 @@ class Encoder:
         return sums
 
     def _pooled(self, rows: list[list[int]]) -> Tensor:
-        longest = max(map(len, rows))
-        pad = self.tokenizer.pad_token_id
-        ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=self.device)  # (B, S)
-        lengths = torch.tensor([len(row) for row in rows], device=self.device)
-        mask = torch.arange(longest, device=self.device) < lengths[:, None]  # (B, S)
+        ids, mask = (tensor.to(self.device) for tensor in padded(rows, self.tokenizer.pad_token_id))  # (B, S)
         return pool(self.table[ids], self._read(rows, ids, mask), self.weights[ids] * mask)
 
     def _read(self, rows: list[list[int]], ids: Tensor, mask: Tensor) -> Tensor:
@@ -122,6 +119,13 @@ class Encoder:
         if self._engine is not None:
             return torch.from_numpy(np.array(self._engine.forward_batch(rows).last_hidden_state)).to(self.device)
         return self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
+    """(B, S) piece ids, short rows filled with `pad`, and (B, S) bool, whether a place holds a piece."""
+    lengths = torch.tensor([len(row) for row in rows])
+    ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad)
+    return ids, torch.arange(ids.shape[1]) < lengths[:, None]
 
 
 def pool(vectors: Tensor, states: Tensor, weights: Tensor) -> Tensor:

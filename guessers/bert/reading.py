@@ -15,12 +15,11 @@ from typing import Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from guessers import text
 from guessers.bert.encoder import Encoder, spans
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import atomic
+from guessers.kept_vectors import kept_vectors
+from sqa.core.errors import ConfigError
 
 VERSION = 2  # of the files that keep what was read
 SHARD = 500  # passages read between two savings
@@ -105,18 +104,8 @@ def read(readings: Sequence[Reading], encoder: Encoder, folder: Path, identity: 
         texts += [*reading.whole, *([reading.broken[1]] if reading.broken else [])]
         starts.append(len(texts))
     _claim(folder, hashlib.sha256("\n".join([f"{VERSION} {identity}", *texts]).encode()).hexdigest())
-    shards = [np.zeros((0, 2 + 2 * encoder.width), np.float16)]
-    for start in tqdm(range(0, len(texts), SHARD), f"reading {folder.name}", mininterval=4):
-        path = folder / f"{start:08d}.npy"
-        if not path.is_file():
-            with atomic(path) as partial, partial.open("wb") as file:
-                np.save(file, encoder.sums(texts[start : start + SHARD]).astype(np.float16))
-        with path.open("rb") as file:
-            try:
-                shards.append(np.lib.format.read_array(file, allow_pickle=False))
-            except (ValueError, EOFError) as error:
-                raise DataError(f"{path}: damaged ({error}); remove it to read these passages again") from error
-    return Sums(np.concatenate(shards), np.array(starts))
+    table = kept_vectors(folder, texts, SHARD, 2 + 2 * encoder.width, encoder.sums)
+    return Sums(table, np.array(starts))
 
 
 def _claim(folder: Path, identity: str) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from guessers.bert.encoder import find_encoder, load_encoder, weights_digest
+from guessers.bert.encoder import find_encoder, load_encoder, padded, weights_digest
 from sqa.core.compute import buckets
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import available, load_questions
@@ -90,11 +90,8 @@ class Yisi:
         vectors: list[np.ndarray] = [np.empty(0)] * len(rows)
         with torch.inference_mode():
             for group in buckets([len(row) for row in rows], TOGETHER):
-                longest = max(len(rows[i]) for i in group)
-                padded = [[*rows[i], *[tokenizer.pad_token_id] * (longest - len(rows[i]))] for i in group]
-                lengths = torch.tensor([len(rows[i]) for i in group])
-                mask = torch.arange(longest) < lengths[:, None]  # (B, S)
-                states: Tensor = model(input_ids=torch.tensor(padded), attention_mask=mask.long()).last_hidden_state
+                ids, mask = padded([rows[i] for i in group], tokenizer.pad_token_id)
+                states: Tensor = model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
                 states = torch.nn.functional.normalize(states.float(), dim=-1)  # (B, S, H)
                 for i, state in zip(group, states, strict=True):
                     vectors[i] = state[1 : len(rows[i]) - 1].numpy()

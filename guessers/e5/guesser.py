@@ -15,25 +15,22 @@ multilingual-e5-small (Wang et al. 2024) in four bits, as the Python package nan
 One text at a time, so that a text's vector does not depend on what stands beside it.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
+from guessers.kept_vectors import kept_vectors
 from guessers.lessons import mapped_tossups
 from guessers.retrieval.bm25 import Index, best_indices
 from guessers.text import spans
-from sqa.core.errors import Count, DataError, Positive, checked
+from sqa.core.errors import Count, Positive, checked
 from sqa.core.packages import need
 from sqa.core.paths import File, cache_dir
 from sqa.core.types import Guess
-from sqa.files.atomic import atomic
 from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
 
@@ -147,25 +144,11 @@ def page_texts(model: str) -> dict[str, str]:
 def page_vectors(encoder: E5Encoder, texts: Sequence[str]) -> np.ndarray:
     """(texts, dimensions) float32 unit vectors; those in the cache folder are read, others kept there."""
     folder = cache_dir() / "e5" / digest([PAGES, encoder.identity(), list(texts)])[:16]
-    files = {folder / f"{start:06d}.npy": texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)}
-    missing = [path for path in files if not path.is_file()]
-    for path in tqdm(missing, desc="page vectors", disable=not missing, file=sys.stderr, mininterval=1):
-        block = np.stack([encoder.vector(text, False) for text in files[path]]).astype(np.float16)
-        with atomic(path) as partial, partial.open("wb") as file:
-            np.save(file, block)
-    parts = [_read(path, (len(block), encoder.dimensions)) for path, block in files.items()]
-    vectors = np.concatenate(parts).astype(np.float32) if parts else np.zeros((0, encoder.dimensions), np.float32)
+    made = kept_vectors(
+        folder, texts, BLOCK, encoder.dimensions, lambda block: np.stack([encoder.vector(t, False) for t in block])
+    )
+    vectors = made.astype(np.float32)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-
-
-def _read(path: Path, shape: tuple[int, int]) -> np.ndarray:
-    try:
-        vectors = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: vectors of pages that cannot be read ({error}); delete it and run again") from error
-    if vectors.shape != shape or vectors.dtype != np.float16 or not np.isfinite(vectors).all():
-        raise DataError(f"{path}: not the vectors of {shape[0]} pages; delete it and run again")
-    return vectors
 
 
 def build(config: E5Config) -> E5Guesser:

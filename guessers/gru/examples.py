@@ -18,6 +18,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from guessers import noise
@@ -204,7 +205,4 @@ def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tup
 
 def padded(lists: Sequence[np.ndarray]) -> Tensor:
     """(B, L) int64, short rows filled with 0."""
-    ids = np.zeros((len(lists), max(map(len, lists))), np.int64)
-    for row, part in enumerate(lists):
-        ids[row, : len(part)] = part
-    return torch.from_numpy(ids)
+    return pad_sequence([torch.from_numpy(part).long() for part in lists], batch_first=True)

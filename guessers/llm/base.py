@@ -20,7 +20,7 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from guessers.llm.client import Budget, Reply
+from guessers.llm.chat import Budget, Reply
 from guessers.llm.reply import Parsed
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import Bound, ConfigError, checked
@@ -114,8 +114,8 @@ class BaseChat:
         titles = map(spelt, self._retrieval.pages) if self.config.answers == "likelihood" else None
         return Reader(load(self.config.base, self.config.precision), titles)
 
-    def complete(self, prompt: str, halt: threading.Event) -> Reply:
-        """The reply to a prompt, JSON.  One at a time; `halt` is for models that wait."""
+    def complete(self, prompt: str) -> Reply:
+        """The reply to a prompt, JSON.  One at a time."""
         with self._lock:
             self.budget.spend()
             text = prompt[len(self._before) : len(prompt) - len(self._after)]

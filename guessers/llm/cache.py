@@ -5,14 +5,13 @@ received.  It holds replies and counts, no prompts and no keys.
 """
 
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from guessers.llm.client import Budget, EndpointError, Halted, Reply
+from guessers.llm.chat import Chat, EndpointError, Halted, Reply
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.files.store import digest
 
@@ -30,19 +29,6 @@ CREATE TABLE IF NOT EXISTS replies (
 )
 """
 _REPLY = "SELECT text, prompt_tokens, reply_tokens FROM replies WHERE key = ?"
-
-
-class Chat(Protocol):
-    """A model that replies to prompts; `complete` may be called by `workers` threads at a time."""
-
-    workers: int
-    max_tokens: int
-    budget: Budget
-
-    @property
-    def identity(self) -> str: ...
-
-    def complete(self, prompt: str, halt: threading.Event) -> Reply: ...
 
 
 class Usage(NamedTuple):
@@ -121,19 +107,13 @@ class Cache:
         """The file for one transaction, made where it is missing; DataError if it is damaged or cannot be used."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)
-        except (OSError, sqlite3.Error) as error:
-            raise DataError(f"{self.path}: the kept replies cannot be opened: {error}") from error
-        try:
-            with file:  # commits, or takes everything back
+            with closing(sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)) as file, file:  # commits, or undoes all
                 _prepare(file, self.path)
                 yield file
-        except sqlite3.OperationalError as error:  # locked, full disk, read-only folder
+        except (OSError, sqlite3.OperationalError) as error:  # locked, full disk, read-only folder
             raise DataError(f"{self.path}: the kept replies cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
             raise DataError(f"{self.path}: the kept replies are damaged ({error}); delete the file") from error
-        finally:
-            file.close()
 
 
 def _prepare(file: sqlite3.Connection, path: Path) -> None:
@@ -166,10 +146,10 @@ class CachedChat:
         return digest([self.chat.identity, prompt])
 
     def missing(self, prompts: Sequence[str]) -> list[str]:
-        """The distinct prompts that have no reply yet, in order."""
-        keys = {prompt: self.key(prompt) for prompt in prompts}
-        kept = self.cache.get(list(keys.values()))
-        return [prompt for prompt, key in keys.items() if key not in kept]
+        """Return the distinct prompts that have no reply yet, in order."""
+        keys = {self.key(prompt): prompt for prompt in prompts}
+        kept = self.cache.get(list(keys))
+        return [prompt for key, prompt in keys.items() if key not in kept]
 
     def ask(self, prompts: Sequence[str]) -> dict[str, Reply]:
         """prompt -> reply.  Each reply is kept the moment it comes.
@@ -193,13 +173,16 @@ class CachedChat:
 
     def _send(self, missing: dict[str, str]) -> dict[str, Reply]:
         """key -> reply, by as many requests at a time as the chat allows."""
-        halt, source = threading.Event(), self.chat.identity
+        halted, source = self.chat.budget.halted, self.chat.identity
+        halted.clear()
 
         def send(prompt: str, key: str) -> Reply:
+            if halted.is_set():
+                raise Halted("not sent")
             try:
-                return self.cache.put(key, source, prompt, self.chat.complete(prompt, halt))
+                return self.cache.put(key, source, prompt, self.chat.complete(prompt))
             except SqaError:
-                halt.set()  # before this thread takes the next prompt
+                halted.set()  # before this thread takes the next prompt
                 raise
 
         pool = ThreadPoolExecutor(min(self.chat.workers, len(missing)), thread_name_prefix="llm")
@@ -207,7 +190,7 @@ class CachedChat:
             under_way = {key: pool.submit(send, prompt, key) for prompt, key in missing.items()}
             wait(under_way.values(), return_when=FIRST_EXCEPTION)
         finally:  # on an interrupt, too
-            halt.set()
+            halted.set()
             pool.shutdown(wait=True, cancel_futures=True)
         failures = [future.exception() for future in under_way.values() if not future.cancelled()]
         causes = [error for error in failures if error is not None and not isinstance(error, Halted)]

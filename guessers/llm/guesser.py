@@ -23,8 +23,9 @@ from typing import Annotated, Any, Literal
 from tqdm import tqdm
 
 from guessers.llm.base import BaseChat, BaseConfig, weighed
-from guessers.llm.cache import Cache, CachedChat, Chat
-from guessers.llm.client import Budget, Endpoint, EndpointConfig
+from guessers.llm.cache import Cache, CachedChat
+from guessers.llm.chat import Budget, Chat
+from guessers.llm.endpoint import Endpoint, EndpointConfig
 from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from sqa.core.errors import Bound, ConfigError, Count, checked, returns_exit_code

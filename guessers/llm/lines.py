@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from smt.lm.base import Base
+from smt.lm.lm_stepper import joined
 from smt.lm.network import Seen, mask_of
-from smt.lm.stepper import joined
 
 ROWS = 16  # prompts written side by side
 BREAK = "\n"  # ends a line

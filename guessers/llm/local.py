@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from guessers.llm.client import Budget, Reply
+from guessers.llm.chat import Budget, Reply
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.packages import need
 from sqa.files.atomic import file_digest
@@ -71,8 +71,8 @@ class LocalChat:
         model.generation_config = self._generation(model)  # one given to `generate` has no say where it is a default
         return tokenizer, model.to(self._device)
 
-    def complete(self, prompt: str, halt: threading.Event) -> Reply:
-        """The likeliest reply, at most `max_tokens` pieces.  One at a time; `halt` is for models that wait."""
+    def complete(self, prompt: str) -> Reply:
+        """The likeliest reply, at most `max_tokens` pieces.  One at a time."""
         import torch
 
         with self._lock:

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from smt.lm.base import Base, base_folder, load_base, load_fingerprint
+from smt.lm.causal_lm import fast_precision
+from smt.lm.lm_stepper import joined
 from smt.lm.network import KeyValue, Seen, mask_of
-from smt.lm.stepper import joined
-from smt.lm.translator import fast_precision
 from sqa.files.store import digest
 
 BREAK = "\n"  # ends a title

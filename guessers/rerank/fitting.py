@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -11,15 +11,25 @@ from torch import Tensor, nn
 
 from guessers.rerank.scorer import CLIP, Scorer
 from sqa.core.errors import Bound, Count, NotNegative, Positive, Share, Whole, checked
+from sqa.data.texts import Fold
 from sqa.training.trainer import Trainer
 
 KEPT_BACK = 8  # one in so many texts chooses the epoch
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A retrieval model, and what it counted."""
+
+    model: str  # a bundled BM25 model or a folder
+    folds: tuple[Fold, ...]  # of tossups
+    bonus: bool  # bonus parts too
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 @checked
-class Teaching:
-    """Which texts are learnt from, and how: meanings and units in configs/train_guessers.yaml:rerank."""
+class RerankTraining:
+    """Keys of configs/train_guessers.yaml:rerank; see there for meanings and units."""
 
     limit: Annotated[int, Bound(KEPT_BACK)] | None
     noise: Share
@@ -31,6 +41,17 @@ class Teaching:
     learning_rate: Positive
     weight_decay: NotNegative
     seed: Whole
+    kind: Literal["rerank"]
+    output: Path
+    work: Path
+    learnt: Counts
+    published: Counts
+    least: Count
+
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        seen = "buzzer" in self.learnt.folds
+        return ["learnt.folds: must be without buzzer, which the weights are learnt from"] if seen else []
 
 
 class Lesson(NamedTuple):
@@ -55,7 +76,7 @@ def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
     return Lesson(rows.astype(np.float32), np.concatenate([step, np.arange(t)]), target)
 
 
-def fitted(config: Teaching, lessons: Sequence[Lesson]) -> Scorer:
+def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
     """The weights of the epoch with the smallest cross entropy on one lesson in KEPT_BACK, learnt from the others."""
     learnt = [lesson for number, lesson in enumerate(lessons) if number % KEPT_BACK]
     kept = lessons[::KEPT_BACK]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from guessers import text
+from guessers.retrieval.bm25 import page_steps, postings_of
 from guessers.text import Profile
 from sqa.files.model_files import pack_integers, pack_strings, unpack_integers, unpack_strings
 
@@ -137,13 +138,10 @@ class Kinds:
 
     def tables(self) -> dict[str, np.ndarray]:
         """The tables, packed for a model's file."""
-        steps = np.diff(self._pages, prepend=0)
-        firsts = self._starts[:-1]
-        steps[firsts] = self._pages[firsts]
         return {
             "kinds": pack_strings(self.names),
             "pages_per_kind": pack_integers(np.diff(self._starts)),
-            "page_steps": pack_integers(steps),
+            "page_steps": pack_integers(page_steps(self._starts, self._pages)),
             "counts": pack_integers(self._counts),
             "lessons": pack_integers(self.lessons),
         }
@@ -154,9 +152,6 @@ class Kinds:
         names = unpack_strings(tables["kinds"])
         keys = ("pages_per_kind", "page_steps", "counts", "lessons")
         per_kind, steps, counts, lessons = (unpack_integers(tables[key]) for key in keys)
-        starts = np.concatenate([[0], np.cumsum(per_kind)])
-        if starts[-1] != len(steps):
+        if per_kind.sum() != len(steps):
             raise ValueError("the tables of kinds do not fit together")
-        running = np.cumsum(steps)
-        before = np.concatenate([[0], running])[starts[:-1]]
-        return cls(names, starts, running - np.repeat(before, per_kind), counts, lessons)
+        return cls(names, *postings_of(steps, per_kind), counts, lessons)

@@ -7,53 +7,21 @@ counts.  A buzzer learns from guesses for tossups that no part of its guesser sa
 fold's first half alone, and buzzers read its second.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
-
 import numpy as np
 from tqdm import tqdm
 
 from guessers.lessons import lessons
 from guessers.rerank.evidence import Knowledge
-from guessers.rerank.fitting import KEPT_BACK, Lesson, Teaching, drawn_ends, fitted, lesson_of
+from guessers.rerank.fitting import KEPT_BACK, Counts, Lesson, RerankTraining, drawn_ends, fitted, lesson_of
 from guessers.rerank.guesser import RerankGuesser, candidates
 from guessers.rerank.kinds import Kinds
 from guessers.retrieval.bm25 import Index
 from sqa.core.answers import key
-from sqa.core.errors import Count, DataError, checked
-from sqa.data.texts import Fold, Half, Tossup, corrupt, fold_of, half_of, load_tossups, translations
+from sqa.core.errors import DataError
+from sqa.data.texts import Half, Tossup, corrupt, tossups_of, translations
 from sqa.files.model_files import resolve_model
 
 HALVES: tuple[Half, Half] = ("first", "second")
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """A retrieval model, and what it counted."""
-
-    model: str  # a bundled BM25 model or a folder
-    folds: tuple[Fold, ...]  # of tossups
-    bonus: bool  # bonus parts too
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-@checked
-class RerankTraining(Teaching):
-    """Keys of configs/train_guessers.yaml:rerank; see there for meanings and units."""
-
-    kind: Literal["rerank"]
-    output: Path
-    work: Path
-    learnt: Counts
-    published: Counts
-    least: Count
-
-    def problems(self) -> list[str]:
-        """Beside the bounds."""
-        seen = "buzzer" in self.learnt.folds
-        return ["learnt.folds: must be without buzzer, which the weights are learnt from"] if seen else []
 
 
 def train(config: RerankTraining) -> RerankGuesser:
@@ -68,27 +36,16 @@ def train(config: RerankTraining) -> RerankGuesser:
 
 def read(knowledge: Knowledge, config: RerankTraining, half: Half) -> list[Lesson]:
     """What the texts of a half of the fold teach; those without an indexed word are left out."""
-    texts = texts_of(config, (half,))
+    whole = tossups_of(["buzzer"], half)
+    unchanged = whole[: config.limit]
+    corrupted = corrupt(unchanged, config.noise) if config.noise else []
+    texts = [*unchanged, *corrupted, *translations(config.translated, whole)]
     if len(texts) < KEPT_BACK:
         raise DataError(f"{config.output}: {len(texts)} texts of the {half} half to learn from; raise limit")
     bar = tqdm(texts, f"guessing, {half} half", mininterval=2)
     lessons_of = [lesson_of_text(knowledge, text, number, config) for number, text in enumerate(bar)]
-    as_they_are = lessons_of[: len(tossups_of((half,))[: config.limit])]
     taught = [lesson for lesson in lessons_of if len(lesson.target)]
-    return [*taught, *(at_last_word(lesson) for lesson in as_they_are if len(lesson.target))]
-
-
-def texts_of(config: Teaching, halves: Sequence[Half]) -> list[Tossup]:
-    """Return the tossups of some halves of the fold, unchanged, corrupted and translated."""
-    whole = tossups_of(halves)
-    tossups = whole[: config.limit]
-    corrupted = corrupt(tossups, config.noise) if config.noise else []
-    return [*tossups, *corrupted, *translations(config.translated, whole)]
-
-
-def tossups_of(halves: Sequence[Half]) -> list[Tossup]:
-    """Return the tossups of some halves of the fold."""
-    return [tossup for tossup in load_tossups() if fold_of(tossup.id) == "buzzer" and half_of(tossup.id) in halves]
+    return [*taught, *(at_last_word(lesson) for lesson in lessons_of[: len(unchanged)] if len(lesson.target))]
 
 
 def at_last_word(lesson: Lesson) -> Lesson:

@@ -90,9 +90,6 @@ class Index:
     def save(self, folder: Path) -> None:
         """Write model.safetensors and config.json."""
         words = len(self.words)
-        deltas = np.diff(self.pages, prepend=0)
-        firsts = self.starts[:-1]
-        deltas[firsts] = self.pages[firsts]
         first, second = np.divmod(self.pair_keys, max(words, 1))
         tensors = {
             "titles": pack_strings(self.titles),
@@ -100,7 +97,7 @@ class Index:
             "pairs_per_word": pack_integers(np.bincount(first, minlength=words)),
             "pair_seconds": pack_integers(second),
             "pages_per_term": pack_integers(np.diff(self.starts)),
-            _STEPS: pack_integers(deltas),
+            _STEPS: pack_integers(page_steps(self.starts, self.pages)),
             _COUNTS: pack_integers(self.counts),
         }
         write_tensors(folder, tensors, {"kind": "bm25", "version": VERSION, "analyzer": self.analyzer})
@@ -115,25 +112,35 @@ class Index:
         try:
             titles, words = unpack_strings(tensors["titles"]), unpack_strings(tensors["words"])
             names = ("pairs_per_word", "pair_seconds", "pages_per_term", _STEPS, _COUNTS)
-            per_word, second, frequency, deltas, counts = (unpack_integers(tensors[name]) for name in names)
+            per_word, second, frequency, steps, counts = (unpack_integers(tensors[name]) for name in names)
         except (KeyError, ValueError) as error:
             raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
-        starts = np.concatenate([[0], np.cumsum(frequency)])
-        fits = len(deltas) == len(counts) == starts[-1] and len(starts) == len(words) + len(second) + 1
-        if fits and len(per_word) == len(words) and per_word.sum() == len(second):
-            running = np.cumsum(deltas)
-            before = np.concatenate([[0], running])[starts[:-1]]  # the sum of all steps of earlier terms
-            pages = running - np.repeat(before, frequency)
-            fits = pages.max(initial=-1) < len(titles) and second.max(initial=-1) < len(words)
-            fits &= min(frequency.min(initial=1), counts.min(initial=1)) > 0
-            fits &= all(list(names) == sorted(set(names)) for names in (titles, words))
-        else:
-            fits = False
-        if not fits:
+        fits = len(steps) == len(counts) == frequency.sum() and len(frequency) == len(words) + len(second)
+        fits = fits and len(per_word) == len(words) and per_word.sum() == len(second)
+        starts, pages = postings_of(steps, frequency) if fits else (frequency, frequency)
+        fits = fits and pages.max(initial=-1) < len(titles) and second.max(initial=-1) < len(words)
+        fits = fits and min(frequency.min(initial=1), counts.min(initial=1)) > 0
+        if not (fits and all(list(names) == sorted(set(names)) for names in (titles, words))):
             raise DataError(f"{folder}: the model's tables do not fit together; restore or train it again")
         first = np.repeat(np.arange(len(words)), per_word)
         keys = first * len(words) + second
         return cls(tuple(titles), tuple(words), keys, starts, pages, counts, analyzer)
+
+
+def page_steps(starts: np.ndarray, pages: np.ndarray) -> np.ndarray:
+    """(postings,) each page less the one before it in the same term's postings, which packs well."""
+    steps = np.diff(pages, prepend=0)
+    firsts = starts[:-1]
+    steps[firsts] = pages[firsts]
+    return steps
+
+
+def postings_of(steps: np.ndarray, frequency: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(starts, pages) of the terms whose numbers of postings are `frequency`: invert `page_steps`."""
+    starts = np.concatenate([[0], np.cumsum(frequency)])
+    running = np.cumsum(steps)
+    before = np.concatenate([[0], running])[starts[:-1]]  # the sum of the steps of all earlier terms
+    return starts, running - np.repeat(before, frequency)
 
 
 def weights(index: Index, config: Bm25Config) -> np.ndarray:

@@ -118,7 +118,7 @@ def _digest_of(path: Path) -> object:
 
 
 def _is_interpreted(program: str) -> bool:
-    """Whether a program is an interpreter, or a script that is given by its path."""
+    """Return whether a program is an interpreter, or a script that is given by its path."""
     if _INTERPRETER.match(Path(program).name) or os.sep not in program:
         return _INTERPRETER.match(Path(program).name) is not None
     with Path(program).open("rb") as file:
@@ -126,7 +126,7 @@ def _is_interpreted(program: str) -> bool:
 
 
 def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
-    """(index, file) of every part of a command that names a file: PROGRAM if given by its path, FILE, --option=FILE.
+    """Yield (index, file) of each part of a command that names a file: PROGRAM by its path, FILE, --option=FILE.
 
     A program of MAX_PROGRAM bytes or more is an interpreter, which is identified by its path.
     """

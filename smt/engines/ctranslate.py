@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import sentencepiece
-
 from smt.engines.hub import TextCodec, files_fingerprint, load_tokenizer
 from smt.models.next_piece import piece_limit
 from smt.models.transformer import Transformer
@@ -62,7 +60,7 @@ class _OwnText:
     """Models of ours: word by word, as `smt.models.decode` does it."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary, self.pieces = vocabulary, piece_names(vocabulary)
+        self.vocabulary, self.pieces = vocabulary, vocabulary.pieces
         self._ids = {piece: i for i, piece in enumerate(self.pieces)}
         self.prefix: list[str] = []  # pieces that begin every translation
         self.suppress = [[self.pieces[i]] for i in (PAD, UNK, BOS)]  # never written
@@ -158,12 +156,6 @@ def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:
     if config.source_language or config.target_language:
         return certain_pair(config.source_language, config.target_language)
     return pair_of(json_document(path)) if path.is_file() else None
-
-
-def piece_names(vocabulary: Vocabulary) -> list[str]:
-    """The pieces of a vocabulary as text, in the order of their ids."""
-    processor = sentencepiece.SentencePieceProcessor(model_proto=vocabulary.model)
-    return [processor.id_to_piece(i) for i in range(vocabulary.size)]
 
 
 def build(config: CTranslateConfig) -> PolicyTranslator:

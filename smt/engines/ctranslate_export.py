@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from smt.engines.ctranslate import LANGUAGES, piece_names
+from smt.engines.ctranslate import LANGUAGES
 from smt.engines.hub import WANTED, check_model, load_tokenizer
 from smt.engines.pretrained import check_vocabulary, load_translator
 from smt.models.bundle import load_model, model_folder
@@ -70,7 +70,7 @@ def export(
     if model.config.lexicon_width:
         raise DataError(f"{folder} not written: CTranslate2 cannot express the model's lexicon; train without one")
     spec = _spec(model)
-    pieces = piece_names(vocabulary)
+    pieces = vocabulary.pieces
     spec.register_source_vocabulary(pieces)
     spec.register_target_vocabulary(pieces)
     spec.config.add_source_eos = True

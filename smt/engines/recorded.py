@@ -22,9 +22,7 @@ A table with a line for each token: `smt.engines.recorded_table`.
 Every error is a DataError "FILE:LINE: what is wrong".
 """
 
-import hashlib
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +37,7 @@ from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
 from sqa.files.logs import Pieces, kind_of
 from sqa.files.records import converted, lines, numbered_lines
+from sqa.files.store import digest
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
@@ -103,9 +102,8 @@ class DataUnit(NamedTuple):
 class RecordedTranslator:
     """Emissions out of a log, of whole questions: there is nothing to stream."""
 
-    def __init__(self, config: RecordedConfig) -> None:
-        self.path, self.unit = Path(config.file), config.unit
-        self._records = list(_records(config))
+    def __init__(self, path: Path, unit: Unit, records: Iterable[Record]) -> None:
+        self.path, self.unit, self._records = path, unit, list(records)
         self._of: dict[str, list[Record]] = {}  # by question id, once checked
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -146,7 +144,7 @@ class RecordedTranslator:
     def fingerprint(self) -> str:
         """Hash of the words, their delays and their unit."""
         rows = [[r.tokens, r.delays, r.counts_end] for r in self._records]
-        return hashlib.sha256(json.dumps([VERSION, self.unit, rows]).encode()).hexdigest()
+        return digest(["recorded", VERSION, self.unit, rows])
 
 
 def build(config: RecordedConfig) -> BatchTranslator:
@@ -154,24 +152,15 @@ def build(config: RecordedConfig) -> BatchTranslator:
     path = Path(config.file)
     if not path.exists():
         raise DataError(f"{path}: no such file; {SOUGHT}")
-    if not path.is_dir() and _of_text(path):
-        return RecordedTranslator(config)
+    if not path.is_dir():
+        if next(filter(str.strip, lines(path)), "").startswith(("index\t", "question\t")):
+            return RecordedTranslator(path, config.unit, _table(path, config.unit))
+        first = next(numbered_lines(path), None)
+        if first is None or not kind_of(f"{path}:{first[0]}", first[1]).speech:
+            return RecordedTranslator(path, config.unit, _simuleval(path, config.pieces))
     from smt.engines.recorded_speech import RecordedSpeech  # a log of text needs none of it
 
     return RecordedSpeech(path, config.pieces)
-
-
-def _of_text(path: Path) -> bool:
-    """Whether a file is a table, or a log of a system that translates text."""
-    if not _first(path).startswith("{"):
-        return True  # its reader says what is wrong with it
-    number, row = next(numbered_lines(path))
-    return not kind_of(f"{path}:{number}", row).speech
-
-
-def _first(path: Path) -> str:
-    """The first line that is not blank."""
-    return next((line for line in lines(path) if line.strip()), "")
 
 
 # ------------------------------------------------------------------------------------------- units of the data set
@@ -230,19 +219,6 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 # ---------------------------------------------------------------------------------------------------- reading files
 
 
-def _records(config: RecordedConfig) -> Iterator[Record]:
-    """The units of a file, in its order."""
-    path = Path(config.file)
-    if _first(path).startswith(("index\t", "question\t")):
-        from smt.engines.recorded_table import read_table  # a log needs none of it
-
-        for key, tokens, delays, at in read_table(path, config.unit):
-            _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
-            yield Record(key, tokens, delays, at, counts_end=True)
-    else:
-        yield from _simuleval(path, config.pieces)
-
-
 def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
     """The lines of an instances.log."""
     for number, line in numbered_lines(path):
@@ -268,6 +244,15 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         at = (number,) * (len(tokens) + 1)
         source = None if row.source is None else tuple(row.source.split())
         yield Record((row.index,), tuple(tokens), tuple(delays), at, "metric" in line, source, row.source_length)
+
+
+def _table(path: Path, unit: Unit) -> Iterator[Record]:
+    """The units of a table, in the order of the file."""
+    from smt.engines.recorded_table import read_table  # a log needs none of it
+
+    for key, tokens, delays, at in read_table(path, unit):
+        _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
+        yield Record(key, tokens, delays, at, counts_end=True)
 
 
 def _check_delays(delays: Sequence[tuple[str, int]]) -> None:

@@ -98,16 +98,8 @@ def _whole(states: Sequence[Shown]) -> list[Sequence[str]]:
 # ------------------------------------------------------------------------------------------------------- simulstream
 
 
-class _Stream(NamedTuple):
-    """A recording in simulstream's log while it is read."""
-
-    name: str
-    line: int
-    shown: list[Shown]  # of tokens, not yet words
-
-
 class Wav(Struct):
-    """What simulstream says of a recording."""
+    """The metadata of a recording in simulstream's log."""
 
     wav_name: str
 
@@ -130,34 +122,34 @@ class Output(Struct):
 
 
 def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
-    by_name: dict[str, _Stream] = {}
-    by_id: dict[int | str, _Stream] = {}  # an id may come again, for another recording
+    began: dict[str, int] = {}  # recording -> its first line
+    shown: dict[str, list[Shown]] = {}  # recording -> its tokens, not yet words
+    of_id: dict[int | str, list[Shown]] = {}  # an id may come again, for another recording
     tokens: list[str] = []
     for where, number, row in rows:
         if "metadata" in row:
             begins = converted(where, row, Begins)
             name = recording_name(begins.metadata.wav_name)
-            if name in by_name:
-                raise DataError(f"{where}: the recording {name!r} appears twice (line {by_name[name].line})")
-            by_name[name] = by_id[begins.id] = _Stream(name, number, [])
+            if began.setdefault(name, number) != number:
+                raise DataError(f"{where}: the recording {name!r} appears twice (line {began[name]})")
+            shown[name] = of_id[begins.id] = []
         elif "id" in row:
             output = converted(where, row, Output)
-            if output.id not in by_id:
+            if output.id not in of_id:
                 problem = f'id {output.id!r:.40} has no line with "metadata" before'
                 raise DataError(f"{where}: {problem}; is the log cut off?")
             tokens += output.generated_tokens
-            by_id[output.id].shown.append(_after(where, number, output, by_id[output.id].shown))
+            of_id[output.id].append(_after(where, number, output, of_id[output.id]))
         elif "model_loading_time" not in row:
             keys = '"id" with "metadata" or "total_audio_processed", or "model_loading_time"'
             raise DataError(f"{where}: expected simulstream's {keys}, got {_keys(row)}")
     file, join = where.rpartition(":")[0], joiner(pieces)
     check_words(file, tokens, pieces)
-    for stream in by_name.values():
-        if not stream.shown:
-            name = f"the recording {stream.name!r}"
-            raise DataError(f"{file}:{stream.line}: {name} has no other line; is the log cut off?")
-        states = [state._replace(words=join(state.words).split()) for state in stream.shown]
-        yield Recording(stream.name, stream.line, words_of(states))
+    for name, states in shown.items():
+        if not states:
+            raise DataError(f"{file}:{began[name]}: the recording {name!r} has no other line; is the log cut off?")
+        whole = [state._replace(words=join(state.words).split()) for state in states]
+        yield Recording(name, began[name], words_of(whole))
 
 
 def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> Shown:
@@ -215,39 +207,31 @@ class Segment(Struct):
     time_to_recording_end: Milliseconds | None = None
 
 
-class _Member(NamedTuple):
-    """A segment of a recording."""
-
-    segment: Segment
-    where: str
-    number: int
-    words: list[TimedWord]
-
-
 def _omnisteval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
-    members = []
+    segments = []
     for position, (where, number, row) in enumerate(rows):
         segment = converted(where, row, Segment)
         if segment.index != position:
             raise DataError(f"{where}: index {segment.index} where {position} is due; each segment once, in order")
-        words = _timed((where, number), segment.prediction, segment.emission_cu, "emission_cu", pieces)
-        if words and segment.time_to_recording_end is None:
-            raise DataError(f'{where}: expected a number of milliseconds as "time_to_recording_end"')
-        members.append(_Member(segment, where, number, words))
-    for due, (document, group) in enumerate(groupby(members, key=lambda member: member.segment.docid)):
-        parts = list(group)
+        segments.append((where, number, segment))
+    for due, (document, group) in enumerate(groupby(segments, key=lambda row: row[2].docid)):
+        members = list(group)
+        where, number, first = members[0]
         if document != due:
-            raise DataError(f"{parts[0].where}: docid {document} where {due} is due; each recording once, in order")
-        end = parts[0].segment.time_to_recording_end
-        yield Recording(due, parts[0].number, tuple(_of_document(parts)), None if end is None else end / 1000)
+            raise DataError(f"{where}: docid {document} where {due} is due; each recording once, in order")
+        end = first.time_to_recording_end
+        yield Recording(due, number, tuple(_of_document(members, pieces)), None if end is None else end / 1000)
 
 
-def _of_document(members: Sequence[_Member]) -> Iterator[TimedWord]:
-    """The words of a recording's segments, whose times count from the first segment's start."""
-    first = members[0].segment.time_to_recording_end
+def _of_document(members: Sequence[tuple[str, int, Segment]], pieces: Pieces | None) -> Iterator[TimedWord]:
+    """Yield the words of a recording's segments, whose times count from the first segment's start."""
+    first = members[0][2].time_to_recording_end
     heard = seconds = 0.0  # the end of the latest segment, in ms; the time of the latest word
-    for segment, where, _, timed in members:
+    for where, number, segment in members:
         end = segment.time_to_recording_end
+        timed = _timed((where, number), segment.prediction, segment.emission_cu, "emission_cu", pieces)
+        if timed and end is None:
+            raise DataError(f'{where}: expected a number of milliseconds as "time_to_recording_end"')
         if timed and (first is None or end is None):
             problem = "the first segment of its recording has no words, and so no start"
             raise DataError(f"{where}: {problem}; give the log that was segmented instead of this one")

@@ -21,9 +21,9 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from smt.lm.base import Base
+from smt.lm.fine_tuning_config import LmConfig
 from smt.lm.layout import OFFSET
 from smt.lm.network import PROJECTIONS, CausalLM
-from smt.lm.train_config import LmConfig
 from sqa.core.errors import DataError
 from sqa.files.atomic import joined_digest, write_bytes, write_text
 from sqa.files.model_files import CONFIG, check_weights

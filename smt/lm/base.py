@@ -8,10 +8,10 @@ from pathlib import Path
 
 import torch
 
-from smt.lm.files import load_network, read_shape
 from smt.lm.gguf_file import VERSION, unpacked
+from smt.lm.loading import load_network, read_shape
 from smt.lm.network import CausalLM, Norm
-from smt.lm.tokens import FILE, Tokens
+from smt.lm.tokenizer import FILE, Tokens
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.paths import cache_dir

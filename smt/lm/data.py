@@ -16,7 +16,7 @@ from torch import Tensor
 
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import mask_of
-from smt.lm.tokens import Tokens
+from smt.lm.tokenizer import Tokens
 from smt.policies.waitk import FULL, HIDDEN_WORD, pad
 from smt.training.corpus import Buckets, parts
 

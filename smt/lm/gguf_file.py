@@ -1,4 +1,4 @@
-"""A GGUF file (llama.cpp's format) unpacked into a folder as Hugging Face writes it: what smt/lm/files.py reads.
+"""A GGUF file (llama.cpp's format) unpacked into a folder as Hugging Face writes it: what smt/lm/loading.py reads.
 
 Every tensor is dequantised once and kept in bfloat16.  The tokenizer is made from the file's own pieces and scores:
 the one that the transformers package makes of the same file cuts words wrongly.
@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from smt.lm.tokens import from_scores
+from smt.lm.tokenizer import from_scores
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.core.paths import cache_dir
@@ -78,7 +78,7 @@ def _unpack(path: Path, folder: Path) -> None:
 
 
 def _config(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """config.json of what a GGUF file describes."""
+    """Return the config.json of the model that a GGUF file describes."""
     architecture = values["general.architecture"]
     if architecture not in FAMILIES or values["tokenizer.ggml.model"] != "llama":
         raise DataError(
@@ -153,6 +153,6 @@ def _name(name: str, gemma: bool) -> str | None:
 
 
 def _unpaired(weight: Tensor, heads: int) -> Tensor:
-    """llama.cpp stores the two halves of each head's rotary pairs by turns; back to halves: (H C, D)."""
+    """Separate the halves of each head's rotary pairs, which llama.cpp interleaves: (H C, D)."""
     rows, width = weight.shape
     return weight.view(heads, rows // heads // 2, 2, width).transpose(1, 2).reshape(rows, width)

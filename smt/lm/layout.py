@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smt.lm.tokens import Tokens
+from smt.lm.tokenizer import Tokens
 from sqa.core.languages import language_of
 
 OFFSET = 96  # position of the first target piece; few sources are longer, and nothing breaks if one is
 
 
 def name_of(code: str) -> str:
-    """What the prompt calls a language: its English name where sqa/core/languages has it, else its code."""
+    """Return a language's name in the prompt: its English name where sqa/core/languages has it, else its code."""
     return language_of(code).name or code
 
 

@@ -24,7 +24,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes and switches of a model; made from its config.json by smt/lm/files.py."""
+    """Sizes and switches of a model; made from its config.json by smt/lm/loading.py."""
 
     vocabulary: int
     width: int
@@ -247,10 +247,10 @@ class CausalLM(nn.Module):
             projection.quantise()
 
     def projections(self) -> list[Projection]:
-        """All of them, in order."""
+        """Return the projections of all layers, in order."""
         return [module for module in self.modules() if isinstance(module, Projection)]
 
 
 def mask_of(allowed: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, N, M) bool -> the mask to add, (B, 1, N, M)."""
+    """Return the mask to add to the scores, (B, 1, N, M), for allowed positions (B, N, M) bool."""
     return torch.zeros(allowed.shape, dtype=dtype, device=allowed.device).masked_fill_(~allowed, float("-inf"))[:, None]

@@ -19,12 +19,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from smt.lm.adapter import adapter_digest
-from smt.lm.base import load_fingerprint
+from smt.lm.causal_lm import CausalLmConfig, resolve, writer
 from smt.lm.layout import OFFSET
+from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
-from smt.lm.stepper import LmWriter
-from smt.lm.translator import CausalLmConfig, resolve, writer
 from smt.models.scoring import summed
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
@@ -62,7 +60,7 @@ class LmScorer:
 
     @torch.inference_mode()
     def _forced(self, source: Words, pieces: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """(T,) ln p of each piece, and of the likeliest piece in its place."""
+        """Return ln p (T,) of each piece, and of the likeliest piece in its place."""
         w = self.writer
         source_pieces, _ = w.layout.source(w.tokens, source)
         target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,): the last of them choose the pieces
@@ -86,9 +84,5 @@ def build(pair: str) -> LmScorer:
     model = f"lm-{pair}"
     if not (DATA / "models" / model).is_dir():
         raise ConfigError(f"no language model was trained to translate {pair}: there is no {DATA / 'models' / model}")
-    loaded = resolve(CausalLmConfig(model))
-    assert loaded.adapter is not None
-    digest = adapter_digest(loaded.adapter)
-    base = load_fingerprint(loaded.folder)
-    fingerprint = f"language-model {VERSION} {loaded.precision} {base} {digest}"
-    return LmScorer(partial(writer, loaded, digest), fingerprint)
+    found = resolve(CausalLmConfig(model))
+    return LmScorer(partial(writer, found), f"language-model {VERSION} {found.precision} {' '.join(found.files)}")

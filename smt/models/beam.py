@@ -19,14 +19,13 @@ With n = 1 and look_ahead = 1 words are counted, and words and g are those of th
 Letters in the shape comments: A sentences, n hypotheses of each, R = A n of them, V vocabulary, T target pieces.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
-from smt.models.decode import ALIVE, start_reading
-from smt.models.stepper import GROWTH, Stepper, Writer, Written, by_length, lengthen
+from smt.models.stepper import GROWTH, Stepper, Writer, lengthen
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
@@ -36,7 +35,7 @@ WIDEST = 64
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """How wide and how far ahead to search."""
+    """Width and look-ahead of a search."""
 
     n: int  # hypotheses, 1 to WIDEST
     look_ahead: int = 2  # words of a hypothesis while the source continues, >= 1
@@ -47,43 +46,10 @@ class Beam:
                 raise ConfigError(f"{key}: must be 1 to {most}, got {value!r}")
 
 
-GREEDY = Beam(1)
-
-
-@torch.inference_mode()
-def search_batch(
-    writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: Beam
-) -> list[list[Written]]:
-    """Translate whole sentences at once; the words and g of `search_stream`.  An empty sentence gives no words."""
-    written: list[list[Written]] = [[] for _ in sentences]
-    for numbers in by_length(sentences, max(1, writer.batch // beam.n)):
-        stepper = writer.begin([sentences[i] for i in numbers], schedule, beam.n)
-        state = stepper.state
-        start_reading(stepper, schedule)
-        search = _Search(writer, stepper, schedule, beam)
-        while going := int(state.alive.sum()):
-            if going < ALIVE * len(state.alive):
-                numbers = [i for i, on in zip(numbers, state.alive[:: beam.n].tolist(), strict=True) if on]
-                search.keep(state.alive)
-            g, ended = state.g, state.ended
-            for i, tokens in search.advance():
-                row = i * beam.n
-                written[numbers[i]] += [Written(token, int(g[row]), bool(ended[row])) for token in tokens]
-            stepper.read(search.due, search.start)
-    return written
-
-
-def search_stream(writer: Writer, source: Iterator[str], schedule: Schedule, beam: Beam) -> Iterator[str]:
-    """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    stepper = writer.stream(source, schedule, beam.n)
-    start_reading(stepper, schedule)
-    if not int(stepper.state.length[0]):
-        return
-    search = _Search(writer, stepper, schedule, beam)
-    while bool(stepper.state.alive[0]):
-        for _, tokens in search.advance():
-            yield from tokens
-        stepper.read(search.due, search.start)
+def beam_of(n: int, look_ahead: int = 2) -> Beam | None:
+    """Return the beam of n hypotheses, None for n = 1 (greedy).  ConfigError for an invalid number."""
+    beam = Beam(n, look_ahead)
+    return beam if n > 1 else None
 
 
 @dataclass(slots=True)
@@ -101,7 +67,7 @@ class _Hypotheses:
     mark_runs: Tensor  # (R, REPEAT)
 
     def take(self, rows: Tensor) -> None:
-        """These rows (numbers or bool) in place of all."""
+        """Keep these rows (numbers or bool), in this order."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name)[rows])
 
@@ -110,7 +76,7 @@ _MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pie
 _MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # of State, per hypothesis
 
 
-class _Search:
+class BeamSearch:
     """One search after another for each of A sentences, every sentence at its own pace."""
 
     def __init__(self, writer: Writer, stepper: Stepper, schedule: Schedule, beam: Beam) -> None:
@@ -136,7 +102,7 @@ class _Search:
 
     @torch.inference_mode()
     def advance(self) -> list[tuple[int, list[str]]]:
-        """One more piece for all hypotheses; the words published by sentences whose search is over.
+        """Extend all hypotheses by a piece; return (sentence, words) for each sentence whose search is over.
 
         Sets `due`, and `start` to the pieces published; a sentence that is complete is not alive.
         """
@@ -182,7 +148,7 @@ class _Search:
         return log_p
 
     def merge_ends(self, log_p: Tensor, rows: Tensor) -> None:
-        """Of the pieces that would complete the word of these rows (R,) bool leave the most probable one only."""
+        """Forbid all but the most probable of the pieces that complete the word of these rows (R,) bool."""
         if not bool(rows.any()):
             return
         rules = self.writer.rules

@@ -45,7 +45,7 @@ def check(bonus: float, beam: int = 1) -> None:
 
 
 def spellings(name: str, language: str = "") -> frozenset[str]:
-    """How a name of a text in `language` may be spelt in a translation."""
+    """Return the spellings that a translation may use for a name of a text in `language`."""
     found = {name}
     for ending, nominative in language_of(language).nominatives:
         if name.endswith(ending) and len(name) - len(ending) >= SHORTEST:
@@ -54,7 +54,7 @@ def spellings(name: str, language: str = "") -> frozenset[str]:
 
 
 def is_name(word: str) -> bool:
-    """Whether a word without punctuation at its edges may be a name: a capital, SHORTEST letters or more, no digit."""
+    """Return whether a word may be a name: a capital, SHORTEST letters or more, no digit, no edge punctuation."""
     return len(word) >= SHORTEST and word[0].isupper() and not any(map(str.isdigit, word))
 
 
@@ -70,17 +70,17 @@ class Names:
             self.hear(word)
 
     def hear(self, word: str) -> None:
-        """One more word of the source."""
+        """Note that a word of the source was read."""
         self.words += 1
         name = _EDGE.sub("", normalise(word))
         if is_name(name) and self.words > 1:
             self._known += ((self.words, spelling) for spelling in spellings(name, self.language))
 
     def wrote(self, word: str, read: int) -> None:
-        """One more word of the translation, when `read` words were read: a name may come again."""
+        """Ignore a word of the translation: a name may come again."""
 
     def rests(self, begun: str, read: int) -> set[str]:
-        """How the names among the first `read` words that begin so go on; "" = one ends here."""
+        """Return the continuations of the names among the first `read` words that begin so; "" = a name ends here."""
         begun = _OPENING.sub("", begun)
         if len(begun) < BEGUN:
             return set()
@@ -88,7 +88,7 @@ class Names:
 
 
 class Begun(NamedTuple):
-    """What B sentences have begun to write, and what of them was read; an item for each."""
+    """The open words of B sentences and how much of each source was read."""
 
     pieces: Sequence[Sequence[int]]  # numbers of the pieces of its open word; empty = none is open
     names: Sequence[Any]  # of its source: what the bonus follows there
@@ -96,13 +96,13 @@ class Begun(NamedTuple):
 
 
 class Bonus(Protocol):
-    """What is favoured in a search, by what was read of the source."""
+    """A bonus in a search that depends on the source words read."""
 
     def names(self, words: Iterable[str] = ()) -> Any:
-        """Of a sentence, `words` of which are heard: something with `hear`, `wrote` and `words`, as Names."""
+        """Return the tracker of a sentence whose first `words` are read: it has `hear` and `wrote`, as Names."""
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
-        """scores (B, V), changed in place."""
+        """Add the bonus (nats) to scores (B, V), in place."""
 
 
 def reading(names: Any, source: Iterator[str]) -> Iterator[str]:
@@ -142,7 +142,7 @@ class Copier:
         return tuple(self._place[text] for text in beginnings if text in self._place)
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
-        """scores (B, V), changed in place: the bonus (nats) is on what spells a name of the row's sentence."""
+        """Add the bonus (nats) to the pieces that spell a name of each row's sentence: scores (B, V), in place."""
         for row, (pieces, names, read) in enumerate(zip(*begun, strict=True)):
             if not pieces or not (rests := names.rests("".join(self.texts[p] for p in pieces), read)):
                 continue

@@ -1,6 +1,6 @@
-"""Greedy wait-k decoding, once each way: streaming (reads words one by one) and batched (a recorded corpus at once).
+"""Wait-k decoding, once each way: streaming (reads words one by one) and batched (a recorded corpus at once).
 
-Both follow the same rules and give equal words and equal g(j):
+Both give equal words and equal g(j).  The rules of the greedy search:
 
 1.  READ k words; then, per target word, WRITE its pieces and READ one more source word.  With an emission rate r
     other than 1, word j + 1 needs k + floor(j / r) source words: now and then two are read, or none.
@@ -22,10 +22,12 @@ A beam, which looks ahead before it publishes a word: smt/models/beam.py.  A mod
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from smt.models.beam import Beam, BeamSearch
 from smt.models.copying import Begun, Names, reading
 from smt.models.stepper import Stepper, Writer, Written, by_length
 from smt.policies.waitk import Schedule
@@ -34,43 +36,42 @@ ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on;
 
 
 @torch.inference_mode()
-def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule) -> list[list[Written]]:
-    """Translate whole sentences at once; with the words and g of `decode_stream`.  An empty one gives no words."""
+def decode_batch(
+    writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None = None
+) -> list[list[Written]]:
+    """Translate whole sentences at once, greedily without a beam; an empty sentence gives no words."""
     written: list[list[Written]] = [[] for _ in sentences]
-    open_pieces: list[list[int]] = [[] for _ in sentences]
-    names = [writer.bonus.names(words) if writer.bonus else Names() for words in sentences]
-    for numbers in by_length(sentences, writer.batch):
-        stepper = writer.begin([sentences[i] for i in numbers], schedule)
+    n = beam.n if beam else 1
+    for numbers in by_length(sentences, max(1, writer.batch // n)):
+        sources = [sentences[i] for i in numbers]
+        stepper = writer.begin(sources, schedule, n)
         start_reading(stepper, schedule)
-        while going := int(stepper.state.alive.sum()):
-            if going < ALIVE * len(numbers):
-                numbers = [number for number, on in zip(numbers, stepper.state.alive.tolist(), strict=True) if on]
-                stepper.keep(stepper.state.alive)
-            begun = None
-            if writer.bonus:
-                read = stepper.state.read.tolist()
-                begun = Begun([open_pieces[i] for i in numbers], [names[i] for i in numbers], read)
-            choices, due = advance(writer, stepper, schedule, begun)
-            for number, choice in zip(numbers, choices.tolist(), strict=True):
-                publish(writer, choice, open_pieces[number], written[number], names[number])
-            stepper.read(due, stepper.state.written)
+        names = [writer.bonus.names(words) if writer.bonus else Names() for words in sources]
+        search = _search(writer, stepper, schedule, beam, names)
+        state = stepper.state
+        while going := int(state.alive.sum()):
+            if going < ALIVE * len(state.alive):
+                numbers = [i for i, on in zip(numbers, state.alive[::n].tolist(), strict=True) if on]
+                search.keep(state.alive)
+            g, ended = state.g[::n].tolist(), state.ended[::n].tolist()
+            for i, tokens in search.advance():
+                written[numbers[i]] += [Written(token, g[i], ended[i]) for token in tokens]
+            stepper.read(search.due, search.start)
     return written
 
 
-def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule) -> Iterator[str]:
+def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule, beam: Beam | None = None) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
     names = writer.bonus.names() if writer.bonus else Names()
-    stepper = writer.stream(reading(names, source), schedule)
+    stepper = writer.stream(reading(names, source), schedule, beam.n if beam else 1)
     start_reading(stepper, schedule)
     if not int(stepper.state.length[0]):
         return
-    open_pieces: list[int] = []
+    search = _search(writer, stepper, schedule, beam, [names])
     while bool(stepper.state.alive[0]):
-        choices, due = advance(writer, stepper, schedule, Begun([open_pieces], [names], [names.words]))
-        published: list[Written] = []
-        publish(writer, choices[0].tolist(), open_pieces, published, names)
-        yield from (word.token for word in published)
-        stepper.read(due, stepper.state.written)
+        for _, tokens in search.advance():
+            yield from tokens
+        stepper.read(search.due, search.start)
 
 
 def start_reading(stepper: Stepper, schedule: Schedule) -> None:
@@ -79,43 +80,67 @@ def start_reading(stepper: Stepper, schedule: Schedule) -> None:
     stepper.read(none + schedule.k if schedule.unit == "word" else none, none)
 
 
-@torch.inference_mode()
-def advance(writer: Writer, stepper: Stepper, schedule: Schedule, begun: Begun | None) -> tuple[Tensor, Tensor]:
-    """One choice per sentence; those that have ended stay as they are.
-
-    Returns (B, 5) complete (a word is), commit (the piece was taken), piece, ended (the source had), g, and the words
-    to READ now (B,).
-    """
-    state, rules = stepper.state, writer.rules
-    scores, full = stepper.score()
-    scores = rules.forbid(scores, state.word_open, state.past)  # (B, V)
-    if writer.bonus is not None and begun is not None:
-        writer.bonus.favour(scores, begun)
-    choice = torch.where(full, rules.end, scores.argmax(-1))
-    end, ended = choice == rules.end, state.ended
-    complete = state.word_open & (rules.starts(choice, state.last) | end) & state.alive
-    due = torch.where(complete, schedule.words_after(state.words + 1), 1)
-    due = torch.where(end, due.clamp_min(1), due)
-    wait = ~ended & (end | complete) & (due > 0) & state.alive
-    commit = ~end & ~wait & state.alive
-    choices = torch.stack([complete, commit, choice, ended, state.g], 1)
-    state.words = state.words + complete
-    state.word_open = state.word_open & ~complete
-    state.commit(choice, commit)
-    state.alive = state.alive & ~(end & ended)
-    return choices, wait * due
+def _search(
+    writer: Writer, stepper: Stepper, schedule: Schedule, beam: Beam | None, names: list[Any]
+) -> "GreedySearch | BeamSearch":
+    return BeamSearch(writer, stepper, schedule, beam) if beam else GreedySearch(writer, stepper, schedule, names)
 
 
-def publish(
-    writer: Writer, choice: Sequence[int], open_pieces: list[int], written: list[Written], names: Names
-) -> None:
-    """Take over one choice of one sentence: (complete, commit, piece, ended, g)."""
-    complete, commit, piece, ended, g = choice
-    if complete:
-        token = writer.spell(open_pieces)
-        open_pieces.clear()
-        if token:
-            written.append(Written(token, g, bool(ended)))
-            names.wrote(token, g)
-    if commit:
-        open_pieces.append(piece)
+class GreedySearch:
+    """One choice after another for each of B sentences, every sentence at its own pace."""
+
+    def __init__(self, writer: Writer, stepper: Stepper, schedule: Schedule, names: list[Any]) -> None:
+        """`names`: what the bonus follows in each sentence (`Bonus.names`)."""
+        self.writer, self.stepper, self.state, self.schedule = writer, stepper, stepper.state, schedule
+        self.names, self.open_pieces = names, [list[int]() for _ in names]
+        self.due = torch.zeros_like(self.state.written)  # (B,) words to READ before the next choice
+
+    @property
+    def start(self) -> Tensor:
+        """Pieces written (B,)."""
+        return self.state.written
+
+    def keep(self, rows: Tensor) -> None:
+        """Keep these rows (B,) bool only."""
+        kept = rows.nonzero()[:, 0].tolist()
+        self.names, self.open_pieces = [self.names[i] for i in kept], [self.open_pieces[i] for i in kept]
+        self.stepper.keep(rows)
+
+    @torch.inference_mode()
+    def advance(self) -> list[tuple[int, list[str]]]:
+        """Make one choice per sentence, set `due`, and return the word that it completes in each row.
+
+        Sentences that have ended stay as they are.
+        """
+        state, rules, bonus = self.state, self.writer.rules, self.writer.bonus
+        scores, full = self.stepper.score()
+        scores = rules.forbid(scores, state.word_open, state.past)  # (B, V)
+        if bonus is not None:
+            bonus.favour(scores, Begun(self.open_pieces, self.names, state.read.tolist()))
+        choice = torch.where(full, rules.end, scores.argmax(-1))
+        end, ended = choice == rules.end, state.ended
+        complete = state.word_open & (rules.starts(choice, state.last) | end) & state.alive
+        due = torch.where(complete, self.schedule.words_after(state.words + 1), 1)
+        due = torch.where(end, due.clamp_min(1), due)
+        wait = ~ended & (end | complete) & (due > 0) & state.alive
+        commit = ~end & ~wait & state.alive
+        state.words = state.words + complete
+        state.word_open = state.word_open & ~complete
+        state.commit(choice, commit)
+        state.alive = state.alive & ~(end & ended)
+        self.due = wait * due
+        return self.publish(torch.stack([complete, commit, choice, state.g], 1).tolist())
+
+    def publish(self, choices: Sequence[Sequence[int]]) -> list[tuple[int, list[str]]]:
+        """Return the words completed by the choices: (complete, commit, piece, g) of each row."""
+        published = []
+        for row, (complete, commit, piece, g) in enumerate(choices):
+            if complete:
+                token = self.writer.spell(self.open_pieces[row])
+                self.open_pieces[row] = []
+                if token:
+                    published.append((row, [token]))
+                    self.names[row].wrote(token, g)
+            if commit:
+                self.open_pieces[row].append(piece)
+        return published

@@ -52,7 +52,7 @@ def _sums(x: Tensor, y: Tensor) -> Tensor:
 
 @cache
 def _is_exact() -> bool:
-    """Whether torch's product of int8 matrices is one: without VNNI oneDNN adds two products in 16 bits, cut off."""
+    """Return whether torch multiplies int8 matrices exactly: without VNNI oneDNN saturates sums of two in 16 bits."""
     x = torch.full((32, 64), TOP, dtype=torch.int8)
     return bool((torch._int_mm(x, x.t()) == 64 * TOP**2).all())
 

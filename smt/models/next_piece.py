@@ -37,7 +37,7 @@ class Past(NamedTuple):
         return cls(torch.full((rows, REPEAT), -1), torch.zeros((rows, REPEAT), dtype=torch.long))
 
     def then(self, pieces: Tensor) -> Past:
-        """One more piece for each sentence (B,)."""
+        """Append a piece to each sentence (B,)."""
         new = pieces[:, None]
         return Past(torch.cat([new, self.last[:, :-1]], 1), (self.run + 1) * (self.last == new))
 
@@ -58,12 +58,12 @@ class Rules:
         self.banned = torch.stack([~opens | never, never])
 
     def forbid(self, scores: Tensor, word_open: Tensor, past: Past) -> Tensor:
-        """scores (B, V), in place, with -inf for what the rules 1 and 3 forbid; the end is never among it."""
+        """Set scores (B, V), in place, to -inf where rules 1 and 3 forbid a piece; they never forbid the end."""
         scores.masked_fill_(self.banned[word_open.long()], float("-inf"))
         return scores.scatter_(1, self.repeats(past), float("-inf"))
 
     def starts(self, choice: Tensor, last: Tensor) -> Tensor:
-        """Whether each choice (B,) begins a word after the piece before it (B,)."""
+        """Return whether each choice (B,) begins a word after the piece before it (B,)."""
         return self.starts_word[choice] & ~self.joins_next[last]
 
     def repeats(self, past: Past) -> Tensor:

@@ -1,7 +1,7 @@
 """The interface of a model in decoding: a `Stepper` reads source words, scores the next target piece, commits a choice.
 
 The greedy loop (smt/models/decode.py) and the beam (smt/models/beam.py) are written over it once; the Transformer's is
-in smt/models/transformer_stepper.py, the language model's in smt/lm/stepper.py.
+in smt/models/transformer_stepper.py, the language model's in smt/lm/lm_stepper.py.
 
 Letters in the shape comments: B sentences, S source pieces, V target pieces that may be chosen.
 """
@@ -59,7 +59,7 @@ class State:
 
     @property
     def ended(self) -> Tensor:
-        """Whether the source has ended, as far as was read (B,)."""
+        """Whether the end of the source was read (B,)."""
         return self.read > self.length
 
     @property
@@ -108,7 +108,7 @@ class State:
             yield pieces
 
     def take(self, rows: Tensor) -> None:
-        """These rows, numbers or bool (B,), in place of all."""
+        """Keep these rows, numbers or bool (B,), in this order."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name)[rows])
 
@@ -162,7 +162,7 @@ def by_length(sentences: Sequence[Sequence[str]], rows: int) -> list[list[int]]:
     return [order[start : start + rows] for start in range(0, len(order), rows)]
 
 
-def lengthen(x: Tensor, dim: int, size: int, value: int = 0) -> Tensor:
-    """x with `value` appended along a dimension up to `size`."""
+def lengthen(x: Tensor, dim: int, size: int) -> Tensor:
+    """Append zeros to x along a dimension up to `size`."""
     missing = size - x.shape[dim]
-    return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing], value=value) if missing > 0 else x
+    return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing]) if missing > 0 else x

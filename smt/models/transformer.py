@@ -176,11 +176,11 @@ class Layer(nn.Module):
         self.pre_norm = norm == "pre"
 
     def added(self, x: Tensor, norm: nn.Module, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """x (B, T, D) and what `part` makes of it, normalised."""
+        """Add the output of `part` to x (B, T, D), normalised before or after."""
         return x + self.dropout(part(norm(x))) if self.pre_norm else norm(x + self.dropout(part(x)))
 
     def encode(self, x: Tensor, mask: Tensor | None, causal: bool, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
-        """Of an encoder: x (B, S, D) -> the same shape, and the keys and values of everything so far."""
+        """Encode x (B, S, D); return the same shape, and the keys and values of everything so far."""
         entering = self.norm_attention(x) if self.pre_norm else x
         memory = self.attention.project(entering)
         if past is not None:
@@ -190,7 +190,7 @@ class Layer(nn.Module):
         return self.added(x, self.norm_feed_forward, self.feed_forward), memory
 
     def forward(self, x: Tensor, cross: KeyValue, visible: Tensor, cache: Cache | None = None) -> Tensor:
-        """Of a decoder: x (B, T, D) -> the same shape.
+        """Decode x (B, T, D) to the same shape.
 
         Training: the whole target at once, causal.  Decoding: T = 1, and the step's key and value go into the cache.
         """

@@ -74,7 +74,7 @@ class TransformerWriter:
             raise DataError(f"a sentence{begins} has {pieces} pieces, the model has {most} positions: divide it")
 
     def pieces(self, word: str | None) -> Sequence[int]:
-        """Of a source word, or of the end."""
+        """Return the pieces of a source word; None stands for the end."""
         return [EOS] if word is None else self.vocabulary.word(word)
 
     def spell(self, pieces: Sequence[int]) -> str:
@@ -192,7 +192,7 @@ class TransformerStepper:
         self.take(rows)
 
     def take(self, rows: Tensor) -> None:
-        """These rows, numbers or bool (B,), in place of all."""
+        """Keep these rows, numbers or bool (B,), in this order."""
         self.state.take(rows)
         for name in ("pieces", "cross", "align_key", "cache"):
             setattr(self, name, getattr(self, name)[rows])

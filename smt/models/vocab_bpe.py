@@ -44,7 +44,7 @@ def unescape(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """How words become pieces."""
+    """The way in which words are cut into pieces."""
 
     bpe: Bpe = "none"
     codes: bytes = b""  # subword-nmt codes (UTF-8 text) or a SentencePiece model, of the source
@@ -110,14 +110,14 @@ class BpeVocabulary:
         self.has_digit = np.array([any(c.isdigit() for c in self._text(s)) for s in self.target])  # (V,)
 
     def _text(self, symbol: str) -> str:
-        """What a target symbol writes."""
+        """Return the text of a target symbol."""
         if self.cutting.bpe == "sentencepiece":
             return symbol.replace(WORD_START, "")
         symbol = symbol.removesuffix(GOES_ON) if self.cutting.bpe == "subword-nmt" else symbol
         return unescape(symbol) if self.cutting.moses else symbol
 
     def _starts(self, symbol: str) -> bool:
-        """Whether a word begins with this symbol, unless the one before joins it."""
+        """Return whether a word begins with this symbol, unless the one before joins it."""
         if self.cutting.bpe == "sentencepiece":
             return symbol.startswith(WORD_START)
         if not self.cutting.moses:
@@ -126,7 +126,7 @@ class BpeVocabulary:
         return not (set(text) <= _CLOSING or _HYPHEN in symbol or (text.startswith("'") and len(text) > 1))
 
     def _joins(self, symbol: str) -> bool:
-        """Whether the word always continues after this symbol."""
+        """Return whether the word always continues after this symbol."""
         if self.cutting.bpe == "sentencepiece":
             return False
         if self.cutting.bpe == "subword-nmt" and symbol.endswith(GOES_ON):

@@ -11,14 +11,13 @@ and `policy: wait-k` takes word j of the newest translation behind the words wri
 not begin with.
 """
 
-import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from smt.models import copying
 from smt.models.beam import VERSION as SEARCH
-from smt.models.beam import Beam
+from smt.models.beam import beam_of
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.int8 import Precision
 from smt.models.transformer_stepper import TransformerWriter
@@ -29,6 +28,7 @@ from smt.policies.waitk import Schedule, Unit
 from sqa.core.k import parse_k
 from sqa.core.paths import File
 from sqa.data.languages import pair_of
+from sqa.files.store import digest
 
 VERSION = 2  # raise when decoding changes its output
 
@@ -48,7 +48,7 @@ class WaitKConfig:
 
     def __post_init__(self) -> None:
         self.schedule()
-        Beam(self.beam, self.look_ahead)
+        beam_of(self.beam, self.look_ahead)
         copying.check(self.copy_bonus, self.beam)
 
     def schedule(self) -> Schedule:
@@ -63,15 +63,11 @@ def build(config: WaitKConfig) -> WaitKTranslator:
     model.accelerate(config.precision)
     languages = pair_of(about)
     writer = TransformerWriter(model, vocabulary, config.copy_bonus, (languages and languages[0]) or "")
-    schedule, beam = config.schedule(), Beam(config.beam, config.look_ahead)
-    # Options at their usual values are not named: results stored before there were any stay valid.
-    options = f" {schedule.unit}" * (schedule.unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
-    if config.precision != "float32":
-        options += f" {config.precision}"
-    if config.copy_bonus:
-        options += f" copy {copying.VERSION} {config.copy_bonus}"
-    rules = f"{VERSION} {schedule.k} {schedule.rate}{options} {folder_fingerprint(folder)}"
-    return WaitKTranslator(lambda: writer, schedule, beam, hashlib.sha256(rules.encode()).hexdigest(), languages)
+    schedule, beam = config.schedule(), beam_of(config.beam, config.look_ahead)
+    versions = [VERSION, SEARCH, copying.VERSION]
+    search = [asdict(schedule), config.beam, config.look_ahead, config.precision, config.copy_bonus]
+    fingerprint = digest(["waitk", versions, search, folder_fingerprint(folder)])
+    return WaitKTranslator(lambda: writer, schedule, beam, fingerprint, languages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +82,17 @@ class PrefixConfig:
 
     def __post_init__(self) -> None:
         policy_of(self)
-        Beam(self.beam)
+        beam_of(self.beam)
 
 
 @lru_cache(maxsize=2)
-def system(folder: Path, digest: str, beam: int = 1) -> Remembered:
-    """One system per model (`digest` is of its files) and beam: runs with different policies share its memory."""
+def system(folder: Path, files: str, beam: int) -> Remembered:
+    """Return the system of a model (`files`: their digest) and a beam: runs with other policies share its memory."""
     model, vocabulary, about = load_model(folder)
     model.accelerate("float32")
     writer = TransformerWriter(model, vocabulary)
-    options = f" beam {SEARCH} {beam}" * (beam > 1)  # greedy is not named: older results stay valid
-    fingerprint = hashlib.sha256(f"{VERSION}{options} {digest}".encode()).hexdigest()
-    return Remembered(WholeTexts(lambda: writer, Beam(beam), fingerprint, pair_of(about)))
+    fingerprint = digest(["prefix", VERSION, SEARCH, beam, files])
+    return Remembered(WholeTexts(lambda: writer, beam_of(beam), fingerprint, pair_of(about)))
 
 
 def build_prefix(config: PrefixConfig) -> PolicyTranslator:

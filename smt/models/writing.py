@@ -3,21 +3,12 @@ whole texts, which the policies of `smt.policies.prefixes` make simultaneous."""
 
 from collections.abc import Callable, Iterator, Sequence
 
-from smt.models.beam import GREEDY, Beam, search_batch, search_stream
+from smt.models.beam import Beam
 from smt.models.decode import decode_batch, decode_stream
-from smt.models.stepper import Writer, Written
+from smt.models.stepper import Writer
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.types import Emission, Question
 from sqa.data.languages import Pair
-
-
-def translated(
-    writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: Beam = GREEDY
-) -> list[list[Written]]:
-    """Words of whole sentences with their g, greedy or by a beam; an empty sentence gives none."""
-    if beam.n > 1:
-        return search_batch(writer, sentences, schedule, beam)
-    return decode_batch(writer, sentences, schedule)
 
 
 class WaitKTranslator:
@@ -27,7 +18,12 @@ class WaitKTranslator:
     """
 
     def __init__(
-        self, load: Callable[[], Writer], schedule: Schedule, beam: Beam, fingerprint: str, languages: Pair | None
+        self,
+        load: Callable[[], Writer],
+        schedule: Schedule,
+        beam: Beam | None,
+        fingerprint: str,
+        languages: Pair | None,
     ) -> None:
         self._load, self.schedule, self.beam, self._fingerprint = load, schedule, beam, fingerprint
         self.languages = languages
@@ -39,14 +35,12 @@ class WaitKTranslator:
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Words of one sentence, written while `source` is read."""
-        if self.beam.n > 1:
-            return search_stream(self.writer, source, self.schedule, self.beam)
-        return decode_stream(self.writer, source, self.schedule)
+        return decode_stream(self.writer, source, self.schedule, self.beam)
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions."""
         sentences = [sentence for question in questions for sentence in question.sentences]
-        written = iter(translated(self.writer, sentences, self.schedule, self.beam))
+        written = iter(decode_batch(self.writer, sentences, self.schedule, self.beam))
         return [
             [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
             for q in questions
@@ -60,12 +54,12 @@ class WaitKTranslator:
 class WholeTexts:
     """The same model reading whole texts."""
 
-    def __init__(self, load: Callable[[], Writer], beam: Beam, fingerprint: str, languages: Pair | None) -> None:
+    def __init__(self, load: Callable[[], Writer], beam: Beam | None, fingerprint: str, languages: Pair | None) -> None:
         self._load, self.beam, self._fingerprint, self.languages = load, beam, fingerprint, languages
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""
-        written = translated(self._load(), [text.split() for text in texts], Schedule(FULL), self.beam)
+        written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL), self.beam)
         return [tuple(word.token for word in words) for words in written]
 
     def fingerprint(self) -> str:

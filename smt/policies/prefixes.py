@@ -21,7 +21,6 @@ word j - 1, whichever translation that came from).  Only `retranslate` retracts,
 full-input translation.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from smt.policies.full_input import FullInput
@@ -29,6 +28,7 @@ from smt.policies.policy import Policy
 from smt.policies.shown import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.types import Emission, Question, Write
+from sqa.files.store import digest
 
 VERSION = 1  # raise when a policy changes its output
 MEMORY = 1 << 18  # texts that a `Remembered` system keeps
@@ -96,7 +96,7 @@ class PolicyTranslator:
 
     def fingerprint(self) -> str:
         """Hash of the system and the policy."""
-        return hashlib.sha256(f"{VERSION} {self.policy!r} {self.system.fingerprint()}".encode()).hexdigest()
+        return digest([VERSION, repr(self.policy), self.system.fingerprint()])
 
 
 class Remembered:

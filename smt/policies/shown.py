@@ -9,7 +9,7 @@ Words = tuple[str, ...]
 
 
 def append(shown: Words, words: Words) -> Words:
-    """`shown`, and what `words` has beyond that many words."""
+    """Extend `shown` by the words of `words` at later positions."""
     return shown + words[len(shown) :]
 
 

@@ -88,7 +88,7 @@ class WaitK:
 
 
 def draw_k(choices: tuple[int, ...], weights: tuple[float, ...], rng: np.random.Generator) -> int:
-    """One k for one batch (multi-path training, Elbayad et al. 2020)."""
+    """Draw one k for a batch (multi-path training, Elbayad et al. 2020)."""
     p = np.asarray(weights, dtype=float)
     return int(choices[rng.choice(len(choices), p=p / p.sum())])
 

@@ -54,7 +54,7 @@ class Glosses:
 
 @lru_cache(maxsize=2)
 def load_glosses(folder: Path, language: str) -> Glosses:
-    """Of a packed phrase-based model; `language` is the ISO 639-1 code of the source."""
+    """Load the glosses of a packed phrase-based model; `language` is the ISO 639-1 code of the source."""
     counts: Counter[str] = Counter()
     for row in read_phrases(folder / PHRASES):
         if " " not in row.source and " " not in row.target:

@@ -77,8 +77,8 @@ def check(lexicon: str | None, bonus: float, beam: int) -> None:
 
 
 def fingerprint(folder: Path, bonus: float) -> str:
-    """What decides where the bonus falls."""
-    return f" lexicon {VERSION} {joined_digest([folder / PHRASES])} {bonus}"
+    """Name the version, the phrases and the size of the bonus."""
+    return f"lexicon {VERSION} {joined_digest([folder / PHRASES])} {bonus}"
 
 
 @lru_cache(maxsize=2)
@@ -110,7 +110,7 @@ def table_of(phrases: Iterable[Phrase], language: str) -> Table:
 
 
 def _bound(rows: Sequence[Phrase]) -> bool:
-    """Whether the word that these rows end in often comes from the source word of theirs."""
+    """Return whether the target word of these rows often comes from their source word."""
     both, total = sum(row.both for row in rows), max(row.total for row in rows)
     return both / max(total, both) >= LEAST_BACK
 
@@ -124,7 +124,7 @@ class Uncovered:
     open: list[tuple[int, Sequence[Translation]]] = field(default_factory=list)  # words to be read before it is known
 
     def hear(self, word: str) -> None:
-        """One more word of the source."""
+        """Note that a word of the source was read."""
         self.words += 1
         if translations := self.lexicon.translations(word, self.words > 1):
             self.open.append((self.words, translations))
@@ -168,7 +168,7 @@ class Lexicon:
         return tuple(Translation(tuple(places), weight, name) for places, weight, name in spelt if places)
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
-        """scores (B, V), changed in place."""
+        """Add the bonus (nats) to scores (B, V), in place."""
         shares = scores.softmax(-1)
         doubt = (torch.special.entr(shares).sum(-1) / DOUBT).clamp_max(1.0) * self.bonus  # (B,)
         beginning = (shares * self.starts).sum(-1).clamp_min(1e-30)  # (B,) probability that a word begins

@@ -83,14 +83,14 @@ def _row(line: str) -> Phrase:
 
 
 def _likely(rows: Sequence[Phrase], config: PackingConfig) -> list[Phrase]:
-    """Of the rows of one source; a source of several tokens has to have been seen with the target twice."""
+    """Keep the likely rows of one source; a source of several tokens must be seen with the target twice."""
     least = config.least * sum(row.both for row in rows)
     ranked = sorted(rows, key=lambda row: (-row.both, row.target))[: config.best]
     return [row for row in ranked if row.both >= least and (row.both > 1 or " " not in row.source)]
 
 
 def _composed(best: Mapping[str, Phrase], source: str) -> bool:
-    """Whether two parts of `source` are in the table whose best targets make up its own."""
+    """Return whether the best targets of two parts of `source` make up its own best target."""
     words = source.split(" ")
     for cut in range(1, len(words)):
         first, second = best.get(" ".join(words[:cut])), best.get(" ".join(words[cut:]))

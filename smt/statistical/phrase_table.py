@@ -52,7 +52,7 @@ def _edges(columns: list[list[int]], low: int, high: int, longest: int) -> Itera
 
 
 class PhraseCounts:
-    """How often each phrase pair was seen."""
+    """Counts of phrase pairs."""
 
     def __init__(self, longest: int) -> None:
         self.longest = longest

@@ -49,12 +49,12 @@ def words(tokens: Iterable[str]) -> tuple[str, ...]:
 
 
 def has_letter(token: str) -> bool:
-    """Whether a token has a case that can be usual."""
+    """Return whether a token has a letter, and so a usual case."""
     return _WORD.search(token) is not None
 
 
 def count_forms(sentences: Iterable[Sequence[str]]) -> Counter[str]:
-    """How often each token with a letter occurs where its case is its own: not at the start of a sentence."""
+    """Count each token with a letter where its case is its own: not at the start of a sentence."""
     counts: Counter[str] = Counter()
     for tokens in sentences:
         at_start = True
@@ -89,6 +89,6 @@ def capitalise(written: Sequence[str]) -> tuple[str, ...]:
 
 
 def begins_with_capital(text: str) -> bool:
-    """Whether the first letter of a text is in upper case."""
+    """Return whether the first letter of a text is in upper case."""
     letter = _WORD.search(text)
     return letter is not None and letter.group().isupper()

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from smt.statistical import tokens
-from smt.statistical.config import PbmtConfig
 from smt.statistical.model import LANGUAGE, TABLE, WEIGHTS, write_model
 from smt.statistical.packed import pack, set_weights, unpack
+from smt.statistical.pbmt import Engine, finish
 from smt.statistical.phrase_table import (
     only_ngrams_of,
     only_phrases_of,
@@ -30,7 +30,7 @@ from smt.statistical.phrase_table import (
     write_language_weights,
     write_tokens,
 )
-from smt.statistical.translator import Engine, finish
+from smt.statistical.stages_config import PbmtConfig
 from sqa.files.atomic import write_text
 from sqa.files.records import json_document
 
@@ -48,7 +48,7 @@ class Candidates:
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[tuple[Sequence[float], Sequence[float]]]]) -> Candidates:
-        """From (components, statistics) of each candidate; every list has at least one."""
+        """Pad lists of (components, statistics), at least one candidate each."""
         width = max(map(len, lists))
         padded = [[*rows, *[rows[0]] * (width - len(rows))] for rows in lists]
         return cls(

@@ -60,7 +60,7 @@ def _sentences(packed: Packed) -> Iterator[tuple[list[int], list[int], list[list
 
 
 def _forms(vocabulary: Vocabulary, language: str) -> Callable[[list[int]], tuple[list[str], list[int]]]:
-    """From the pieces of a sentence to the aligner's forms of its words, and the 0-based word of each piece."""
+    """Return a function from a sentence's pieces to its words' forms and the 0-based word of each piece."""
     starts: list[bool] = vocabulary.starts_word.tolist()
 
     @cache

@@ -53,7 +53,7 @@ class CleanConfig:
 
 @dataclass(slots=True)
 class Report:
-    """How many pairs of each corpus each step dropped, and how many came through."""
+    """Counts of pairs per corpus: read, and dropped by each step."""
 
     read: Counter[str] = field(default_factory=Counter)  # corpus -> pairs
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (corpus, step) -> pairs
@@ -118,7 +118,7 @@ def _key(text: str) -> str:
 
 
 class Duplicates:
-    """Whether a pair was seen before, letters and digits compared."""
+    """Detector of pairs seen before, by their letters and digits."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
@@ -130,7 +130,7 @@ class Duplicates:
 
 
 class Overlap:
-    """Whether a text is a held-out sentence (letters and digits compared) or shares `words` words in a row with one."""
+    """Detector of held-out sentences (by letters and digits), and of texts that share `words` words in a row."""
 
     def __init__(self, held_out: Iterable[str], words: int = 0) -> None:
         self.words = words

@@ -95,10 +95,10 @@ def align(packed: Packed) -> list[list[tuple[int, int]]]:
         return [" ".join(map(str, flat[a : b - 1])) for a, b in pairwise(start)]
 
     sides = lines(packed.source, packed.source_start), lines(packed.target, packed.target_start)
-    return [_merge(forward, reverse) for forward, reverse in linked(*sides)]
+    return [merged_links(forward, reverse) for forward, reverse in linked(*sides)]
 
 
-def _merge(forward: str, reverse: str) -> list[tuple[int, int]]:
+def merged_links(forward: str, reverse: str) -> list[tuple[int, int]]:
     """Intersection of both directions, plus links of either whose source or target is otherwise unaligned."""
     a, b = (
         {(int(source), int(target)) for source, _, target in (link.partition("-") for link in way.split())}
@@ -149,12 +149,12 @@ class Batch:
     links: Tensor  # (L, 3) sentence, target piece, source piece
 
     def to(self, device: torch.device) -> Batch:
-        """The same on another device."""
+        """Copy the tensors to a device."""
         return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
 
 
 class Buckets:
-    """Which sentences are a batch: those of similar length, in an order that depends on (seed, epoch) alone."""
+    """Batches of sentences of similar length, in an order that depends on (seed, epoch) alone."""
 
     def __init__(self, lengths: np.ndarray, batch_pieces: int, seed: int) -> None:
         """lengths: pieces of each sentence, (N, sides); of no side has a batch more than batch_pieces with padding."""

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from smt.models.bundle import folder_fingerprint, model_folder
-from smt.training.config import SmtConfig, TrainConfig
+from smt.training.config import SmtConfig
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import joined_digest, write_text
 from sqa.files.records import parse_json
 from sqa.training.checkpoints import Checkpoints
 
 FILE = "run.json"
-CORPUS: dict[str, Any] = {"made": [], "train": None, "development": None}  # keys that run.json was written without once
-_ONCE = {"config": {"train": {"precision": TrainConfig().precision}, "corpus": CORPUS}}
 _NO_MATTER = {"name", "data", "full_encoder"}  # keys of a config that do not change what a training gives
 _NO_MATTER_TRAIN = {"threads", "compile"}  # but for the last digits
 
@@ -31,11 +29,8 @@ def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
     return json.loads(json.dumps({"config": kept, "data": total, "start model": start}))
 
 
-def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ONCE) -> list[str]:
-    """Why a training of this identity cannot resume from a folder's checkpoints: the keys that differ.
-
-    `once`: values of keys that older run.json lack.
-    """
+def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
+    """Name the keys whose change forbids a training of this identity to resume from a folder's checkpoints."""
     file = folder / FILE
     if not file.exists():
         if Checkpoints(folder).complete():
@@ -43,16 +38,16 @@ def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ON
             print(f"sqa: {folder}: {problem}", file=sys.stderr)
         return []
     try:
-        stored = _filled(once, parse_json(file.read_bytes()))
+        stored = parse_json(file.read_bytes())
     except ValueError as error:
         raise DataError(f"{file}: damaged ({error}); --fresh to start anew") from error
     changed = ", ".join(_changes(stored, now))
     return [f"{folder}: trained with another {changed}; change `name`, or --fresh to start anew"] if changed else []
 
 
-def take(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ONCE) -> None:
+def take(folder: Path, now: Mapping[str, Any]) -> None:
     """Write run.json; ConfigError if the folder holds checkpoints of another training."""
-    if wrong := problems(folder, now, once):
+    if wrong := problems(folder, now):
         raise ConfigError(wrong)
     write_text(folder / FILE, json.dumps(now, indent=1) + "\n")
 
@@ -61,13 +56,6 @@ def clear(folder: Path) -> None:
     """Remove a training's checkpoints and what they depend on."""
     (folder / FILE).unlink(missing_ok=True)
     Checkpoints(folder).remove()
-
-
-def _filled(once: Any, stored: Any) -> Any:
-    """`before` with the keys of `once` that it lacks."""
-    if not (isinstance(once, dict) and isinstance(stored, dict)):
-        return stored
-    return {**once, **{key: _filled(once.get(key), value) for key, value in stored.items()}}
 
 
 def _changes(old: Any, new: Any, where: str = "") -> Iterator[str]:

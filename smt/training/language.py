@@ -67,7 +67,7 @@ class Trigrams:
         return float(self._log[line[:-2], line[1:-1], line[2:]].mean())
 
     def plausible(self, line: np.ndarray) -> bool:
-        """Whether a line scores like the known ones; a short line's score varies more and is given more room."""
+        """Return whether a line scores like the known lines; a short line's score varies more and gets more room."""
         room = max(1.0, (self.usual / len(line)) ** 0.5)
         return self.score(line) >= self.mean - _LOWEST * self.deviation * room
 
@@ -79,12 +79,12 @@ class Languages:
         self.source, self.target = (Trigrams([pair[side] for pair in pairs]) for side in (0, 1))
 
     def fit(self, source: str, target: str) -> bool:
-        """Whether both sides are plausible in their languages."""
+        """Return whether both sides are plausible in their languages."""
         return fits(source, self.source, self.target) and fits(target, self.target, self.source)
 
 
 def fits(text: str, own: Trigrams, other: Trigrams) -> bool:
-    """Whether a text is more like `own` than `other`, and like `own` at all."""
+    """Return whether a text is more like `own` than `other`, and like `own` at all."""
     line = codes(text)
     if len(line) < MIN_LETTERS:
         return True

@@ -23,7 +23,7 @@ _CASE_CHANCE = (0.45, 0.15, 0.25, 0.08, 0.07)
 
 
 def _fits(tag: str, ending: str) -> bool:
-    """Whether a verb tag of Morfeusz suits an English word's ending."""
+    """Return whether a verb tag of Morfeusz suits an English word's ending."""
     if ending == "ed":
         return tag.startswith(("praet:sg", "praet:pl")) and ":pri" not in tag and ":sec" not in tag
     if ending == "s":
@@ -135,7 +135,7 @@ def _join(tokens: Sequence[str]) -> str:
 
 
 def back_translate_lexically(english: Sequence[str], entries: Sequence[tuple[str, str, str]], seed: int) -> list[str]:
-    """One line of rough Polish per English sentence (empty where the lexicon knows too little).
+    """Return a line of rough Polish per English sentence (empty where the lexicon knows too little).
 
     `entries` are (Polish, English, origin) lexicon rows.
     """

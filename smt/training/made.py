@@ -59,7 +59,7 @@ class MadeConfig:
 
 
 def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
-    """(source, target, corpus) of every n-th text; texts without a translation are left out."""
+    """Yield (source, target, corpus) of every n-th text; texts without a translation are left out."""
     chosen = [text for text in texts if config.shortest <= len(text.split()) <= config.longest][:: config.every]
     for text, translation in zip(chosen, translated(config.translator, chosen, config.corpus), strict=True):
         if translation:

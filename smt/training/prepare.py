@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
-from smt.training.clean import VERSION, CleanConfig, Pair, Report, aligned_enough, clean
+from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.language import Languages
@@ -113,8 +113,8 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
         yield source, target, "tossups"
 
 
-def _texts(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> list[str]:
-    """What the translator of `entry` is given."""
+def texts_for(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> list[str]:
+    """Return the texts that the translator of `entry` is given; `earlier`: the pairs of the entries before it."""
     if entry.texts == "tossups":
         return tossup_sentences()
     if entry.texts == "made" and (unknown := set(entry.of) - earlier.keys()):
@@ -140,7 +140,7 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
         sources.append(back_translate(config, folder))
     made: dict[str, list[Pair]] = {}
     for entry in config.made:
-        made[entry.corpus] = list(made_pairs(entry, _texts(entry, config.pair, made)))
+        made[entry.corpus] = list(made_pairs(entry, texts_for(entry, config.pair, made)))
     languages = None
     if config.clean.language:
         good = texts.load_parallel(config.pair, KNOWN_LANGUAGE)
@@ -159,23 +159,20 @@ def _need(config: CorpusConfig) -> None:
 
 
 def is_prepared(config: CorpusConfig, folder: Path) -> bool:
-    """Whether `folder` holds the training data of this config.
+    """Return whether `folder` holds the training data of this config.
 
-    Keys that the data was written without have their default, and the weight of a corpus that gave it nothing does
-    not matter unless it was left out on purpose, by a weight of 0.
+    The weight of a corpus without pairs does not matter unless it is 0.
     """
     done = folder / "prepared.json"
     if not done.exists():
         return False
     written = json_document(done)
     stored, wanted = parse_json(written["config"]), json.loads(json.dumps(asdict(config)))
-    stored["clean"] = asdict(CleanConfig()) | stored["clean"]
-    stored = json.loads(json.dumps(asdict(CorpusConfig("es-en")))) | stored
     left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}
     for side in (stored, wanted):
         weights, default = side["weights"], side["default_weight"]
         side["weights"] = {corpus: weights.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
-    return stored == wanted and written.get("files", {}) == _digests(config)
+    return stored == wanted and written["files"] == _digests(config)
 
 
 def _digests(config: CorpusConfig) -> dict[str, str]:

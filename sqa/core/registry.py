@@ -192,11 +192,11 @@ TRANSLATORS = Registry(
     {
         "waitk": "smt.models.waitk_translator:build",
         "prefix": "smt.models.waitk_translator:build_prefix",
-        "causal-lm": "smt.lm.translator:build",
+        "causal-lm": "smt.lm.causal_lm:build",
         "command": "smt.engines.command:build",
         "pretrained": "smt.engines.pretrained:build",
         "ctranslate2": "smt.engines.ctranslate:build",
-        "pbmt": "smt.statistical.translator:build",
+        "pbmt": "smt.statistical.pbmt:build",
         "recorded": "smt.engines.recorded:build",
         "fixed": "smt.engines.fixed:build",
     },

@@ -8,7 +8,7 @@ Which tossup trains what is decided by a hash of its id, so that adding tossups 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -95,6 +95,11 @@ def fold_of(tossup_id: str) -> Fold:
 def half_of(tossup_id: str) -> Half:
     """Return the half of its fold: a reranking guesser learns from the first, its buzzers from the second."""
     return "first" if hashlib.sha256(f"half {tossup_id}".encode()).digest()[0] < 128 else "second"
+
+
+def tossups_of(folds: Collection[str], half: Half | None = None) -> list[Tossup]:
+    """Return the tossups of some folds, or of one half of each, in the order of the file."""
+    return [t for t in load_tossups() if fold_of(t.id) in folds and half in (None, half_of(t.id))]
 
 
 # --------------------------------------------------------------------------------------------------------------- copies

@@ -48,7 +48,7 @@ def test_a_buzz_depends_on_the_guesses_so_far_only(buzzer, histories):
             assert decide(buzzer, history[:end]) == whole[:end]
 
 
-def test_nobody_buzzes_without_a_guess_and_deciding_is_repeatable(buzzer, histories):
+def test_deciding_is_repeatable_and_needs_a_guess(buzzer, histories):
     assert [buzz.buzz for buzz in decide(buzzer, [[], [], []])] == [False, False, False]
     assert [decide(buzzer, history) for history in histories] == [decide(buzzer, history) for history in histories]
 

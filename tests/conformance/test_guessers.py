@@ -106,7 +106,7 @@ def test_incremental_equals_from_scratch(name, guesser, texts, text, n):
     assert_same(name, guesser.guess_prefixes(words, n), from_scratch)
 
 
-def test_a_guess_depends_on_the_words_so_far_only_and_lists_are_the_callers_own(name, guesser, texts):
+def test_a_guess_depends_on_earlier_words_only(name, guesser, texts):
     words, others = texts[0].split(), texts[1].split()
     middle = len(words) // 2
     steps = guesser.guess_prefixes(words, N)

@@ -19,7 +19,7 @@ from guessers.e5 import guesser as e5
 from guessers.elastic import guesser as elastic
 from smt.engines.pretrained import Pretrained
 from smt.policies.prefixes import PolicyTranslator
-from smt.statistical import translator as statistical
+from smt.statistical import pbmt as statistical
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
 from sqa.core.paths import ROOT

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from smt.lm import translator as lm
+from smt.lm import causal_lm as lm
 from smt.lm.adapter import load_adapter
 from smt.lm.base import PACKAGED
 from smt.lm.word_scores import LmScorer
@@ -29,15 +29,27 @@ def written(translator, sentence: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("model", "sentence", "words"),
+    ("model", "sentence", "search", "words"),
     [
-        ("es-en", SPANISH, "This/3 river/4 crosss/5 Vienna/6 before/7 the/8 Black/9 sea./9+"),
-        ("pl-en", POLISH, "This/3 river/4 fled/5 by/6 Vieds/7 to/8 Morza/9 Black/9+ ./9+"),
+        ("es-en", SPANISH, {}, "This/3 river/4 crosss/5 Vienna/6 before/7 the/8 Black/9 sea./9+"),
+        ("pl-en", POLISH, {}, "This/3 river/4 fled/5 by/6 Vieds/7 to/8 Morza/9 Black/9+ ./9+"),
+        ("pl-en", POLISH, {"beam": 4}, "This/3 river/4 flies/5 by/6 Weds/7 to/8 the/9 Morza/9+ Black/9+ ./9+"),
+        (
+            "pl-en",
+            POLISH,
+            {"beam": 3, "look_ahead": 3},
+            "This/3 river/4 flies/5 by/6 Wiedses/7 to/8 Morza/9 Black/9+ ./9+",
+        ),
+        (
+            "pl-en",
+            POLISH,
+            {"beam": 8, "k": "full"},
+            "This/9+ river/9+ flies/9+ by/9+ Weds/9+ to/9+ Morza/9+ Black/9+ ./9+",
+        ),
     ],
-    ids=["es", "pl"],
 )
-def test_the_words_of_a_transformer(model, sentence, words):
-    assert written(build(WaitKConfig(model, 3)), sentence) == words
+def test_the_words_of_a_transformer(model, sentence, search, words):
+    assert written(build(WaitKConfig(model, **{"k": 3} | search)), sentence) == words
 
 
 @pytest.mark.skipif(find_spec(PACKAGED["gemma3-270m"].package) is None, reason="needs the language model: make lm")
@@ -68,7 +80,7 @@ def test_the_words_of_a_transformer(model, sentence, words):
     ],
     ids=["es", "pl", "pl with glosses"],
 )
-def test_the_words_of_a_language_model_and_how_likely_it_finds_them(model, options, sentence, words, given):
+def test_words_and_scores_of_a_language_model(model, options, sentence, words, given):
     """In float32; the positions of its pieces show in the second decimal of ln p."""
     translator = lm.build(lm.CausalLmConfig(model, k=2, precision="float32", **options))
     assert written(translator, sentence) == words

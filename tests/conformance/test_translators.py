@@ -178,7 +178,7 @@ def test_emissions_are_valid_in_order_and_repeatable(make, batch):
     assert make().translate_batch(QUESTIONS) == batch
 
 
-def test_a_question_is_translated_alike_alone_and_among_others(make, batch):
+def test_a_question_is_translated_alike_alone_or_in_a_batch(make, batch):
     alone = make()
     assert [alone.translate_batch([question])[0] for question in QUESTIONS] == batch
 

@@ -12,7 +12,7 @@ import pytest
 
 from smt.models.bundle import folder_fingerprint
 from smt.training.sweep import finished
-from smt.training.train import train_in
+from smt.training.transformer_training import train_in
 from sqa.core.paths import ROOT
 from tests.sweep_process import config, prepared
 

@@ -24,9 +24,6 @@ from fuzz import mutations as by
 from fuzz.tensor_mutations import block
 from small_runs import small_run
 
-from buzzers.learnt import LearntConfig
-from buzzers.learnt import mlp as build_mlp
-from buzzers.threshold import ThresholdBuzzer
 from buzzers.train import load_config as load_buzzer_training
 from experiments.grid import AblationConfig
 from experiments.studies.head_to_head import HeadToHeadConfig
@@ -35,8 +32,8 @@ from guessers.open_qa.passages import read_passages
 from smt.engines.fairseq import read_dictionary
 from smt.engines.hub import check_model
 from smt.lm.adapter import load_adapter
-from smt.lm.files import read_shape
-from smt.lm.train_config import LmConfig
+from smt.lm.fine_tuning_config import LmConfig
+from smt.lm.loading import read_shape
 from smt.models.bundle import load_model as load_bundle
 from smt.models.vocab_bpe import BpeVocabulary
 from smt.training.config import SmtConfig
@@ -46,7 +43,6 @@ from sqa.core.paths import DATA, ROOT
 from sqa.data.download import read_manifest
 from sqa.data.human_buzzes import first_of_game, load_buzzes, regular_players
 from sqa.data.texts import load_own_pairs
-from sqa.files.model_files import read_tensors
 from sqa.metrics.curve_fit import FitConfig, fit
 from sqa.metrics.quality.score_file import read as read_scores
 from sqa.metrics.quality.text_metric import Segment
@@ -149,7 +145,6 @@ TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 TRANSLATE = ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
 EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
 SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
-ALIGNER = ("alignment-priors", 1)
 CONFIGS: dict[str, Callable[[Path], object]] = {  # one of each kind: a run, entries, classes of runs and of trainings
     "mini_es_wait6_bm25.yaml": load_run,
     "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
@@ -300,30 +295,17 @@ def _of_configs() -> list[Reader]:
 
 
 def _of_models() -> list[Reader]:
-    models = DATA / "models"
-    entries = []
-    for name, file, changes, read in (
-        ("buzzer-mlp-bm25", "config.json", JSON, lambda f: build_mlp(LearntConfig(model=str(f)))),
-        ("buzzer-mlp-bm25", "model.safetensors", TENSORS, lambda f: build_mlp(LearntConfig(model=str(f)))),
-        ("buzzer-threshold-bm25", "config.json", JSON, lambda f: ThresholdBuzzer.load(f)),
-        ("align-es-en", "config.json", JSON, lambda f: read_tensors(f, *ALIGNER)),
-        ("lm-es-en", "config.json", JSON, load_adapter),
-        ("lm-es-en", "adapter_model.safetensors", TENSORS, load_adapter),
-        ("es-en", "config.json", JSON, load_bundle),
-        ("es-en", "model.safetensors", TENSORS, load_bundle),
-        ("es-en", "vocabulary.model", by.BYTES, load_bundle),
-    ):
-        share = 0.2 if name == "es-en" else 1.0
-        entries.append(
-            Reader(f"{name} {file}", {}, file, changes, read, functools.partial(Path, models, name), share=share)
-        )
+    adapter, bundled = (functools.partial(Path, DATA / "models", name) for name in ("lm-es-en", "es-en"))
+    weights, vocabulary = "adapter_model.safetensors", "vocabulary.model"
     shape = {"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
     shape |= {"intermediate_size": 8, "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "hidden_act": "silu"}
     symbols = ["<pad>", "<unk>", "<s>", "</s>", "a"]
     bpe = {"format": 1, "bpe": "none", "codes": "", "moses": "", "source": symbols, "target": symbols}
     hub = {"config.json": b'{"model_type": "marian"}', "model.safetensors": EMPTY, "tokenizer.json": b"{}"}
     return [
-        *entries,
+        Reader("lm-es-en config.json", {}, "config.json", JSON, load_adapter, adapter),
+        Reader(f"lm-es-en {weights}", {}, weights, TENSORS, load_adapter, adapter),
+        Reader(f"es-en {vocabulary}", {}, vocabulary, by.BYTES, load_bundle, bundled, share=0.2),
         Reader("language model", {"config.json": json.dumps(shape).encode()}, "config.json", JSON, read_shape),
         _file("fairseq dictionary", "dict.txt", b"the 9\nof 8\nand 7\n", by.BYTES, read_dictionary),
         _file("bpe", "v.json", json.dumps(bpe).encode(), JSON, BpeVocabulary.load),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from fuzz import mutations as by
-from fuzz.file_readers import JSON, TABLE, Reader
+from fuzz.file_readers import JSON, TABLE, TENSORS, Reader
 from fuzz.tensor_mutations import tensor_values
 
 from buzzers.learnt import LearntConfig
@@ -24,7 +24,7 @@ from guessers.rerank.guesser import RerankGuesser
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from guessers.retrieval.counting import fit
 from smt.lm.adapter import load_adapter
-from smt.lm.files import load_network
+from smt.lm.loading import load_network
 from smt.models.bundle import save_model
 from smt.models.transformer import ModelConfig, Transformer
 from smt.models.vocab import Vocabulary
@@ -136,7 +136,7 @@ def _read(folder: Path) -> None:
 
 def _tensors(name: str, folder: Callable[[], Path], read: Callable[[Path], object], share: float = 1.0) -> list[Reader]:
     """Return the readers of both files of a model."""
-    files = {"model.safetensors": (tensor_values,), "config.json": JSON}
+    files = {"model.safetensors": (tensor_values, tensor_values, *TENSORS), "config.json": JSON}
     return [Reader(f"{name} {file}", {}, file, ways, read, folder, share=share) for file, ways in files.items()]
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from fuzz.file_readers import Reader, attempt, readers
 from fuzz.model_readers import model_readers
-from fuzz.mutations import ODD_RAW
 
 COUNT = int(os.environ.get("SQA_FUZZ", "500"))
 SEED = os.environ.get("SQA_FUZZ_SEED", "1")
@@ -40,8 +39,3 @@ def test_the_file_is_read_when_it_is_sound(reader: Reader, tmp_path: Path) -> No
     sound.corrupt(random.Random(1), tmp_path)
     outcome = attempt(sound, tmp_path)
     assert (outcome.code, outcome.traceback) == (0, ""), outcome.said
-
-
-def test_the_odd_values_are_odd() -> None:
-    """The generator's worst values are there: a nest, a number of 24 digits, half a surrogate pair."""
-    assert any(raw.startswith("[" * 100_000) for raw in ODD_RAW) and "9" * 24 in ODD_RAW and '"\\ud83d"' in ODD_RAW

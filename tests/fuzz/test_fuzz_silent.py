@@ -14,7 +14,7 @@ import pytest
 from fuzz.good_files import RECORDS, buzzes, log
 
 from guessers.lessons import own_texts
-from smt.engines.recorded import RecordedConfig, RecordedTranslator
+from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
@@ -49,7 +49,7 @@ READERS: dict[str, tuple[list[Record], Callable[[Path], object]]] = {
     "pages": (PAGES, lambda path: own_texts([path])),
     "latency": (LOG, lambda path: score(str(path), LogOptions())),
     "computation": (HEARD, lambda path: score(str(path), LogOptions(computation_aware=True))),
-    "recorded": (LOG, lambda path: RecordedTranslator(RecordedConfig(str(path)))),
+    "recorded": (LOG, lambda path: build(RecordedConfig(str(path)))),
     "submission": (SUBMISSION, submitted),
     "buzzes": (BUZZES, lambda path: load_buzzes(str(path))),
 }

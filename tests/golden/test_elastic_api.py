@@ -61,7 +61,7 @@ def test_requests_and_answers_are_those_that_were_checked(today):
 
 
 @pytest.mark.skipif(not SPECIFICATIONS, reason="needs the published API: ELASTICSEARCH_API names OpenAPI files")
-def test_requests_and_answers_are_those_of_the_published_api(today):
+def test_requests_and_answers_follow_the_published_api(today):
     for path in SPECIFICATIONS:
         api = Api(path)
         assert len(today["exchanges"]) > 15
@@ -70,7 +70,7 @@ def test_requests_and_answers_are_those_of_the_published_api(today):
 
 @pytest.mark.skipif(not RECORDED, reason="no server was recorded: python -m tests.golden.record_elasticsearch")
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_live_servers_gave_lucenes_scores_and_the_twins_wins(path, today, tmp_path):
+def test_live_servers_gave_lucenes_scores_and_wins(path, today, tmp_path):
     recorded = json.loads(path.read_text(encoding="utf-8"))
     compare(recorded["hits"])
     sent = {(one["method"], one["path"]): keys(one["answer"]) for one in recorded["exchanges"] if one["status"] < 300}

@@ -75,7 +75,7 @@ def test_a_log_cut_into_segments_is_the_log() -> None:
     assert emissions("omnisteval.jsonl") == emissions("simulstream.append.jsonl")
 
 
-def test_the_words_of_simulstreaming_are_written_when_they_are_whole() -> None:
+def test_words_of_simulstreaming_are_written_whole() -> None:
     whisper, translated = emissions("simulstreaming.whisper")[0], emissions("simulstreaming.translated")[0]
     assert [(e.token, e.g) for e in whisper[:5]] == [("This", 2), ("river", 6), ("rises", 6), ("in", 6), ("the", 6)]
     assert [(e.token, e.g) for e in translated[:3]] == [("This", 6), ("river", 6), ("rises", 6)]

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from guessers.llm.client import EndpointConfig
+from guessers.llm.endpoint import EndpointConfig
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from sqa.core.types import Guess
 
@@ -114,6 +114,7 @@ class ChatServer:
         self.prompts: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.headers: list[dict[str, str]] = []
         self.most_at_a_time = 0
         self._under_way = 0
         self._lock = threading.Lock()
@@ -164,6 +165,7 @@ class ChatServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers["Content-Length"]))
+                server.headers.append(dict(self.headers))
                 answer = server.answer(self.path, self.headers["Authorization"], json.loads(data))
                 self.close_connection = True  # kept open, it would hold up the end of the server
                 if answer.hang_up:

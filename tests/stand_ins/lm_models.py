@@ -8,8 +8,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from smt.lm.adapter import save_adapter, tensors
 from smt.lm.base import Base, load_base
-from smt.lm.tokens import from_scores
-from smt.lm.train_config import LmConfig, LmTrainConfig
+from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
+from smt.lm.tokenizer import from_scores
 from smt.training.config import CorpusConfig
 
 WORDS = "el la casa perro grande the house dog big of is a Spanish English Polish".split()

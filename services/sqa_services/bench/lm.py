@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from functools import partial
 from typing import get_args
 
-from smt.lm.translator import CausalLmConfig, Precision, build
+from smt.lm.causal_lm import CausalLmConfig, Precision, build
 from smt.models.writing import WaitKTranslator
 from sqa.core.types import Emission, Question
 from sqa.pipeline.engine import stream

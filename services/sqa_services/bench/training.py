@@ -38,7 +38,7 @@ def pieces_per_second(precision: str, threads: int) -> float:
     from smt.models.vocab import BOS
     from smt.policies.waitk import FULL, Schedule
     from smt.training.corpus import Batch
-    from smt.training.train import arithmetic, losses
+    from smt.training.transformer_training import arithmetic, losses
     from sqa.training.trainer import denormals_flushed
 
     torch.set_num_threads(threads)

@@ -20,7 +20,7 @@ def is_loopback(host: str) -> bool:
 @dataclass(frozen=True, slots=True)
 @checked
 class Address:
-    """Where a server listens, and the limits of what it is sent."""
+    """The address of a server and the limits of its requests."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Bound(0, 65535)] = 0  # 0 = a free one
@@ -45,7 +45,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """What to ask."""
+        """The URL of the server."""
         return f"http://{self.host}:{self.port}"
 
     @property

@@ -14,7 +14,7 @@ BUSY_SECONDS = 2.0  # for another program to let go of the file
 
 
 class Database:
-    """An open file, for any number of threads of one process.  What SQLite refuses later: DataError."""
+    """An open file, for any number of threads of one process.  Later errors of SQLite are DataErrors."""
 
     def __init__(self, path: Path, *pragmas: str) -> None:
         """Open or make the file, which only its owner may read.  Unreadable, in use or not SQLite's: ConfigError."""
@@ -33,7 +33,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, in the file when the block ends; undone where the block fails."""
+        """Open one transaction: in the file when the block ends, undone if the block fails."""
         with self._failing():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -45,7 +45,7 @@ class Database:
                 raise
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
+        """Return the rows of a query."""
         with self._failing():
             return self._db.execute(query, values).fetchall()
 

@@ -30,7 +30,7 @@ RenderError = Callable[[int, str], Response]  # how a refusal is said: of its st
 
 
 class Refused(Exception):
-    """A request that gets no further."""
+    """A refused request."""
 
     def __init__(self, status: int, problem: str = "") -> None:
         super().__init__(status, problem)
@@ -128,21 +128,21 @@ def _of_a_browser(headers: Headers) -> bool:
 
 
 def given_token(headers: Headers) -> bytes:
-    """The token of a request: "Authorization: Bearer TOKEN", or the password of "Basic ...", else b""."""
-    return _given(headers)[1]
+    """Return the token of a request: "Authorization: Bearer TOKEN", or the password of "Basic ...", else b""."""
+    kind, _, token = headers.get("authorization", "").encode("latin-1").partition(b" ")
+    return token if kind.lower() == b"bearer" else _basic(headers)[1]
 
 
 def given_name(headers: Headers) -> bytes:
-    """The user of a request with "Authorization: Basic ...", else b""."""
-    return _given(headers)[0]
+    """Return the user of a request with "Authorization: Basic ...", else b""."""
+    return _basic(headers)[0]
 
 
-def _given(headers: Headers) -> tuple[bytes, bytes]:
+def _basic(headers: Headers) -> tuple[bytes, bytes]:
+    """Return user and password of "Authorization: Basic ...", empty where there are none."""
     kind, _, given = headers.get("authorization", "").encode("latin-1").partition(b" ")
-    if kind.lower() != b"basic":
-        return b"", given if kind.lower() == b"bearer" else b""
     try:
-        name, _, password = b64decode(given, validate=True).partition(b":")
+        name, _, password = b64decode(given if kind.lower() == b"basic" else b"", validate=True).partition(b":")
     except binascii.Error:
         return b"", b""
     return name, password
@@ -154,7 +154,7 @@ def same(given: bytes, token: str) -> bool:
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """The whole body as one message, then the server's messages (that the client left)."""
+    """Return the whole body as one message, then the server's messages (the client left)."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

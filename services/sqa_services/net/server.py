@@ -1,4 +1,4 @@
-"""What the HTTP servers of this project have in common (Starlette on uvicorn): who may ask, how replies look.
+"""Common parts of the HTTP servers (Starlette): routes with their checks, replies, pages.
 
 A server binds to loopback unless it was given a token.  A request then brings it as "Authorization: Bearer TOKEN", or,
 for clients that can only be given an address, as the password in it: http://any:TOKEN@host:port.
@@ -34,17 +34,17 @@ T = TypeVar("T")
 
 
 def reply(text: str, status: int = 200) -> Response:
-    """A reply with tornado's content type."""
+    """Return a reply with tornado's content type."""
     return Response(text.encode(), status, {"Content-Type": TYPE})
 
 
 def json_reply(value: object) -> Response:
-    """A value as JSON."""
+    """Return a value as JSON, with tornado's content type."""
     return reply(json.dumps(value))
 
 
 def tornado_page(status: int, _: str = "") -> Response:
-    """tornado's error page."""
+    """Return tornado's error page."""
     title = f"{status}: {HTTPStatus(status).phrase}"
     return reply(f"<html><title>{title}</title><body>{title}</body></html>", status)
 
@@ -58,13 +58,13 @@ async def parsed(request: Request, kind: type[T]) -> T:
 
 
 class OneThread:
-    """Runs one function after another, always in the same thread, while requests are answered."""
+    """Run one function after another, always in the same thread, while requests are answered."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the function gives."""
+        """Return the result of a function."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *arguments))
 
     def close(self) -> None:
@@ -134,5 +134,5 @@ def application(
 
 
 def page_files(package: str) -> Mount:
-    """The files in a package's folder `page`, index.html at "/"."""
+    """Serve the files in a package's folder `page`, index.html at "/"."""
     return Mount("/", StaticFiles(packages=[(package, "page")], html=True))

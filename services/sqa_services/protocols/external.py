@@ -7,8 +7,8 @@
 Asking shows which of the two EVALs a program has.  Only in cdec's do the numbers add: METEOR's score of all groups
 together is not its score of their sum.
 
-The program is started without a shell and must answer one SCORE line before anything else.  Whatever it does wrong
-(it dies, stalls, writes too much or no numbers) is a RemoteProtocolError that quotes it.
+The program is started without a shell and must answer one SCORE line before anything else.  A program
+that dies, stalls, writes too much or no numbers is a RemoteProtocolError that quotes it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SHOWN = 300  # characters of a wrong reply, and of stderr, that an error quotes
 
 @dataclass(frozen=True, slots=True)
 class ExternalConfig:
-    """The program and what is known of it."""
+    """An external program and its score."""
 
     command: tuple[File, ...]  # program and arguments; no shell
     higher_is_better: bool = True  # false for an error rate
@@ -64,7 +64,7 @@ class ExternalConfig:
 
 
 def check_text(text: str) -> str:
-    """`text` if the protocol can carry it; it has no escapes, so `|||` and line ends are a DataError."""
+    """Return the text.  Raises DataError for `|||` and line ends, which the protocol cannot carry."""
     for mark in ("|||", "\n", "\r"):
         if mark in text:
             what = f"holds {mark!r}, which its protocol cannot carry"
@@ -215,7 +215,7 @@ class External:
 
 
 def eval_request(groups: Sequence[Sequence[float]]) -> str:
-    """`EVAL ||| numbers ||| numbers`, numbers that read back exactly."""
+    """Return `EVAL ||| numbers ||| numbers`; the numbers read back exactly."""
     return "EVAL" + "".join(" ||| " + " ".join(repr(float(value)) for value in group) for group in groups)
 
 
@@ -247,18 +247,18 @@ class ExternalMetric:
         return f"{self.name}|segment:question|together:EVAL|command:{command}|files:{self._files[:12] or 'none'}"
 
     def fingerprint(self) -> str:
-        """The command, and the contents of the files it names: a program that changes otherwise needs a new name."""
+        """Hash the command and the files it names; a program that changes otherwise needs a new name."""
         return digest(["external", self.name, self.config.command, self._files])
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        """The program's statistics of each segment, and 1."""
+        """Return the program's statistics of each segment, and 1."""
         return self._ask(lambda program: [(*program.stats([s.reference], s.hypothesis), 1.0) for s in segments])
 
     def stats(self, trace: QuestionTrace) -> np.ndarray:
         return np.array(self.measure([segment_of(trace)])[0], dtype=np.float64)
 
     def score(self, stats: np.ndarray) -> float:
-        """The program's score of (size + 1,).  No question, or a sum of what does not add: NotComputable."""
+        """Return the program's score of (size + 1,).  Raises NotComputable for a sum that has no score."""
         value = float(self.score_many(stats[None])[0])
         if math.isnan(value):
             why = (
@@ -270,7 +270,7 @@ class ExternalMetric:
         return value
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """(B, size + 1) -> (B,), each by the program; nan without questions and for a sum of what does not add."""
+        """Score (B, size + 1) -> (B,), each by the program; nan without questions and where statistics do not add."""
         scores = np.full(len(stats), np.nan)
         most = np.inf if self._ask(lambda program: program.additive) else 1
         scored = (stats[:, -1] > 0) & (stats[:, -1] <= most)
@@ -279,11 +279,11 @@ class ExternalMetric:
         return scores
 
     def score_all(self, stats: np.ndarray) -> float:
-        """The program's own score of all questions (n, size + 1) together."""
+        """Return the program's own score of all questions (n, size + 1) together."""
         return self._ask(lambda program: program.scores(stats[:, :-1].tolist())[-1])
 
     def _ask(self, question: Callable[[External], T]) -> T:
-        """An answer of the program; one that broke the protocol is left behind, so that the next run starts anew."""
+        """Ask the program, and restart it after a protocol error."""
         try:
             return question(self.program)
         except RemoteProtocolError:
@@ -292,13 +292,13 @@ class ExternalMetric:
 
 
 def _files_digest(command: Sequence[str]) -> str:
-    """sha256 over the program and those of its arguments that are files; "" where none is."""
+    """Return the sha256 of the files among the program and its arguments, "" without any."""
     paths = [Path(word) for word in (shutil.which(command[0]), *command[1:]) if word and Path(word).is_file()]
     return digest([file_digest(path) for path in paths]) if paths else ""
 
 
 def build(config: ExternalConfig) -> ExternalMetric:
-    """The metric of a config; the program is not yet started.  No such program: ConfigError."""
+    """Return the metric of a config; the program is not yet started.  Raises ConfigError without the program."""
     if shutil.which(config.command[0]) is None:
         raise ConfigError(f"external.command: {config.command[0]!r} is no program that can be started")
     return ExternalMetric(config)

@@ -30,20 +30,16 @@ class JsonSyntax(SqaError):
     """Gson's JsonSyntaxException: invalid even as lenient JSON."""
 
 
-class NoDocument(SqaError):
-    """A file of blanks and comments alone, for which Gson returns null."""
-
-
-class BadUnicodeEscape(SqaError):
-    """A \\u escape without four hexadecimal digits: a NumberFormatException in Gson 2.10."""
+class Uncaught(SqaError):
+    """A Java exception that ends the original program."""
 
 
 def parse(text: str) -> Json:
-    """Return the first document of a text.  Raises JsonSyntax, NoDocument or BadUnicodeEscape where Gson gives none."""
+    """Return the first document of a text.  Raises JsonSyntax, or Uncaught where Gson gives none."""
     prefix = _PREFIX.match(text)
     at = prefix.end() if prefix else 0
     if at == len(text):
-        raise NoDocument("the file holds no JSON")
+        raise Uncaught("the file holds no JSON (the original ends with a NullPointerException)")
     written, before = text[:at].count("\n") * "\n", ""
     problem: SqaError = JsonSyntax("unexpected character or end of the file")
     try:
@@ -61,14 +57,13 @@ def parse(text: str) -> Json:
             else:
                 written += mark or json.dumps(_unescaped(string[1:-1], len(text) - at))
             before = mark
-    except (JsonSyntax, BadUnicodeEscape) as error:
+    except (JsonSyntax, Uncaught) as error:
         problem = error
     try:
-        return json.JSONDecoder().raw_decode(written.lstrip())[0]
+        return json.JSONDecoder().raw_decode(written, len(written) - len(written.lstrip()))[0]
     except json.JSONDecodeError as error:
-        if error.pos < len(written.lstrip()):
-            line = written.count("\n", 0, len(written) - len(written.lstrip()) + error.pos) + 1
-            raise JsonSyntax(f"{error.msg} at line {line}") from error
+        if error.pos < len(written):
+            raise JsonSyntax(f"{error.msg} at line {error.lineno}") from error
         raise problem from error
     except RecursionError as error:
         raise JsonSyntax("nested too deeply") from error
@@ -87,7 +82,8 @@ def _unescaped(content: str, left: int) -> str:
             return chr(int(digits, 16))
         if len(digits) < 4 and left + 1 < 4 - len(digits):
             raise JsonSyntax("unterminated escape sequence")
-        raise BadUnicodeEscape(f"\\u{digits}: four hexadecimal digits were expected")
+        problem = f"\\u{digits}: four hexadecimal digits were expected"
+        raise Uncaught(f"{problem} (the original ends with a NumberFormatException)")
 
     text = _ESCAPE.sub(character, content)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

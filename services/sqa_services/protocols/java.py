@@ -1,4 +1,4 @@
-"""The three habits of Java that show in what old Java programs print: doubles, Hashtable order, String.trim."""
+"""Three behaviours of Java that old programs' output depends on: doubles, Hashtable order, String.trim."""
 
 import math
 from bisect import insort_left
@@ -31,7 +31,7 @@ def string_hash(text: str) -> int:
 
 
 def hashtable_order(keys: Iterable[str]) -> list[str]:
-    """Keys in the order of a `java.util.Hashtable` that they were put into: last bucket first, newest first."""
+    """Return keys in the order of a `java.util.Hashtable` that they were put into: last bucket first, newest first."""
     size, order = 11, list[str]()
 
     def from_the_end(key: str) -> int:

@@ -14,15 +14,13 @@ from pathlib import Path
 from sqa.core.errors import ConfigError
 from sqa.core.packages import lacking
 from sqa_services.protocols.external import External, ExternalConfig
-from sqa_services.protocols.java import double_text
 
 DEFAULT_ARGUMENTS = ("-l", "en", "-norm")  # what METEOR's authors recommend for plain text
 HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 delta .55, text as it is
-STATS = 23  # lengths and function words (4), four modules (16), chunks, test and reference word matches
 
 
 def jar() -> Path:
-    """meteor-1.5.jar with its data folder beside it."""
+    """Return the path of meteor-1.5.jar, which has its data folder beside it."""
     configured = os.environ.get("SQA_METEOR_JAR")
     if configured:
         path = Path(configured)
@@ -36,22 +34,15 @@ def jar() -> Path:
     return path
 
 
-def start(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> External:
-    """A running METEOR; close it.  No Java or no jar: ConfigError."""
+def command(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line of a METEOR that speaks its -stdio protocol.  Raises ConfigError without Java or jar."""
     java = shutil.which("java")
     if java is None:
-        raise ConfigError(
-            "METEOR is a Java program and there is no java on PATH: install a Java runtime (17 is tested)"
-        )
-    command = (java, "-Xmx2G", "-XX:+UseSerialGC", "-jar", str(jar()), "-", "-", "-stdio", *arguments)
-    return External.start(ExternalConfig(command))
+        problem = "METEOR is a Java program and there is no java on PATH: install a Java runtime (17 is tested)"
+        raise ConfigError(problem)
+    return (java, "-Xmx2G", "-XX:+UseSerialGC", "-jar", str(jar()), "-", "-", "-stdio", *arguments)
 
 
-class Meteor:
-    """METEOR behind our own server, as `scorer.Sacrebleu`.  Scores are 0 to 1."""
-
-    name, size = "Meteor", STATS
-    text = staticmethod(double_text)
-
-    def __init__(self, program: External) -> None:
-        self.stats, self.scores, self.close = program.stats, program.scores, program.close
+def start(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> External:
+    """Return a running METEOR; close it."""
+    return External.start(ExternalConfig(command(arguments)))

@@ -88,7 +88,7 @@ class Row:
 
 
 def shape_problems(model: type[BaseModel], value: object) -> list[str]:
-    """Every way in which a JSON value does not fit a model: lines "field: what was expected, what was got"."""
+    """List every problem of a JSON value with a model: "field: expected, got"."""
     try:
         model.model_validate(value)
     except ValidationError as error:
@@ -97,7 +97,7 @@ def shape_problems(model: type[BaseModel], value: object) -> list[str]:
 
 
 def _problem(model: type[BaseModel], details: ErrorDetails) -> str:
-    """["steps", 3, "g"] is written as steps[3].g."""
+    """Return the line of a problem; the path ["steps", 3, "g"] is written as steps[3].g."""
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in details["loc"]).removeprefix(".")
     match details["type"]:
         case "model_type":
@@ -138,7 +138,7 @@ def main(submission: str, questions: str, as_json: bool = False, schema: bool = 
 
 
 def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
-    """Every metric's value, or why it has none."""
+    """Yield every metric's value, or the reason why it has none."""
     for metric in build(METRICS):
         row: dict[str, Any] = {"metric": metric.name, "value": None, "refusal": None, "signature": metric.signature()}
         try:
@@ -149,7 +149,7 @@ def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
 
 
 def traces_of(written: Iterable[str], questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
-    """The traces of a submission's lines, in the order of `questions`; every problem is added to `problems`."""
+    """Return the traces of a submission's lines, in the order of `questions`; every problem is added to `problems`."""
     if not questions:
         raise ConfigError("--questions: the set has no questions")
     rows, torn = rows_of(written, problems)
@@ -160,7 +160,7 @@ def traces_of(written: Iterable[str], questions: Sequence[Question], problems: l
 
 
 def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list[Row]], set[object]]:
-    """question -> its rows; and the questions with a row that cannot be read, whose steps are therefore not counted."""
+    """Return question -> rows, and the questions with an unreadable row, whose steps are not counted."""
     rows: dict[str, list[Row]] = {}
     torn: set[object] = set()
     for number, line in enumerate(written, start=1):
@@ -192,7 +192,7 @@ def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list
 def fitted(
     rows: Mapping[str, Sequence[Row]], torn: Collection[object], questions: Sequence[Question], problems: list[str]
 ) -> list[QuestionTrace]:
-    """The traces of these questions' rows; those of others are left aside.  Every problem is added to `problems`."""
+    """Return the traces of these questions' rows, ignoring other rows.  Every problem is added to `problems`."""
     answered = {row.guess is not None for question in questions for row in rows.get(question.id, ())}
     if len(answered) > 1:
         problems.append("0: guess, buzz: some rows have them and some do not")
@@ -204,7 +204,7 @@ def fitted(
 
 
 def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[str]:
-    """What is wrong with the rows of one question."""
+    """Yield the problems of the rows of one question."""
     if not rows and not torn:
         yield f"0: question {question.id}: has no rows (nothing written is one row with an empty token)"
     g, size = 0, len(question.words)
@@ -221,7 +221,7 @@ def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[s
 
 
 def _trace(question: Question, rows: Sequence[Row], answered: bool) -> QuestionTrace:
-    """The inverse of equation 1: a word written after g words belongs to the sentence that holds word g."""
+    """Invert equation 1: a word written after g words belongs to the sentence that holds word g."""
     ends = list(accumulate(len(sentence) for sentence in question.sentences))
     written = [row for row in rows if row.token]
     emissions = []

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
-from sqa.core.errors import DataError, SqaError
+from sqa.core.errors import DataError
 from sqa_services.protocols import meteor
 from sqa_services.protocols.external import External
-from sqa_services.protocols.gson import BadUnicodeEscape, Json, JsonSyntax, NoDocument, parse
+from sqa_services.protocols.gson import Json, JsonSyntax, Uncaught, parse
 from sqa_services.protocols.java import BLANKS, double_text, hashtable_order
 
 T = TypeVar("T")
@@ -31,12 +31,8 @@ LONGEST_KEY = 1000  # characters of a photo sequence in a message
 _BAR_STANDS = "\ue07c"  # a private character that stands for a bar on the way to METEOR
 
 
-class Uncaught(SqaError):
-    """The original dies of a Java exception here."""
-
-
 class _Ended(Exception):
-    """No more is checked after a problem that was reported."""
+    """The evaluation ended with a reported problem."""
 
 
 @dataclass(slots=True)
@@ -56,7 +52,7 @@ class Report:
             print(message, flush=True)
 
     def problem(self, message: str, key: str | None = None) -> None:
-        """The first one ends the evaluation, unless all are wanted."""
+        """Report a problem; the first one ends the evaluation, unless all are wanted."""
         text = message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}"
         self.problems.append(text)
         self.add(f"[Error] {text}")
@@ -65,7 +61,7 @@ class Report:
 
 
 def main(words: Sequence[str], start: Callable[[], External] | None = None) -> int:
-    """Runs the evaluator on its command line; 0 or 1.  `start` starts METEOR."""
+    """Run the evaluator on its command line; return 0 or 1.  `start` starts METEOR."""
     if "--help" in words:
         print(__doc__)
         return 0
@@ -88,7 +84,7 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
 
 
 def parse_arguments(words: Sequence[str]) -> tuple[dict[str, Path], set[str]]:
-    """Files and flags; no files where the original prints its usage.  Words that begin with no "-" are ignored."""
+    """Return files and flags; no files where the original prints its usage.  Other words are ignored."""
     paths: dict[str, Path] = {}
     flags: set[str] = set()
     remaining = iter(words)
@@ -132,13 +128,13 @@ def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], Ext
 
 
 def best_score(program: External, story: str, references: Sequence[str]) -> float:
-    """METEOR of the reference that it finds best, 0 to 1."""
+    """Return METEOR against the best of the references, 0 to 1."""
     stats = program.stats([_one_line(text) for text in references], _one_line(story))
     return program.scores([stats])[0]
 
 
 def _one_line(text: str) -> str:
-    """The words as METEOR's tokeniser finds them, single-spaced, and without the protocol's `|||`."""
+    """Return the words as METEOR's tokeniser finds them, single-spaced, and without the protocol's `|||`."""
     if _BAR_STANDS in text:
         raise DataError(f"the character {_BAR_STANDS!r} (U+E07C) is not usable in stories")
     for blank in "\t\n\r\f":
@@ -150,7 +146,7 @@ def _one_line(text: str) -> str:
 
 
 class Story(Struct, frozen=True):
-    """One story of a submission; None is what the file lacks."""
+    """One story of a submission; None for an attribute that the file lacks."""
 
     album_id: str | None = None
     photo_sequence: tuple[str | None, ...] | None = None
@@ -163,7 +159,7 @@ class Story(Struct, frozen=True):
 
 
 def submission(document: Json) -> list[Story]:
-    """The stories of a submission or template.  Wrong types: JsonSyntax; nothing there: Uncaught."""
+    """Return the stories of a submission or template.  Raises JsonSyntax for wrong types, Uncaught without stories."""
     stories = _typed(document, dict[str, Any]).get("output_stories")
     if stories is None:
         raise Uncaught("the file has no output_stories (the original ends with a NullPointerException)")
@@ -174,7 +170,7 @@ def submission(document: Json) -> list[Story]:
 
 
 def _submitted(path: Path, report: Report) -> dict[str, str]:
-    """Stories by photo sequence."""
+    """Return the stories by photo sequence."""
     try:
         stories = submission(_document(path))
     except JsonSyntax as error:
@@ -210,7 +206,7 @@ class _Annotation(Struct):
 
     @property
     def position(self) -> int | None:
-        """Its place among the parts; no number: JsonSyntax."""
+        """Its place among the parts.  Raises JsonSyntax if it is no number."""
         order = self.worker_arranged_photo_order
         try:
             return None if order is None else int(float(order))
@@ -219,7 +215,7 @@ class _Annotation(Struct):
 
 
 def gold_stories(document: Json) -> dict[str, list[str]]:
-    """The human stories of each photo sequence, texts in the workers' order; sequences in the original's order."""
+    """Return the human stories of each photo sequence: texts in the workers', sequences in the original's order."""
     by_story: dict[str, list[tuple[int | None, _Annotation]]] = {}
     for annotation in _annotations(_typed(document, dict[str, Any]).get("annotations")):
         if annotation.story_id is None:
@@ -238,7 +234,7 @@ def gold_stories(document: Json) -> dict[str, list[str]]:
 
 
 def _annotations(value: Any) -> list[_Annotation]:
-    """Of [[{...}], ...], or else of [{...}, ...]."""
+    """Read the annotations in [[{...}], ...], or else in [{...}, ...]."""
     if value is None:
         raise Uncaught("the gold file has no annotations")
     try:
@@ -259,7 +255,7 @@ def _ordered(gold: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def _trusted(path: Path, stories: Callable[[Json], T]) -> T:
-    """The stories in a file of the organisers, in which any mistake ends the evaluation."""
+    """Return the stories in a file of the organisers, in which any mistake ends the evaluation."""
     try:
         return stories(_document(path))
     except (Uncaught, JsonSyntax) as error:
@@ -271,10 +267,8 @@ def _document(path: Path) -> Json:
         return parse(path.read_bytes().decode("utf-8", "replace"))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
-    except NoDocument as error:
-        raise Uncaught(f"{path}: {error} (the original ends with a NullPointerException)") from error
-    except BadUnicodeEscape as error:
-        raise Uncaught(f"{path}: {error} (the original ends with a NumberFormatException)") from error
+    except Uncaught as error:
+        raise Uncaught(f"{path}: {error}") from error
 
 
 def _key(photos: Sequence[str | None]) -> str:
@@ -282,7 +276,7 @@ def _key(photos: Sequence[str | None]) -> str:
 
 
 def _typed(value: Json, kind: type[T]) -> T:
-    """A value of a file in its type; another one: JsonSyntax."""
+    """Return a value in its type.  Raises JsonSyntax for another type."""
     try:
         return convert(value, kind)
     except ValidationError as error:

@@ -28,12 +28,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.own import in_file
-from sqa.core.own.code import Code, building, load
+from sqa.core.own.code import Code, building
 from sqa.core.packages import need
 from sqa.core.types import Emission, Question
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
+from sqa_services.protocols.agents import agent_class
 
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
@@ -59,31 +59,31 @@ class SimulevalConfig:
 
 
 class SimulevalTranslator:
-    """Drives one agent object through sentence after sentence."""
+    """Drive one agent object through sentence after sentence."""
 
     def __init__(self, config: SimulevalConfig) -> None:
         self.name = config.agent
         arguments = [str(argument) for argument in config.args]
         with quiet_imports():
+            from simuleval.agents import GenericAgent
             from simuleval.data.segments import EmptySegment, Segment, TextSegment
 
-            agent_class, code = _agent_class(config.agent)
+            kind, code = agent_class("agent", config.agent, GenericAgent)
             with building(code):
-                self.agent = _build_agent(agent_class, arguments)
+                self.agent = _build_agent(kind, arguments)
         self._empty, self._segment, self._text = EmptySegment, Segment, TextSegment
-        medium = (self.agent.source_type, self.agent.target_type)
-        if medium != ("text", "text"):
-            kind = " to ".join(medium)
-            raise ConfigError(f"agent: {self.name} is {kind}; only text to text can be asked questions")
-        self._fingerprint = _fingerprint(agent_class, self.agent, arguments, code)
+        medium = f"{self.agent.source_type} to {self.agent.target_type}"
+        if medium != "text to text":
+            raise ConfigError(f"agent: {self.name} is {medium}; only text to text can be asked questions")
+        self._fingerprint = _fingerprint(kind, self.agent, arguments, code)
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence; a word of `source` is pulled for every `pushpop` until the end was announced."""
+        """Yield the words of one sentence; every `pushpop` pulls a word of `source` until the end is announced."""
         self.agent.reset()
         return driven(source, self._pushpop, lambda problem: DataError(f"{self.name}: {problem}"))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions: sentence by sentence, every source knows its length."""
+        """Return the emissions of whole questions: sentence by sentence, every source knows its length."""
         return emissions_of(self.translate, questions)
 
     def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
@@ -102,7 +102,7 @@ class SimulevalTranslator:
 
 
 def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exception]) -> Iterator[str]:
-    """Words of one sentence, as SimulEval drives an agent."""
+    """Yield the words of one sentence, as SimulEval drives an agent."""
     ended, index, idle = False, 0, 0
     while idle <= PATIENCE:
         word = None if ended else next(source, None)
@@ -121,7 +121,7 @@ def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exc
 
 
 def emissions_of(translate: Translate, questions: Sequence[Question]) -> list[list[Emission]]:
-    """Emissions of whole questions: sentence by sentence, every source knows its length."""
+    """Return the emissions of whole questions: sentence by sentence, every source knows its length."""
     return [[emission for i in range(len(q.sentences)) for emission in _emissions(translate, q, i)] for q in questions]
 
 
@@ -133,7 +133,7 @@ def _emissions(translate: Translate, question: Question, index: int) -> Iterator
 
 
 def build(config: SimulevalConfig) -> SimulevalTranslator:
-    """The translator of a config.  SimulEval missing, or an agent that cannot be built: ConfigError."""
+    """Return the translator of a config.  Raises ConfigError without SimulEval or the agent."""
     need("simuleval", "translator 'simuleval'")
     return SimulevalTranslator(config)
 
@@ -141,32 +141,13 @@ def build(config: SimulevalConfig) -> SimulevalTranslator:
 # ----------------------------------------------------------------------------------------------- building the agent
 
 
-def _agent_class(agent: str) -> tuple[type[GenericAgent], Code]:
-    """The class that "file.py:Name" or "module:Name" names, and the code that it is in."""
-    from simuleval.agents import GenericAgent
-
-    module_name, _, name = agent.rpartition(":")
-    if in_file(agent) and not Path(module_name).is_file():
-        raise ConfigError(f"agent: no such file: {module_name}")
-    try:
-        code = load(agent)
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"agent: {agent} needs the Python module {error.name!r}, which is not installed") from error
-    except ConfigError as error:
-        raise ConfigError([f"agent: {problem}" for problem in error.problems]) from error
-    agent_class = getattr(code.root, name, None)
-    if not (inspect.isclass(agent_class) and issubclass(agent_class, GenericAgent)):
-        raise ConfigError(f"agent: {module_name} has no SimulEval agent class {name!r} (a subclass of GenericAgent)")
-    return agent_class, code
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"args: {message}")
 
 
-def _build_agent(agent_class: type[GenericAgent], arguments: list[str]) -> GenericAgent:
-    """The steps of simuleval.utils.agent.build_system_args, on these arguments instead of the process's."""
+def _build_agent(kind: type[GenericAgent], arguments: list[str]) -> GenericAgent:
+    """Build an agent as simuleval.utils.agent.build_system_args does, with these arguments."""
     from simuleval import options
 
     before, sys.argv = sys.argv, ["simuleval", *arguments]  # SimulEval and some agents read it themselves
@@ -176,11 +157,11 @@ def _build_agent(agent_class: type[GenericAgent], arguments: list[str]) -> Gener
         options.add_scorer_args(parser, arguments)
         options.add_slurm_args(parser)
         options.add_dataloader_args(parser, arguments)
-        agent_class.add_args(parser)
+        kind.add_args(parser)
         args = parser.parse_args(arguments)
         if args.eval_latency_unit != "word":
             raise ConfigError(f"args: --eval-latency-unit must be word, got {args.eval_latency_unit}")
-        agent = agent_class.from_args(args)
+        agent = kind.from_args(args)
         agent.to(args.device, fp16=args.dtype == "fp16" or (args.dtype is None and args.fp16))
         return agent
     finally:
@@ -189,18 +170,18 @@ def _build_agent(agent_class: type[GenericAgent], arguments: list[str]) -> Gener
 
 @contextmanager
 def quiet_imports() -> Iterator[None]:
-    """SimulEval imports its speech packages even for text; what these warn of does not concern text."""
+    """Silence the warnings of speech packages, which SimulEval imports even for text."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "'audioop' is deprecated", DeprecationWarning)
         warnings.filterwarnings("ignore", "Couldn't find ffmpeg or avconv", RuntimeWarning)
         yield
 
 
-def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments: list[str], code: Code) -> str:
-    parts: list[object] = [VERSION, version("simuleval"), agent_class.__name__, arguments]
+def _fingerprint(kind: type[GenericAgent], agent: GenericAgent, arguments: list[str], code: Code) -> str:
+    parts: list[object] = [VERSION, version("simuleval"), kind.__name__, arguments]
     named = [Path(value) for argument in arguments if (value := argument.rpartition("=")[2])]
     parts.append(code.digest)
-    for path in (Path(inspect.getfile(agent_class)), *named):
+    for path in (Path(inspect.getfile(kind)), *named):
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
         parts.append([[file.name, file_digest(file)] for file in files if file.is_file()])
     own_fingerprint = getattr(agent, "fingerprint", None)

@@ -1,4 +1,4 @@
-"""A log answered as `sqa run` answers it, for scorers inside other programs: SimulEval's and simulstream's."""
+"""Answer a log as `sqa run` does, for scorers inside other programs: SimulEval's and simulstream's."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
@@ -32,20 +32,20 @@ class Answered(NamedTuple):
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Options of a scorer: --sqa-questions, --sqa-guesser, --sqa-buzzer."""
+    """Add the options of a scorer: --sqa-questions, --sqa-guesser, --sqa-buzzer."""
     parser.add_argument("--sqa-questions", required=True, help="question set, or as under `dataset:` in a config")
     parser.add_argument("--sqa-guesser", default="bm25", help="as under `guesser:` in a config")
     parser.add_argument("--sqa-buzzer", default="{name: mlp}", help="as under `buzzer:` in a config")
 
 
 def add_pair(parser: ArgumentParser) -> None:
-    """Option of a scorer of facts: --sqa-pair."""
+    """Add the option of a scorer of facts: --sqa-pair."""
     parser.add_argument("--sqa-pair", default="-en", help="languages, as es-en: number words, the aligner's priors")
 
 
 @contextmanager
 def in_a_file(log: str) -> Iterator[Path]:
-    """A log's text as a file."""
+    """Write a log's text to a temporary file."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "instances.log"
         file.write_text(log, encoding="utf-8")
@@ -54,14 +54,14 @@ def in_a_file(log: str) -> Iterator[Path]:
 
 @cache
 def judged(log: str, options: FactOptions) -> Sequence[JudgedLine]:
-    """The facts of each sentence of a log's text."""
+    """Return the facts of each sentence of a log's text."""
     with in_a_file(log) as file:
         return judged_lines(str(file), options)
 
 
 @cache
 def answered(log: Path, questions: str, guesser: str, buzzer: str, pieces: str | None = None) -> Answered:
-    """The scores of a log whose tokens are of a kind; what cannot be answered or scored: SqaError."""
+    """Return the scores of a log; `pieces` is the kind of its tokens.  Raises SqaError if it cannot be scored."""
     dataset = yaml.safe_load(questions)
     config = {
         "name": "scored",

@@ -47,7 +47,7 @@ def serve(translator: str, agent: str, arguments: Sequence[str], address: Addres
 
 
 def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) -> GenericAgent:
-    """The SimulEval agent to serve: around a translator (YAML, or a config file), or one "file.py:Class"."""
+    """Return the SimulEval agent to serve: around a translator (YAML, or a config file), or one "file.py:Class"."""
     need("simuleval", "sqa serve simuleval")
     if bool(translator) == bool(agent):
         raise ConfigError("--translator and --agent: give one of them")
@@ -153,12 +153,12 @@ class Server:
 
 
 def _client(request: Request) -> tuple[bytes, str]:
-    """The user in its address, and its machine."""
+    """Return the user in the client's address, and its machine."""
     return given_name(request.headers), request.client.host if request.client else ""
 
 
 def _segment(body: bytes) -> Segment:
-    """The source segment in a body.  Anything else: ValueError, TypeError or KeyError."""
+    """Return the source segment in a body.  Raises ValueError, TypeError or KeyError for anything else."""
     from simuleval.data.segments import segment_from_json_string
 
     value = parse_json(body)
@@ -171,7 +171,7 @@ def _segment(body: bytes) -> Segment:
 
 
 def _plain(segment: Segment) -> dict[str, Any]:
-    """A segment as JSON values.  The target language of a text without one is, in SimulEval 1.1.4, a type: null."""
+    """Return a segment as JSON values.  A missing target language, in SimulEval 1.1.4 a type, is null."""
     values = dict(vars(segment))
     language = values.get("tgt_lang")
     return values | {"tgt_lang": language if isinstance(language, str) else None}

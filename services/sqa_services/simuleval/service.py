@@ -23,7 +23,7 @@ VERSION = 1  # raise when the same service would be driven otherwise
 @dataclass(frozen=True, slots=True)
 @checked
 class SimulevalServiceConfig:
-    """What `translator: {name: simuleval_service, ...}` takes."""
+    """Keys of `translator: {name: simuleval_service, ...}`."""
 
     url: str = "http://localhost:12321"  # of the service
     label: str = ""  # any name for what answers; change it with the agent behind the address: results are kept
@@ -31,12 +31,12 @@ class SimulevalServiceConfig:
     token_env: str | None = None  # environment variable with a bearer token; null = none is sent
 
     def problems(self) -> list[str]:
-        """What is wrong with the address."""
+        """List the problems of the address."""
         return url_problems(self.url)
 
 
 class SimulevalServiceTranslator:
-    """Drives one service through sentence after sentence."""
+    """Drive one service through sentence after sentence."""
 
     def __init__(self, config: SimulevalServiceConfig, service: Service) -> None:
         self._config, self._service = config, service
@@ -46,16 +46,16 @@ class SimulevalServiceTranslator:
         return digest(["simuleval_service", VERSION, self._config.url, self._config.label])
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence; a word is pulled per segment until the end was announced.  RemoteProtocolError."""
+        """Yield the words of one sentence; every segment pulls a word until the end is announced."""
         self._service.text("POST", "/reset")
         return driven(source, self._pushpop, lambda problem: self._service.problem("GET", "/output", problem))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions: sentence by sentence, every source knows its length."""
+        """Return the emissions of whole questions: sentence by sentence, every source knows its length."""
         return emissions_of(self.translate, questions)
 
     def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
-        """The words of the segment that comes back, and whether it is the last."""
+        """Return the words of the returned segment, and whether it is the last."""
         self._service.text("PUT", "/input", _segment(index, word, ended))
         reply = self._service.json("GET", "/output")
         segment = reply if isinstance(reply, dict) else {}
@@ -67,7 +67,7 @@ class SimulevalServiceTranslator:
 
 
 def _segment(index: int, word: str | None, finished: bool) -> dict[str, Any]:
-    """A segment of SimulEval's: a word, or an empty one."""
+    """Return a segment of SimulEval's: a word, or an empty one."""
     empty = word is None
     return {
         "index": index,
@@ -81,5 +81,5 @@ def _segment(index: int, word: str | None, finished: bool) -> dict[str, Any]:
 
 
 def build(config: SimulevalServiceConfig) -> SimulevalServiceTranslator:
-    """The translator of a config; nothing is asked yet.  No token in the variable: ConfigError."""
+    """Return the translator of a config.  Raises ConfigError if the variable has no token."""
     return SimulevalServiceTranslator(config, Service(config.url, config.timeout, token=token_from(config.token_env)))

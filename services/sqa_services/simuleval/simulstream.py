@@ -57,7 +57,7 @@ class OfAnswers(LatencyScorer):
         return False
 
     def score(self, samples: list[LatencyScoringSample]) -> LatencyScores:
-        """The value of the log."""
+        """Return the value of the log."""
         return LatencyScores(ideal_latency=_answered(self.args).value[self.metric])
 
 
@@ -101,14 +101,14 @@ for _shown, _facts in FACTS.items():
 
 
 def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:
-    """A segment as OmniSTEval writes it: its times in ms since its start, before which a word may be written."""
+    """Return a segment as OmniSTEval writes it: its times in ms since its start, before which a word may be written."""
     row = {"index": index, "docid": 0, "segid": 0, "prediction": written.final_text, "reference": segment.content}
     delays = [1000 * (delay - segment.start_time) for delay in written.ideal_delays]
     return json.dumps({**row, "emission_cu": delays, "source_length": 1000 * float(segment.duration)}) + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """simulstream_score_latency with the arguments; problems of log or questions are reported first."""
+    """Run simulstream_score_latency; problems of log or questions are reported first."""
     sys.argv = ["simulstream_score_latency", *arguments]
     if set(SHOWN) & set(arguments) and not {"-h", "--help"} & set(arguments):
         parser = ArgumentParser(add_help=False)
@@ -125,7 +125,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
 
 def _pieces(args: Namespace) -> str | None:
-    """The kind of the log's tokens, by the option or the configuration of simulstream's detokenizer."""
+    """Return the kind of the log's tokens, by the option or the configuration of simulstream's detokenizer."""
     config = yaml.safe_load(Path(args.eval_config).read_text(encoding="utf-8")) or {}
     pieces: str | None = args.sqa_pieces
     if pieces or config.get("detokenizer_type") != "simuleval":

@@ -36,7 +36,7 @@ class _Abandoned(BaseException):
 
 
 class Turn(NamedTuple):
-    """What a translator did between two reads."""
+    """The output of a translator between two reads."""
 
     words: list[str | Write]
     finished: bool  # the sentence is over: it wrote its last word
@@ -62,7 +62,7 @@ class Pushed:
         self._thread.start()
 
     def push(self, word: str | None) -> Turn:
-        """Give one source word, or None = the sentence is over; what was written until the next one was asked for.
+        """Give one source word, None at the end of a sentence; return the output until the next word is pulled.
 
         After a finished turn comes the next sentence's first word.  An exception of the translator is raised here.
         """
@@ -84,7 +84,7 @@ class Pushed:
             self._thread.join(timeout=10)
 
     def _run(self) -> None:
-        """The thread: a sentence after the other."""
+        """Translate one sentence after the other, in the thread."""
         while not self._closed:
             first = self._to.get()
             if isinstance(first, _Abandoned):
@@ -101,7 +101,7 @@ class Pushed:
                 self._from.put(Turn(self._written, True))
 
     def _source(self, word: str | None) -> Iterator[str]:
-        """The words as they are pushed; asking for the next one hands the turn over."""
+        """Yield the words as they are pushed; pulling the next one hands the turn over."""
         while word is not None:
             yield word
             self._from.put(Turn(self._written, False))
@@ -139,7 +139,7 @@ class TranslatorAgent(TextToTextAgent):
         self._given = 0
 
     def policy(self) -> Action:
-        """WRITE what the translator wrote for the words that are new; READ if that is nothing."""
+        """WRITE the translator's output for the new words; READ if there is none."""
         words = " ".join(self.states.source).split()  # an agent before this one may send several at once
         new: list[str | None] = [*words[self._given :]]
         if self.states.source_finished:
@@ -154,12 +154,12 @@ class TranslatorAgent(TextToTextAgent):
         return WriteAction(" ".join(written), finished=False) if written else ReadAction()
 
     def fingerprint(self) -> str:
-        """The translator's, or that of its source and config."""
+        """Return the translator's fingerprint, or that of its source and config."""
         return fingerprint_of(TRANSLATORS, translator_config(self._asked), self.translator)
 
 
 def _appended(word: str | Write) -> str:
-    """A written word.  SimulEval's agents only append: a retraction is a ConfigError."""
+    """Return a written word.  Raises ConfigError for a retraction: SimulEval's agents only append."""
     if isinstance(word, Write):
         if word.erase:
             raise ConfigError("--translator: it retracts words; a SimulEval agent can only append")

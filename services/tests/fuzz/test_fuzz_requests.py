@@ -23,7 +23,7 @@ from sqa_services.net.serving import LOG
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.http import make_app as iwslt_app
-from sqa_services.protocols.scorer import Scorer, backend, serve
+from sqa_services.protocols.scorer import Scorer, serve
 
 CORPUS = TextCorpus((("uno", "dos"), ("tres",)), ("one two", "three"))
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "", "G\x00T", "get")
@@ -139,7 +139,7 @@ def test_corrupted_lines_are_answered_one_by_one(metric: str) -> None:
         b"EVAL ||| 1 2 3 4 5 6 7 8 9 10",
         b"SING ||| 1 1 1",
     ]
-    answers = backend(metric)
+    scorer = Scorer(metric)
     lines = []
     for number in range(COUNT // 5):  # TER takes its time
         rng = random.Random(f"{SEED} {metric} {number}")
@@ -150,9 +150,9 @@ def test_corrupted_lines_are_answered_one_by_one(metric: str) -> None:
             )
         lines.append(line[:5000].replace(b"\n", b" "))
     out = io.BytesIO()
-    assert serve(Scorer(answers, each=False), io.BytesIO(b"\n".join([*lines, good[0]]) + b"\n"), out)
+    assert serve(scorer, io.BytesIO(b"\n".join([*lines, good[0]]) + b"\n"), out)
     replies = out.getvalue().split(b"\n")[:-1]
     assert len(replies) == len(lines) + 1 and all(len(reply) < 2000 for reply in replies)
     stats = replies[-1].split()
-    assert len(stats) == answers.size and all(float(value) >= 0 for value in stats)
-    assert json.loads(Scorer(answers, each=False).reply("EVAL ||| " + " ".join(map(bytes.decode, stats)))) > 0
+    assert len(stats) == scorer.size and all(float(value) >= 0 for value in stats)
+    assert json.loads(scorer.reply("EVAL ||| " + " ".join(map(bytes.decode, stats)))) > 0

@@ -43,7 +43,7 @@ def expect(reply: requests.Response, step: dict[str, Any]) -> None:
     assert reply.headers["Content-Type"] == step.get("content_type", "text/html; charset=UTF-8")
 
 
-def test_the_iwslt_2020_transcript_replays_and_writes_its_files(tmp_path: Path) -> None:
+def test_the_iwslt_2020_transcript_and_its_files_replay(tmp_path: Path) -> None:
     recorded = TRANSCRIPTS["iwslt2020_server"]
     data = corpus(tmp_path)
     with serving(data, ServeConfig(strict=True, output=tmp_path / "out")) as url:
@@ -55,7 +55,7 @@ def test_the_iwslt_2020_transcript_replays_and_writes_its_files(tmp_path: Path) 
         assert (tmp_path / "out" / name).read_bytes() == content.encode(), name
 
 
-def test_without_strict_2020_only_the_listed_deviations_differ(tmp_path: Path) -> None:
+def test_without_strict_only_listed_replies_differ(tmp_path: Path) -> None:
     recorded = TRANSCRIPTS["iwslt2020_server"]["http"]
     data, differs = corpus(tmp_path), []
     with serving(data) as url:

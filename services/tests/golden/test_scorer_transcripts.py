@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sqa_services.protocols.external import HANDSHAKE
-from sqa_services.protocols.scorer import SACREBLEU, Scorer, backend
+from sqa_services.protocols.scorer import SACREBLEU, Scorer
 
 CDEC = json.loads((Path(__file__).parent / "vectors" / "cdec_external_protocol.json").read_text())
 WRITTEN = [line[1:-1] for line in CDEC["lines"] if line.startswith("[")]
@@ -22,8 +22,8 @@ PLAIN = r"\d+(\.\d+)?(e[+-]\d+)?"
 @pytest.mark.parametrize("metric", SACREBLEU)
 def test_requests_of_cdec(metric: str) -> None:
     assert CDEC["handshake"] == HANDSHAKE
-    server = Scorer(backend(metric), each=False)
-    size = server.backend.size
+    server = Scorer(metric)
+    size = server.size
     scored = [line for line in WRITTEN if line.startswith("SCORE")]
     assert len(scored) == 3
     sizes = dict.fromkeys((HANDSHAKE, OF_2011, EMPTY, MANY, *scored), size)

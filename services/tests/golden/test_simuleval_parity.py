@@ -65,7 +65,7 @@ def our_scores(questions, batch, references=None):
     return pytest.approx({name: float(np.nanmean(FORMULAS[name.lower()](packed))) for name in LATENCY}, abs=5.1e-4)
 
 
-def test_an_agent_on_the_bundled_questions_and_back_into_simuleval(tmp_path):
+def test_an_agents_run_equals_simulevals_log_and_back(tmp_path):
     """A SimulEval agent in our pipeline: the command's log and scores of the same file; and those of what we export."""
     path, out, questions = tmp_path / "uneven.py", tmp_path / "out", load_questions("mini-es", 15)
     path.write_text(AGENT, encoding="utf-8")

@@ -6,6 +6,8 @@ pycocoevalcap, whose data take five seconds to load: one for all cases of VIST.
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
@@ -14,12 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stand_ins.processes import ENVIRONMENT
 
 from sqa.metrics.quality.text_metric import Segment
 from sqa_services.protocols import meteor, vist
 from sqa_services.protocols.external import External, ExternalConfig, ExternalMetric
-from sqa_services.protocols.meteor import Meteor
-from sqa_services.protocols.scorer import Scorer
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "vist_evaluator.json").read_text())
 METEOR = json.loads((Path(__file__).parent / "vectors" / "meteor15_stdio.json").read_text())
@@ -90,16 +91,12 @@ def test_a_run_has_the_meteor_of_the_jar(translations: Sequence[str], score: flo
 @needs_meteor
 @pytest.mark.slow
 @pytest.mark.parametrize("config", METEOR["configs"], ids=lambda config: " ".join(config["args"]))
-def test_our_meteor_scorer_answers_as_the_jar(config: dict[str, Any], program: External) -> None:
-    same = set(config["args"]) == set(meteor.HTER_ARGUMENTS)
-    with nullcontext(program) if same else meteor.start(config["args"]) as running:
-        scorer = Scorer(Meteor(running), each=True)
-        for row in config["rows"]:
-            stats = scorer.reply(row["sent"])
-            assert stats == row["stats"]
-            assert scorer.reply(f"EVAL ||| {stats}").split("\n") == row["eval_lines"]
-        groups = " ||| ".join(row["stats"] for row in config["rows"])
-        each = scorer.reply(f"EVAL ||| {groups}").split("\n")
-        assert each[:-1] == [row["eval_lines"][0] for row in config["rows"]]
-        assert set(each[:-1]) <= set(config["eval_all_lines"])
-        assert scorer.reply("HELLO") == config["unknown_command_reply"]
+def test_our_meteor_scorer_answers_as_the_jar(config: dict[str, Any]) -> None:
+    requests, replies = [], []
+    for row in config["rows"]:
+        requests += [row["sent"], f"EVAL ||| {row['stats']}"]
+        replies += [row["stats"], *row["eval_lines"]]
+    command = (sys.executable, "-m", "sqa", "scorer", "meteor", *config["args"])
+    asked = "".join(f"{line}\n" for line in [*requests, "HELLO"])
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+    assert done.stdout.splitlines() == [*replies, config["unknown_command_reply"]]

@@ -142,7 +142,7 @@ METHODS: Mapping[str, Answer] = {
     "decide": _BUZZES,
     "decide_with_answer": _BUZZES,
     "signature": LINE,
-    "fingerprint": Answer("text of one line, or None", Line | None),
+    "fingerprint": Answer("text, or None", Text | None),
     "stats": Answer("a list of finite numbers, or raise NotComputable", Numbers, lambda row, *_: np.array(row)),
     "score": Answer("a finite number, or raise NotComputable", Number),
     "score_many": SCORES,

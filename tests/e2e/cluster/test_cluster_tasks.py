@@ -23,7 +23,7 @@ import smt.training.sweep
 import sqa.data.texts
 from experiments.studies import translation_table
 from smt.training.sweep import sweep
-from smt.training.train import SmtTraining
+from smt.training.transformer_training import SmtTraining
 from sqa.files.atomic import held
 from sqa.files.store import Store
 from sqa.pipeline import overrides

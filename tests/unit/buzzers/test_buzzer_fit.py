@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from refusals import refused
 
 from buzzers import calibration, learnt, train, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
@@ -16,7 +15,6 @@ from buzzers.learnt import LOGISTIC, WIDTHS, Card, LearntBuzzer
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import SIGNALS, ThresholdBuzzer
 from experiments.studies import buzzers as report
-from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 
 CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_rate=0.01, weight_decay=0.0, seed=0)
@@ -120,7 +118,7 @@ def test_fitting_finds_the_feature_that_tells(objective, units):
 
 
 @pytest.mark.parametrize("end", ["silent", "answer"])
-def test_a_trained_buzzer_answers_at_the_best_threshold_of_its_own_chances(end):
+def test_a_trained_buzzer_has_its_best_threshold(end):
     learnt, kept, tuning = made_up(96), made_up(32, seed=9), made_up(40, seed=7)
     data = DataChoice("bm25", "bm25", None, 0.0, Path())
     config = train.Learning("logistic", Path(), data, CONFIG, end=end)
@@ -131,7 +129,7 @@ def test_a_trained_buzzer_answers_at_the_best_threshold_of_its_own_chances(end):
     assert buzzer.threshold == best[end] and buzzer.card.thresholds == (best if end == "answer" else {})
 
 
-def test_a_tuned_threshold_is_the_best_one_of_the_best_signal():
+def test_tuning_takes_the_best_signal_and_threshold():
     noise = np.random.default_rng(3)
     histories = [
         replace(one, signals=noise.random((len(one.right), 3)) + 9 * np.outer(one.right, [0, 1, 0]) + [0, 5, 0])
@@ -231,31 +229,3 @@ def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
     best, lines = max(actual[2:5], key=lambda outcome: outcome.won.mean()), numbers(actual, histories)
     assert report.AGAINST not in lines[best.name]
     assert line[report.AGAINST].value == pytest.approx(actual[1].won.mean() - best.won.mean())
-
-
-def test_a_buzzer_that_learnt_to_answer_at_the_end_has_a_line_by_the_papers_rule_and_one_by_its_own(histories, models):
-    plain = learnt.load(LOGISTIC, models / "buzzer-logistic-made")
-    card = Card("made", "all", 0.9, {}, "answer", {"answer": 0.9, "silent": 0.6})
-    LearntBuzzer(plain.network, plain.tensors, card).save(models / "buzzer-logistic-made-translated")
-    actual = {outcome.name: outcome for outcome in report.outcomes("made", histories, models)}
-    names = ("", "-translated", "-translated, silent")
-    old, answer, silent = (actual[f"logistic{name}"] for name in names)
-    np.testing.assert_array_equal(silent.won, old.won)
-    buzz = [plain.chances(one.rows) >= 0.9 for one in histories]
-    for at_once in buzz:
-        at_once[-1] = True
-    np.testing.assert_allclose(answer.won, list(map(won, histories, buzz)), rtol=1e-12)
-    lines = numbers(list(actual.values()), histories)
-    assert lines["logistic-translated"]["never"].value == 0 < lines["logistic-translated, silent"]["never"].value
-    assert "ece" in lines["logistic-translated"]
-
-
-def test_the_oracles_answer_where_they_win(histories, models):
-    stable, oracle = report.oracles(histories)
-    for outcome in (stable, oracle):
-        for one, step, won in zip(histories, outcome.steps, outcome.won, strict=True):
-            assert won == (0.0 if step == len(one.right) else pytest.approx(float(wins.CURVE(one.fraction[step]))))
-    assert all(one.right[step:].all() for one, step in zip(histories, stable.steps, strict=True))
-    assert all(not one.right[:step].any() for one, step in zip(histories, oracle.steps, strict=True))
-    assert (stable.won <= oracle.won + 1e-12).all()
-    refused(ConfigError, "other: no trained buzzer", report.outcomes, "other", histories, models)

@@ -155,13 +155,6 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "message", "changes"), BAD)
-def test_bad_configs(kind: type[Exception], message: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    refused(kind, message, h2h.main, config(tmp_path, **changes), tmp_path / "runs")
-    elsewhere = config(tmp_path, buzzes=buzz_file(tmp_path / "other.jsonl", ("x", 1, 2, True)))
-    refused(DataError, "no question has a recorded buzz", h2h.main, elsewhere, tmp_path / "runs")
-
-
 @pytest.mark.mirror
 def test_real_questions_and_buzzes_fit() -> None:
     questions = datasets.load_questions("human-buzzes")

@@ -69,7 +69,7 @@ ARROWS: dict[str, set[str]] = {
     "sqa_services": {"sqa.core"},
     "sqa_services.net": {"sqa.core", "sqa.files"},
     "sqa_services.protocols": SQA - {"sqa.diagnose", "sqa.training"} | SERVER,
-    "sqa_services.simuleval": {"sqa", *SQA, *SERVER},
+    "sqa_services.simuleval": {"sqa", *SQA, "sqa_services.protocols", *SERVER},
     "sqa_services.board": {"sqa", *SQA, "sqa.report", "sqa_services.protocols", *SERVER},
     "sqa_services.play": {"sqa", *SQA, "sqa.report", *SERVER},
 }

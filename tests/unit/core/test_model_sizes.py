@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from guessers.gru.guesser import GruGuesser
 from guessers.retrieval.bm25 import Index
-from smt.lm.files import load_network
+from smt.lm.loading import load_network
 from smt.models.bundle import load_model
 from sqa.core.errors import DataError
 from sqa.files.model_files import pack_bytes

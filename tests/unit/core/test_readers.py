@@ -15,7 +15,7 @@ from guessers.llm.reply import Titles
 from guessers.open_qa.passages import read_passages
 from smt.engines.fairseq import read_dictionary
 from smt.engines.fixed import FixedConfig, FixedTranslator
-from smt.engines.recorded import RecordedConfig, RecordedTranslator
+from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import load_questions
@@ -42,7 +42,7 @@ def fixed(path: Path) -> list[list[Emission]]:
 
 def recorded(path: Path) -> list[list[Emission]]:
     """The emissions of a log or a table."""
-    translator = RecordedTranslator(RecordedConfig(str(path)))
+    translator = build(RecordedConfig(str(path)))
     translator.check(QUESTIONS)
     return translator.translate_batch(QUESTIONS)
 

@@ -28,13 +28,6 @@ def engine(command, blank_lines=1, separator=""):
     return System(CommandConfig(tuple(command), blank_lines=blank_lines, separator=separator))
 
 
-def test_wait_k_delays_and_one_memory_for_all_policies():
-    waiting = build(CommandConfig(UPPER, 2))
-    [emissions] = waiting.translate_batch([question(sentences=["a b c"])])
-    assert [(e.token, e.g, e.ended) for e in emissions] == [("A", 2, False), ("B", 3, False), ("C", 3, True)]
-    assert build(CommandConfig(UPPER, policy="hold", n=1)).system is waiting.system
-
-
 @pytest.mark.parametrize("blank_lines", [0, 1, 2])
 def test_a_separator_makes_a_program_forget(blank_lines):
     texts = ["a b", "c", "d e"]
@@ -59,7 +52,7 @@ def test_a_program_that_fails_is_named(program, message):
     refused(ConfigError, "command: a program is needed", engine, ())
 
 
-def test_files_named_in_a_command_are_in_the_fingerprint_and_nothing_else(tmp_path):
+def test_fingerprint_covers_files_named_in_a_command(tmp_path):
     key = digest(["command", 2, ["cat", "-u", "spa-eng"], 2, "", [], []])
     assert engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
     assert engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any name of a file

@@ -11,7 +11,7 @@ pytest.importorskip("ctranslate2")
 import torch
 from smt_models import random_model, vocabulary
 
-from smt.engines.ctranslate import CTranslate, CTranslateConfig, piece_names
+from smt.engines.ctranslate import CTranslate, CTranslateConfig
 from smt.engines.ctranslate_export import convert, export
 from smt.engines.pretrained import Pretrained, PretrainedConfig
 from smt.models.bundle import save_model
@@ -43,7 +43,7 @@ def test_scores_are_ours(exported):
     model, folder = exported
     target = list(range(10, 70, 3))
     for sentence in SENTENCES[:4]:
-        source, names = vocabulary().words(sentence)[0], piece_names(vocabulary())
+        source, names = vocabulary().words(sentence)[0], vocabulary().pieces
         [scored] = engine(folder).engine.score_batch([[names[i] for i in source]], [[names[i] for i in target]])
         s, t = torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]])
         with torch.inference_mode():
@@ -88,14 +88,14 @@ def learn(pairs, encoder):
 
 def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
     """A random model would write them now and then."""
-    translator, names = engine(exported[1]), piece_names(vocabulary())
+    translator, names = engine(exported[1]), vocabulary().pieces
     inner = Mock(wraps=translator.engine)
     monkeypatch.setattr(translator, "engine", inner)
     translator.words([" ".join(SENTENCES[0])])
     assert inner.translate_batch.call_args.kwargs["suppress_sequences"] == [[names[i]] for i in (PAD, UNK, BOS)]
 
 
-def test_a_folder_of_ours_is_converted_with_small_numbers_too(tmp_path):
+def test_a_folder_of_ours_is_converted_to_int8(tmp_path):
     save_model(random_model("bidirectional", 0), vocabulary(), tmp_path / "ours", {})
     ours, folder, other = str(tmp_path / "ours"), tmp_path / "ct", tmp_path / "other"
     assert convert(ours, folder, "int8") == folder

@@ -151,7 +151,7 @@ def test_pickles_by_any_name_are_refused_unread(folders, tmp_path, name, message
     assert not (tmp_path / "ran").exists()
 
 
-def test_shards_are_in_the_fingerprint_and_numbers_are_finite(folders, tmp_path):
+def test_fingerprint_covers_shards_and_nan_is_refused(folders, tmp_path):
     folder, weights = sharded(folders, tmp_path, "part.safetensors")
 
     def fingerprint(change=lambda tensor: tensor):
@@ -178,7 +178,7 @@ def test_parts_of_different_models(folders, tmp_path):
     refused(DataError, "the two are not of one model", Pretrained, PretrainedConfig(str(folder), max_new_tokens=NEW))
 
 
-def test_nothing_is_fetched_unless_asked_and_a_run_names_the_commit(tmp_path, monkeypatch):
+def test_nothing_is_fetched_unless_asked(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     refused(ConfigError, "download: true would", find_model, "some/model", None, False, WANTED)
     refused(ConfigError, "there is no such folder", find_model, "./model", None, True, WANTED)

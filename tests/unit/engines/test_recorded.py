@@ -61,7 +61,7 @@ def test_what_logs_and_tables_mean(tmp_path, kind):
     assert emissions(recorded(tmp_path, content, unit)) == expected
 
 
-def test_fingerprints_tell_words_delays_units_and_releases_apart(tmp_path):
+def test_fingerprints_tell_words_delays_and_units_apart(tmp_path):
     other_word, other_delay = [row(0, "A B X", [1, 4, 4]), *ROWS[1:]], [row(0, "A B C", [1, 2, 4]), *ROWS[1:]]
     variants = [ROWS, other_word, other_delay, [{**r, "metric": {}} for r in ROWS]]
     prints = {build(log(tmp_path, rows)).fingerprint() for rows in variants}
@@ -78,7 +78,7 @@ PIECES = {
 
 
 @pytest.mark.parametrize("kind", PIECES)
-def test_pieces_of_words_are_joined_if_the_config_or_the_log_says_so(tmp_path, kind):
+def test_declared_pieces_of_words_are_joined(tmp_path, kind):
     rows = [PIECES[kind], *ROWS[1:]]
     assert emissions(log(tmp_path, rows, pieces=kind)) == "0:A@1 0:Bb@4+ 0:C@4+ 1:D@1 | "
     if kind:
@@ -115,7 +115,7 @@ def test_a_wrong_log(tmp_path, what):
     assert expected in problem(recorded(tmp_path, content))
 
 
-def test_questions_that_were_not_checked_and_a_log_of_the_other_unit(tmp_path):
+def test_unchecked_questions_and_other_units_are_refused(tmp_path):
     refused(DataError, "not yet compared", build(log(tmp_path, ROWS)).translate_batch, DATA)
     assert "say `unit: question`" in problem(log(tmp_path, QUESTIONWIDE))
 

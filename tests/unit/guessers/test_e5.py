@@ -84,7 +84,7 @@ def test_a_text_is_the_mean_of_its_passages_by_words(monkeypatch):
     assert scores(one) == pytest.approx(expected, abs=2e-3)
 
 
-def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatch):
+def test_a_killed_run_keeps_its_vectors_of_pages(cache, monkeypatch):
     texts = [f"the king {'of ' * (n % 7)}" for n in range(BLOCK + 3)]
     encoder = Bags()
     made = page_vectors(encoder, texts)
@@ -99,7 +99,7 @@ def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatc
         first.write_bytes(damaged)
         refused(DataError, "delete it and run again", page_vectors, encoder, texts)
     np.save(first, np.zeros((BLOCK, 2), np.float16))
-    refused(DataError, f"not the vectors of {BLOCK} pages", page_vectors, encoder, texts)
+    refused(DataError, f"not the vectors of {BLOCK} texts", page_vectors, encoder, texts)
 
 
 def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
@@ -108,11 +108,6 @@ def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
     monkeypatch.setattr(e5, "mapped_tossups", lambda folds: [Tossup(i, t, p, "", p, "", None) for i, t, p in made])
     fit([Lesson("1", "old", "Cobalt"), Lesson("2", "old", "Copper")], 1).save(tmp_path)
     assert e5.page_texts(str(tmp_path)) == {"Cobalt": f"Cobalt. {' '.join(words[-e5.WORDS :])}"}
-
-
-def test_what_decides_a_guess_decides_the_fingerprint():
-    other = E5Guesser(E5Config(every=2), Bags("b"), TEXTS), E5Guesser(E5Config(every=2), Bags(), TEXTS | {"Ebro": "a"})
-    assert len({each.fingerprint() for each in (guesser(), guesser(), *other)}) == 3
 
 
 @needs_package

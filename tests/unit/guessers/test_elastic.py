@@ -69,7 +69,7 @@ def test_guesses_are_lucenes_and_the_embedded_twins(server, twin, capsys, analyz
         assert [guess.score for guess in actual] == pytest.approx(scores, abs=1e-5, rel=1.2e-7)
 
 
-def test_prefixes_are_sent_together_and_texts_without_words_are_not(server, twin):
+def test_prefixes_share_a_request_and_blanks_send_none(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, batch=7))
     assert guesses_per_word(guesser, PREFIXES[-1].split(), 5) == guesser.guess(PREFIXES, 5)
@@ -79,7 +79,7 @@ def test_prefixes_are_sent_together_and_texts_without_words_are_not(server, twin
     assert server.requests.count("POST /sqa-pages/_msearch") == 9
 
 
-def test_indexing_again_replaces_and_a_strangers_index_stays(server, twin, capsys):
+def test_indexing_again_spares_foreign_indices(server, twin, capsys):
     assert index(twin, server) == 0 and index(twin, server) == 0
     del server.indices["sqa-pages"]["mappings"]["_meta"]
     assert index(twin, server) == 3
@@ -107,7 +107,7 @@ def test_a_server_that_stays_busy_is_one_clear_error(server, twin):
     refused(DataError, busy, guesser.guess, ["Peru"], 1)
 
 
-def test_no_server_is_one_clear_error_that_names_the_embedded_guesser(twin, server, capsys, monkeypatch):
+def test_an_absent_server_names_the_embedded_guesser(twin, server, capsys, monkeypatch):
     index(twin, server)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

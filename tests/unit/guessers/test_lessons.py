@@ -1,9 +1,7 @@
 """What guessers learn from: bonus parts that repeat no question the project is judged on, texts of one's own."""
 
 import json
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from refusals import refused
@@ -13,7 +11,7 @@ from guessers.bonus import Bonus, HeldOut, Overlap, sift
 from guessers.lessons import identity_of, learnt, own_texts
 from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.counting import Bm25Training
-from guessers.train import KINDS, main
+from guessers.train import main
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT
 from sqa.data.datasets import load_questions
@@ -62,13 +60,6 @@ def test_a_phrase_of_many_questions_counts_for_nothing():
     assert Overlap(many[:-1]).wording("this man who wrote the novel") == 1
 
 
-def test_every_clue_gets_one_verdict_in_order():
-    parts = [clue("Lima"), clue("x", page=None), clue(QUESTION), clue("Andes")]
-    sifted = sift(parts, HELD_OUT)
-    assert [part.text for part in sifted["kept"]] == ["Lima", "Andes"]
-    assert sum(map(len, sifted.values())) == len(parts) and sifted["wording"] == [parts[2]]
-
-
 @pytest.fixture(scope="module")
 def kept_apart():
     return bonus.held_out()
@@ -76,7 +67,7 @@ def kept_apart():
 
 @pytest.mark.mirror
 @pytest.mark.slow
-def test_the_clean_bonus_parts_repeat_no_question_of_xqb_or_guessdev(kept_apart):
+def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
     """Written another way than guessers/bonus.py: runs of ten words in common with an evaluation question."""
     texts = {q.reference_text for name in ("xqb-es", "xqb-pl", "guessdev") for q in load_questions(name)}
     judged = [question for question in kept_apart if question.text in texts]
@@ -122,7 +113,7 @@ def config(folder: Path, texts: Path, output: str | Path = "model") -> Path:
 
 def test_a_guesser_knows_the_pages_of_its_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SQA_MIRROR", raising=False)
-    monkeypatch.setattr("guessers.lessons.load_tossups", lambda: pytest.fail("the project's texts were read"))
+    monkeypatch.setattr("sqa.data.texts.load_tossups", lambda: pytest.fail("the project's texts were read"))
     folder = main(config(tmp_path, ROOT / "docs/example/pages.jsonl"))
     guesser = Bm25Guesser.load(folder)
     assert guesser.pages == {"Peru", "Spain", "Danube", "Frédéric Chopin"}
@@ -149,21 +140,14 @@ def test_wrong_texts_are_refused_by_record(tmp_path: Path, records: list[object]
     refused(DataError, problem, own_texts, [pages(tmp_path, *records)])
 
 
-def test_a_file_that_is_not_there_is_no_reason_to_take_another(tmp_path: Path) -> None:
+def test_a_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
     refused(DataError, "nowhere.jsonl", main, config(tmp_path, tmp_path / "nowhere.jsonl"))
 
 
-def test_too_few_texts_to_stop_by_and_edited_ones_are_noticed(tmp_path: Path) -> None:
+def test_too_few_or_edited_texts_are_noticed(tmp_path: Path) -> None:
     few = pages(tmp_path, {"id": "x", "text": "a", "page": "A"})
     refused(DataError, r"no text falls into dev .*; give more texts", learnt, ("dev",), [few])
     before = identity_of(Bm25Training("bm25", tmp_path, texts=(few,)), ("bonus",))
     assert "bonus" not in before and "folds" in before and "output" not in before
     other = pages(tmp_path, {"id": "x", "text": "b", "page": "A"})
     assert identity_of(Bm25Training("bm25", tmp_path, texts=(other,)), ("bonus",)) != before
-
-
-def test_rerank_is_trained_by_its_own_module(monkeypatch, tmp_path):
-    saved = []
-    monkeypatch.setattr("guessers.rerank.train.train", lambda config: SimpleNamespace(save=saved.append))
-    KINDS["rerank"][2](SimpleNamespace(kind="rerank"), tmp_path)
-    assert saved == [tmp_path] and hasattr(import_module(KINDS["rerank"][0]), KINDS["rerank"][1])

@@ -1,21 +1,18 @@
 """The rerank guesser: what questions call their answers, evidence by hand, weights that learn to use it."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refused
 
 import guessers.rerank.train as training
-from guessers.rerank.evidence import EVIDENCE, Knowledge, Reading
+from guessers.rerank.evidence import EVIDENCE, Knowledge
 from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
-from guessers.rerank.kinds import CERTAIN, SMOOTHING, KindReader, Kinds
-from guessers.rerank.numbers import LIKELY, NUMBERS, RELATIVE, numbers
+from guessers.rerank.kinds import SMOOTHING, KindReader, Kinds
+from guessers.rerank.numbers import NUMBERS, numbers
 from guessers.retrieval.counting import count, fit
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
@@ -47,13 +44,6 @@ def known(docs: Sequence[Doc] = DOCS, least: int = 1) -> Knowledge:
     return Knowledge(index, Kinds.of(docs, index.titles, least))
 
 
-def evidence(text: str, page: str, which: Knowledge) -> dict[str, float]:
-    reading = Reading(which)
-    for word, terms in zip(text.split(), which.tfidf.terms(text.split()), strict=True):
-        reading.read(word, terms)
-    return dict(zip(EVIDENCE, reading.of(np.array([which.number[page]]))[0].tolist(), strict=True))
-
-
 # --- kinds
 
 
@@ -74,7 +64,7 @@ def test_a_question_says_what_kind_of_thing_it_is_about(text, kinds):
     assert [kind for word in text.split() for kind in reader.read(word)] == kinds
 
 
-def test_kinds_are_counted_once_a_lesson_and_weighed_against_all():
+def test_a_kind_counts_once_per_lesson():
     titles = ("a", "b", "c")
     docs = [Doc("a", "this king and this king"), Doc("a", "this king"), Doc("b", "this river"), Doc(None, "this king")]
     kinds = Kinds.of(docs, titles, 1)
@@ -88,108 +78,7 @@ def test_kinds_are_counted_once_a_lesson_and_weighed_against_all():
     assert Kinds.of(docs, titles, 2).names == ("king",)
 
 
-def test_what_a_page_is_not_called_speaks_against_it():
-    docs = [Doc("a", "this king")] * 200 + [Doc("a", "it"), Doc("b", "this river")] + [Doc("b", "x")] * 199
-    kinds = Kinds.of(docs, ("a", "b", "c", "d"), 1)
-    expected = np.zeros((len(kinds.names), 4))
-    for row, (kind, called) in enumerate({"#it": [1, 0, 0, 0], "king": [200, 0, 0, 0], "river": [0, 1, 0, 0]}.items()):
-        assert kinds.names[row] == kind
-        rate = sum(called) / 401
-        for page, (times, lessons) in enumerate(zip(called, [201, 200, 0, 0], strict=True)):
-            likely = min((times + SMOOTHING * rate) / (lessons + SMOOTHING), CERTAIN)
-            expected[row, page] = math.log((1 - likely) / (1 - min(rate, CERTAIN)))
-        assert kinds.negative(kind) == pytest.approx(expected[row])
-    assert kinds.negative("king")[0] < -1 and kinds.negative("duke") is None
-    assert kinds.negatives() == pytest.approx(expected.sum(axis=0))
-
-
 # --- evidence
-
-
-def test_the_weight_of_a_title_is_one_sum_whatever_the_order_of_its_stems(monkeypatch):
-    stems = ["long", "north", "norway", "river", "vera"]
-    monkeypatch.setattr(
-        Knowledge, "idf", lambda self, stem: 1e16 if stem == "long" else 1.0
-    )  # sums depend on the order
-    weights = []
-    for ordered in (stems, stems[::-1]):
-        monkeypatch.setattr("guessers.text.line_stems", lambda line, ordered=ordered: ordered if line else [])
-        weights.append(known([Doc("Long river", "x")]).title_weight.tolist())
-    assert weights[0] == weights[1]
-
-
-def test_scores_are_those_of_retrieval():
-    which = known()
-    text = "this author made Ivan and Vera quarrel in Norway"
-    for page in which.titles:
-        actual = evidence(text, page, which)
-        by_page = [{g.page: g.score for g in model.guess([text], 9)[0]} for model in (which.tfidf, which.bm25)]
-        assert actual["words"] + actual["pairs"] == pytest.approx(by_page[0].get(page, 0.0))
-        assert actual["bm25"] == pytest.approx(by_page[1].get(page, 0.0))
-
-
-def test_what_hits_most_and_what_is_named_count_once():
-    which = known()
-    rare, common, both, again = (
-        evidence(text, "Anna Author", which) for text in ("Oleg", "Ivan", "Oleg x Ivan", "Anna x Anna")
-    )
-    assert both["most"] == rare["most"] > common["most"] > 0
-    assert again["title"] == evidence("Anna", "Anna Author", which)["title"] > 0
-
-
-def test_the_last_words_count_alone():
-    which = known()
-    early = "Norway " + "x " * 30
-    actual = evidence(early + "Ivan", "Vera (river)", which)
-    assert actual["last 12"] == actual["last 25"] == 0 and actual["last 50"] == actual["words"] > 0
-    assert evidence(early + "Norway", "Vera (river)", which)["last 12"] == pytest.approx(actual["words"])
-
-
-def test_a_question_that_names_a_page_is_seen_to():
-    which = known()
-    actual = evidence("Vera met Anna", "Vera (river)", which)
-    assert (actual["title"], actual["whole title"], actual["bracket"]) == (1, 1, 0)
-    assert actual["title word"] == pytest.approx(which.idf("vera"))
-    half = evidence("a quarrel with Vera on a river", "Anna Author", which)
-    assert (half["title"], half["whole title"]) == (0, 0)
-    part = evidence("Anna met Vera by a river", "Anna Author", which)
-    assert 0 < part["title"] < 1 and part["whole title"] == 0
-    assert evidence("its river", "Vera (river)", which)["bracket"] == 1
-
-
-def test_what_the_answer_is_called_tells_the_author_from_the_novel():
-    which, author, novel = known(), "Anna Author", "The Quarrel (novel)"
-    for kind, right, wrong in (("author", author, novel), ("novel", novel, author)):
-        good, bad = (evidence(f"this {kind} with Ivan", page, which) for page in (right, wrong))
-        assert good["kinds"] > 0 > bad["kinds"] and good["pronouns"] == 0
-        assert (good["kind"], bad["kind"]) == (pytest.approx(2 / 3), 0)
-    twice, once = (evidence(text, novel, which) for text in ("this novel with this novel", "this novel"))
-    assert twice["kinds"] == once["kinds"]  # told again, known already
-    assert evidence("its", "Vera (river)", which)["pronouns"] > 0
-
-
-def test_a_kind_that_is_never_told_speaks_against_its_pages():
-    which = known()
-    place = which.number["Vera (river)"]
-    silent, told = (evidence(text, "Vera (river)", which)["untold kinds"] for text in ("Vera", "this river of Vera"))
-    assert silent == which.kinds.negatives()[place]
-    assert silent - told == pytest.approx(which.kinds.negative("river")[place]) and silent < told  # it is a river
-
-
-@pytest.mark.parametrize(
-    ("text", "last"),
-    [
-        ("this author of this novel of this river of this quarrel", ["novel", "river", "quarrel"]),
-        ("this novel of this river of this river of this river", ["river"]),
-        ("this novel of it of this river of his", ["#it", "river", "#his"]),
-    ],
-)
-def test_the_last_three_kinds_are_counted_whichever_came_before(text, last):
-    which = known([*DOCS, Doc("Vera (river)", "this quarrel"), Doc("Vera (river)", "it took his novel")])
-    for page in which.titles:
-        actual = evidence(text, page, which)
-        columns = [which.kinds.evidence(kind)[which.number[page]] for kind in last]
-        assert actual["last kinds"] == pytest.approx(sum(columns)) and actual["last kind"] == columns[-1]
 
 
 # --- numbers
@@ -210,48 +99,6 @@ def test_numbers_compare_the_candidates_of_a_step():
     assert of["words read"] == pytest.approx(np.log([11, 11, 21, 11, 21]))
     assert of["lead"] == pytest.approx([np.log(2), np.log(2), 4, np.log(2), 4])
     assert of["none of them"].tolist() == [0, 0, 0, 1, 1]
-
-
-def one_by_one(how: str, values: list[float], score: list[float], candidate: int) -> float:
-    """A relative number of one candidate of a step, from its definition."""
-    mine, others = values[candidate], values[:candidate] + values[candidate + 1 :]
-    if how == "behind":
-        return mine - max(values)
-    if how == "off":
-        weights = [math.exp(LIKELY * (one / (max(score) + 1e-9) - 1)) for one in score]
-        return mine - sum(w * value for w, value in zip(weights, values, strict=True)) / sum(weights)
-    if how == "of the first":
-        return values[score.index(max(score))] - mine
-    if how == "ahead":
-        return mine - max(others or values)
-    rank = sorted(range(len(values)), key=lambda place: (-values[place], place)).index(candidate)
-    return 6 / (6 + rank)
-
-
-@given(data=st.data(), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=4))
-def test_a_candidate_is_held_against_the_others_of_its_step(data, sizes):
-    few = st.sampled_from([0.0, 0.5, 1.0, 1.5, 3.0])  # so that some are equal
-    rows = np.array(
-        data.draw(
-            st.lists(
-                st.lists(few, min_size=len(EVIDENCE), max_size=len(EVIDENCE)), min_size=sum(sizes), max_size=sum(sizes)
-            )
-        )
-    )
-    step = np.repeat(np.arange(len(sizes)), sizes)
-    actual = numbers(rows, step, [7] * len(sizes))
-    place = {name: at for at, name in enumerate(NUMBERS)}
-    evidence_of = {name: rows[:, at] for at, name in enumerate(EVIDENCE)}
-    score = evidence_of["words"] + evidence_of["pairs"]
-    for how, names in RELATIVE.items():
-        for name in names:
-            values = actual[: len(rows), place[name]] if name in place else evidence_of[name]
-            for row in range(len(rows)):
-                same = step == step[row]
-                mine = int(np.flatnonzero(same).tolist().index(row))
-                expected = one_by_one(how, values[same].tolist(), score[same].tolist(), mine)
-                assert actual[row, place[f"{name}: {how}"]] == pytest.approx(expected, abs=1e-9), (how, name, row)
-            assert not actual[len(rows) :, place[f"{name}: {how}"]].any()
 
 
 # --- the guesser
@@ -288,9 +135,9 @@ def test_the_weights_learn_what_kind_is_asked_for(learnt):
     assert sum(guess.score for guess in unsure) < 0.5
 
 
-def test_texts_as_they_are_teach_once_more_at_their_last_word(config, monkeypatch):
+def test_unchanged_texts_teach_their_last_word_again(config, monkeypatch):
     made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer" and half_of(text.id) == "first"][:20]
-    monkeypatch.setattr("guessers.rerank.train.load_tossups", lambda: made)
+    monkeypatch.setattr("sqa.data.texts.load_tossups", lambda: made)
     given = replace(config, limit=12, noise=0.5, translated=())
     taught = training.read(known(), given, "first")
     assert len(taught) == 12 + 12 + 12  # as they are, corrupted, and the last words of the first
@@ -305,7 +152,7 @@ def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, 
     for name in ("learnt", "published"):
         fit(docs, 1).save(tmp_path / name)
     made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer"]
-    monkeypatch.setattr("guessers.rerank.train.load_tossups", lambda: made)
+    monkeypatch.setattr("sqa.data.texts.load_tossups", lambda: made)
     monkeypatch.setattr(training, "lessons", lambda folds, bonus: docs)
     counts = {name: training.Counts(str(tmp_path / name), ("guesser",), False) for name in ("learnt", "published")}
     given = replace(config, **counts, least=1, limit=None, noise=0.0, translated=(), work=tmp_path / "work", epochs=2)

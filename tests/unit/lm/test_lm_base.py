@@ -15,8 +15,8 @@ from refusals import refused
 from stand_ins.lm_models import make, tokenizer
 
 from smt.lm.base import PACKAGED, Packaged, base_folder, load_base
-from smt.lm.files import load_network
 from smt.lm.gguf_file import unpacked
+from smt.lm.loading import load_network
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.files.atomic import file_digest
 
@@ -83,7 +83,7 @@ def write_gguf(path, folder, family):
 
 
 @pytest.mark.parametrize(("family", "type_"), [("gemma3", "gemma3_text"), ("llama", "llama")])
-def test_a_gguf_file_holds_the_weights_it_was_made_of_and_is_unpacked_once(tmp_path, family, type_):
+def test_a_gguf_file_is_unpacked_once_with_its_weights(tmp_path, family, type_):
     folder, path = make(tmp_path / "base", type_), tmp_path / "m.gguf"
     unpacked_base = load_base(base_folder(str(write_gguf(path, folder, family))), torch.float32)
     original = load_network(folder, torch.float32)
@@ -118,7 +118,7 @@ def test_truncated_files_give_a_line(tmp_path):
     assert not list((tmp_path / "cache" / "lm").iterdir())
 
 
-def test_a_name_without_a_folder_is_one_of_the_hub_if_it_has_a_slash():
+def test_only_a_name_with_a_slash_is_sought_on_the_hub():
     refused(ConfigError, "neither a packaged one", base_folder, "gemma")
     refused(ConfigError, r"no/where.*(hub|cache)", base_folder, "no/where")
 
@@ -131,7 +131,7 @@ def test_a_package_that_carries_something_else_is_refused(monkeypatch):
     refused(ChecksumError, "sha256", base_folder, "gemma3-270m")
 
 
-def test_processes_that_use_a_package_first_at_once_unpack_it_once(tmp_path, monkeypatch):
+def test_concurrent_first_uses_unpack_a_package_once(tmp_path, monkeypatch):
     """Without a lock the second truncates the file that the first has mapped: SIGBUS."""
     path, calls = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama"), []
 

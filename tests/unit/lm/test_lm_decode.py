@@ -8,14 +8,14 @@ from refusals import refused
 from smt_models import streamed
 from stand_ins.lm_models import adapter, make
 
-from smt.lm import translator, word_scores
+from smt.lm import causal_lm, word_scores
 from smt.lm.base import load_base
+from smt.lm.causal_lm import CausalLmConfig, build
 from smt.lm.layout import OFFSET, Layout
+from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
-from smt.lm.stepper import LmWriter
-from smt.lm.translator import CausalLmConfig, build
 from smt.lm.word_scores import LmScorer
-from smt.models.beam import Beam, search_batch, search_stream
+from smt.models.beam import Beam
 from smt.models.decode import decode_batch, decode_stream, start_reading
 from smt.models.next_piece import piece_limit
 from smt.policies.waitk import FULL, Schedule
@@ -40,7 +40,7 @@ def writer(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_streaming_writes_what_batched_writes_with_the_same_g(writer, schedule):
+def test_streaming_equals_batched_with_the_same_g(writer, schedule):
     batched = decode_batch(writer, SENTENCES, schedule)
     assert streamed(lambda source: decode_stream(writer, source, schedule), SENTENCES) == batched
     assert any(len(written) > 2 for written in batched)
@@ -68,9 +68,9 @@ def built(folder, tmp_path):
     return of
 
 
-def test_a_model_is_loaded_when_there_is_something_to_translate(built, monkeypatch):
+def test_a_model_is_loaded_at_the_first_translation(built, monkeypatch):
     loaded = []
-    monkeypatch.setattr(translator, "load_base", lambda *found: loaded.append(found) or load_base(*found))
+    monkeypatch.setattr(causal_lm, "load_base", lambda *found: loaded.append(found) or load_base(*found))
     systems = (built(k=2, emission_rate=1.2), built(True, policy="hold", n=1))
     assert systems[0].schedule.rate == 1.2 and systems[0].fingerprint() != systems[1].fingerprint() and not loaded
     for number, system in enumerate(systems, 1):
@@ -103,7 +103,7 @@ class Numbers:
 
 def searched(writer, sentences, n):
     """The pieces of each sentence's best hypothesis."""
-    results = search_batch(Numbers(writer), sentences, Schedule(FULL), Beam(n))
+    results = decode_batch(Numbers(writer), sentences, Schedule(FULL), Beam(n))
     return [[int(piece) for word in written for piece in word.token.split(".")] for written in results]
 
 
@@ -125,7 +125,7 @@ def log_probability(writer, sentence, pieces):
 
 @torch.inference_mode()
 def test_a_wider_beam_finds_what_is_more_probable(writer):
-    assert search_batch(writer, SENTENCES, Schedule(2), Beam(1, 1)) == decode_batch(writer, SENTENCES, Schedule(2))
+    assert decode_batch(writer, SENTENCES, Schedule(2), Beam(1, 1)) == decode_batch(writer, SENTENCES, Schedule(2))
     sentences = [s for s in SENTENCES if s]
     greedy, wide = (searched(writer, sentences, n) for n in (1, 5))
     means = [
@@ -151,9 +151,9 @@ def test_an_untrained_model_reads_its_prompt_as_one_text(writer):
 
 
 @pytest.mark.parametrize("k", [1, FULL])
-def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
-    batched = search_batch(writer, SENTENCES, Schedule(k), Beam(3))
-    assert streamed(lambda source: search_stream(writer, source, Schedule(k), Beam(3)), SENTENCES) == batched
+def test_a_beam_streams_as_it_decodes_in_batches(writer, k):
+    batched = decode_batch(writer, SENTENCES, Schedule(k), Beam(3))
+    assert streamed(lambda source: decode_stream(writer, source, Schedule(k), Beam(3)), SENTENCES) == batched
 
 
 @pytest.mark.parametrize(

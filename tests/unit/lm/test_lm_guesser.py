@@ -2,7 +2,6 @@
 
 import json
 import math
-import threading
 from collections import namedtuple
 from dataclasses import astuple
 from pathlib import Path
@@ -13,7 +12,7 @@ from refusals import refused
 
 from guessers.llm import fit as fitting
 from guessers.llm.base import BaseChat, BaseConfig, Candidate, Weights, confidences, weighed
-from guessers.llm.client import Budget
+from guessers.llm.chat import Budget
 from guessers.llm.fit import Step, fitted, hits, steps_of
 from guessers.llm.guesser import SOLVED, LlmConfig, LlmGuesser, build
 from guessers.llm.reply import Titles, parse_title
@@ -91,7 +90,7 @@ def test_likelihoods_are_those_of_the_original_network(folder, guesser_of):
 @torch.inference_mode()
 def test_a_free_answer_is_the_likeliest_line(folder, guesser_of):
     chat = guesser_of(answers="free", max_tokens=5).chat.chat
-    reply = json.loads(chat.complete(PROMPT.replace("{text}", "the big dog"), threading.Event()).text)
+    reply = json.loads(chat.complete(PROMPT.replace("{text}", "the big dog")).text)
     pieces = pieces_of(folder, "the dog is big\nAnswer: perro\n\nQuestion:", " the big dog", "\nAnswer:")
     model, total, [_, end] = original(folder), 0.0, pieces_of(folder, "\n")
     written: list[int] = []
@@ -108,7 +107,7 @@ def test_a_free_answer_is_the_likeliest_line(folder, guesser_of):
     assert reply["guesses"] == found
 
 
-def test_what_a_prompt_shares_with_the_one_before_is_not_read_again(guesser_of):
+def test_a_shared_prefix_of_prompts_is_read_once(guesser_of):
     """And a reply is bit by bit the one that a fresh model gives."""
     chat = guesser_of().chat.chat
     grown = [chat.candidates(" ".join(TEXT[:n])) for n in (2, 4, 6, 8)]
@@ -122,7 +121,7 @@ def test_what_a_prompt_shares_with_the_one_before_is_not_read_again(guesser_of):
     assert cost < other._reader.pieces_run / 2
 
 
-def test_prefixes_are_guessed_as_texts_are_and_replies_are_kept(guesser_of):
+def test_prefixes_are_guessed_like_texts_and_cached(guesser_of):
     guesser = guesser_of()
     steps = guesses_per_word(guesser, TEXT, 50)
     assert guesser.chat.chat.budget.spent == 5 and steps[0] == [] and steps[1] == steps[2] != steps[3]
@@ -134,7 +133,7 @@ def test_prefixes_are_guessed_as_texts_are_and_replies_are_kept(guesser_of):
     assert resumed.estimate([[" ".join(TEXT)]]).requests == 0
 
 
-def test_other_questions_portions_models_and_solved_questions_are_other_replies(guesser_of):
+def test_other_settings_have_other_replies(guesser_of):
     changes = ({}, {"every": 3}, {"candidates": 2}, {"answers": "free"}, {"prompt": "Question: {text}\nAnswer:"})
     others = [guesser_of(**change) for change in changes]
     assert len({other.chat.chat.identity for other in others}) == len(others)

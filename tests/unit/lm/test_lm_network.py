@@ -1,9 +1,5 @@
 """The language model's network beside the transformers package, its adapters beside peft, matrices of 8-bit numbers."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -14,13 +10,13 @@ from stand_ins.lm_models import adapted, adapter, change, make
 
 from smt.lm.adapter import load_adapter, save_adapter
 from smt.lm.base import load_base
-from smt.lm.files import load_network
+from smt.lm.causal_lm import CausalLmConfig, build
+from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
+from smt.lm.loading import load_network
 from smt.lm.network import mask_of
-from smt.lm.train_config import LmConfig, LmTrainConfig
-from smt.lm.translator import CausalLmConfig, build
 from smt.models import int8
+from smt.models.decode import decode_batch
 from smt.models.int8 import TOP, Matrix8, multiplied, quantised
-from smt.models.writing import translated
 from smt.training.config import CorpusConfig
 from sqa.core.errors import DataError
 
@@ -60,7 +56,7 @@ def saved(folder, target):
 
 
 @torch.inference_mode()
-def test_an_adapter_gives_the_same_apart_merged_and_reloaded(folder, tmp_path):
+def test_an_adapter_computes_the_same_apart_and_merged(folder, tmp_path):
     pieces, base = [2, 50, 60, 70, 80], adapted(folder)
     path, kept = saved(folder, tmp_path / "adapter")
     apart = scores(base.network, pieces)
@@ -128,7 +124,7 @@ def test_a_product_of_whole_numbers_is_exact():
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_products_are_the_same_without_the_instructions_for_them(monkeypatch, exact):
+def test_integer_products_need_no_vnni(monkeypatch, exact):
     """Long rows of large odd numbers: sums that float32 does not hold, and that oneDNN cuts off without VNNI."""
     x, y = torch.full((3, 3001), TOP, dtype=torch.int8), torch.full((5, 3001), -TOP, dtype=torch.int8)
     y[0, ::2], y[1], y[2, :1500] = TOP, TOP, TOP - 2
@@ -138,16 +134,7 @@ def test_products_are_the_same_without_the_instructions_for_them(monkeypatch, ex
     assert torch.equal(int8._sums(x, y), (x.long() @ y.t().long()).int())
 
 
-def test_whether_a_processor_has_them_is_tried():
-    """oneDNN told to do without: its products are wrong then, unless it is another architecture."""
-    code = "import torch; from smt.models import int8; x = torch.full((9, 200), 127, dtype=torch.int8); "
-    code += "print(int8._is_exact(), int8._sums(x, x).unique().tolist())"
-    environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split(maxsplit=1)[1].strip() == "[3225800]"
-
-
-def test_rows_are_off_by_the_rounding_at_most_and_do_not_depend_on_each_other():
+def test_rows_are_rounded_independently():
     generator = torch.Generator().manual_seed(2)
     weight, x = torch.randn(64, 128, generator=generator), torch.randn(7, 128, generator=generator)
     weight[3] *= 1000  # a scale of its own, which leaves the other rows alone
@@ -167,7 +154,7 @@ def test_the_translator_with_it(tmp_path):
     path = adapter(folder, tmp_path / "adapter", 7)
     plain, fast = (build(CausalLmConfig(model=str(path), k=2, precision=p)) for p in ("float32", "int8"))
     words = "la casa grande is big".split()
-    assert list(fast.translate(iter(words))) == [w.token for w in translated(fast.writer, [words], fast.schedule)[0]]
+    assert list(fast.translate(iter(words))) == [w.token for w in decode_batch(fast.writer, [words], fast.schedule)[0]]
     pieces, positions, mask = torch.arange(4, 12)[None], torch.arange(8)[None], torch.zeros(1, 1, 8, 8)
     states = [translator.writer.model(pieces, positions, mask)[0] for translator in (plain, fast)]
     assert not torch.equal(*states)

@@ -101,7 +101,7 @@ def said(error: SqaError) -> str:
         ("guess itself", "lambda self, texts: []", "guess() cannot be called: "),
         ("guess_prefixes", "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "best first"),
         ("pages", "3", "pages must be the titles of pages, or None; Expected `array | null`, got `int`"),
-        ("fingerprint", "7", "fingerprint() must return text of one line, or None; Expected `str | null`, got `int`"),
+        ("fingerprint", "7", "fingerprint() must return text, or None; Expected `str | null`, got `int`"),
         ("decide", "[Buzz(1.0, 'yes') for _ in h]", "Expected `bool`, got `str` - at `$[0].buzz`"),
         ("decide", "[Buzz(math.inf, True) for _ in h]", "a score must be finite"),
         ("oracle", "'no'", "oracle must be true or false; Expected `bool`, got `str`"),

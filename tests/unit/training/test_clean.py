@@ -7,7 +7,7 @@ import pytest
 from refusals import refused
 
 from smt.training.clean import STEPS, CleanConfig, Overlap, Report, aligned_enough, clean, coverage, refused_by
-from smt.training.corpus import _merge, align, lexicon, pack
+from smt.training.corpus import align, lexicon, merged_links, pack
 from smt.training.language import MIN_LETTERS, Languages, codes, without_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
@@ -50,7 +50,7 @@ def test_clean_counts_what_each_step_dropped():
         assert row["read"] == row["kept"] + sum(row[step] for step in STEPS)
 
 
-def test_overlap_is_seen_on_the_target_side_and_within_a_longer_line():
+def test_overlap_is_found_inside_longer_targets():
     assert not list(clean([GOOD], ["the queen FOUNDED a city by the river"], CleanConfig(), Report()))
     held_out = ["They say that the queen founded a city by the river long ago."]
     assert list(clean([GOOD], held_out, CleanConfig(), Report())) == [GOOD]
@@ -59,13 +59,13 @@ def test_overlap_is_seen_on_the_target_side_and_within_a_longer_line():
     assert Overlap(held_out, 13)(f"well, {held_out[0]}") and not Overlap(held_out, 14)(f"well, {held_out[0]}")
 
 
-def test_duplicates_look_at_letters_and_digits_of_both_sides_and_cleaning_is_streamed():
+def test_duplicates_ignore_case_and_punctuation():
     pairs = [("Uno, dos.", "One, two.", "a"), ("uno dos", "ONE TWO!", "a"), ("uno dos", "one two three", "a")]
     assert list(clean(pairs, [], CleanConfig(), Report())) == [pairs[0], pairs[2]]
     assert next(clean(repeat(GOOD), [], CleanConfig(), Report())) == GOOD
 
 
-def test_language_tells_swapped_untranslated_and_foreign_sides():
+def test_swapped_untranslated_and_foreign_sides_are_told():
     pairs = mini()
     languages = Languages(pairs[::2])
     new = [pair for pair in pairs[1::2] if min(map(len, pair)) > 60]
@@ -95,7 +95,7 @@ def drawn(words: dict[str, str], n: int, length: int) -> list[tuple[str, str, st
     return [(" ".join(x), " ".join(words[word] for word in x), "-") for x in chosen]
 
 
-def test_alignment_drops_pairs_that_do_not_translate_each_other():
+def test_alignment_drops_pairs_that_are_no_translations():
     pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
     pairs = drawn({f"{i}palabra": f"{i}word" for i in "abcdefghijklmnop"}, 400, 6)
     wrong = [(pairs[i][0], pairs[i + 1][1], "-") for i in range(0, 20, 2)]
@@ -128,8 +128,8 @@ def test_limits_are_inclusive(source, target, limits, step):
     refused(ConfigError, "min_words: must be <= max_words 2", CleanConfig, min_words=3, max_words=2)
 
 
-def test_links_of_one_direction_are_added_at_unaligned_words():
-    assert _merge("0-0 1-1 1-2 2-2", "0-0 1-1 3-1 2-0") == [(0, 0), (1, 1), (1, 2), (2, 0), (3, 1)]
+def test_one_way_links_are_added_at_unaligned_words():
+    assert merged_links("0-0 1-1 1-2 2-2", "0-0 1-1 3-1 2-0") == [(0, 0), (1, 1), (1, 2), (2, 0), (3, 1)]
 
 
 def test_aligner_and_lexicon_find_translations():

@@ -12,7 +12,7 @@ from refusals import refused
 from smt.training import lexical, made
 from smt.training.config import SmtConfig
 from smt.training.made import MadeConfig, made_pairs, translated
-from smt.training.prepare import _texts
+from smt.training.prepare import texts_for
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT, cache_dir
 from sqa.data.datasets import load_questions
@@ -35,7 +35,7 @@ def test_the_made_side_is_the_one_asked_for() -> None:
     assert list(made_pairs(distilled, TEXTS)) == [(TEXTS[i], spoken[i], "distilled") for i in (0, 3, 6)]
 
 
-def test_texts_of_odd_length_are_left_out() -> None:
+def testtexts_for_of_odd_length_are_left_out() -> None:
     config, texts = replace(BACK, shortest=3, longest=4), ["one two", "one two three", "a b c d", "a b c d e"]
     assert [pair[1] for pair in made_pairs(config, texts)] == texts[1:3]
 
@@ -66,11 +66,11 @@ def test_odd_entries_are_refused(change: dict, message: str) -> None:
 
 def test_what_earlier_entries_made_can_be_the_text() -> None:
     entry = MadeConfig("distilled", "made", "target", ECHO, of=("round-trip",))
-    assert _texts(entry, "es-en", {"round-trip": [("s", "t", "round-trip")], "x": [("u", "v", "x")]}) == ["s"]
-    refused(ConfigError, "round-trip is not among the entries before distilled", _texts, entry, "es-en", {})
+    assert texts_for(entry, "es-en", {"round-trip": [("s", "t", "round-trip")], "x": [("u", "v", "x")]}) == ["s"]
+    refused(ConfigError, "round-trip is not among the entries before distilled", texts_for, entry, "es-en", {})
 
 
-def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -> None:
+def test_documented_made_pairs_load(tmp_path: Path) -> None:
     shown = (ROOT / "docs" / "training.md").read_text("utf-8").split("## Pairs that a translator makes")[1]
     block = shown.strip("\n").split("\n\n")[0]
     file = tmp_path / "mine.yaml"
@@ -80,22 +80,6 @@ def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -
     assert entry.translator == {"name": "causal-lm", "model": "runs/smt/lm-en-pl/model", "k": "full"}
     file.write_text(file.read_text().replace("k: full", "kk: full"))
     refused(ConfigError, "translator.kk: unknown", load, file, SmtConfig)
-
-
-@pytest.mark.parametrize(
-    ("name", "case", "declined"),
-    [
-        ("Kant", "gen", {"Kant", "Kanta"}),
-        ("Kant", "loc", {"Kant", "Kantie"}),
-        ("Lima", "acc", {"Lima", "Limę"}),
-        ("Kant", "nom", {"Kant"}),
-        ("Goethe", "gen", {"Goethe"}),  # ends in a vowel
-        ("Lee", "gen", {"Lee"}),
-    ],
-)
-def test_a_foreign_name_is_declined_now_and_then(name: str, case: str, declined: set[str]) -> None:
-    writer = lexical._Writer({}, 0)
-    assert {writer.decline(name, case) for _ in range(40)} == declined
 
 
 LEXICON = [("zamek", "castle", "made"), ("stary zamek", "old castle", "made")]

@@ -82,7 +82,7 @@ def test_prepared_data_are_as_recorded(folder: Path) -> None:
         keep("lexicon", "\n".join(str(values.round(4).tolist()) for values in lexicon(linked, vocabulary.size, 3)))
 
 
-def test_an_edited_file_is_prepared_anew_and_development_is_kept_out(folder: Path) -> None:
+def test_an_edited_file_is_prepared_anew(folder: Path) -> None:
     corpus = load(config(folder), SmtConfig).corpus
     prepare(corpus, folder / "data")
     assert is_prepared(corpus, folder / "data")
@@ -112,7 +112,7 @@ def test_what_does_not_go_together_is_refused(folder: Path, corpus: dict[str, ob
     refused(DataError, "nowhere.tsv", main, config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")
 
 
-def test_pairs_are_refused_by_line_and_spaced_where_the_language_has_no_blanks(tmp_path: Path) -> None:
+def test_own_pairs_are_read_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("这是GPT-4。\tThis is GPT-4.\tnews\n你好\t \n", encoding="utf-8")
     pairs = load_own_pairs(path, "zh-en")
@@ -131,7 +131,7 @@ def written(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_pairs_too_few_for_the_vocabulary_say_how_large_it_may_be(kind: Any) -> None:
+def test_too_few_pairs_name_the_largest_vocabulary(kind: Any) -> None:
     lines = ["le chat dort ici", "the cat sleeps here"]
     train = partial(Vocabulary.train, kind=kind)
     message = refused(ConfigError, r"^corpus\.vocabulary_size: at most \d+", train, lines, 600)

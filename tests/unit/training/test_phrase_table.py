@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.phrase_table import PhraseCounts, ngrams, only_ngrams_of, only_phrases_of, spans, write_ngrams
+from smt.statistical.phrase_table import PhraseCounts, only_ngrams_of, only_phrases_of, spans, write_ngrams
 from smt.statistical.tune import Candidates, bleu, search, statistics
 
 # --------------------------------------------------------------------------------------------------------- tokens
@@ -82,20 +82,6 @@ def test_phrase_pairs_are_those_of_the_definition(size, width, longest, data):
     assert len(pairs) == len(set(pairs)) and set(pairs) == consistent(links, longest)
 
 
-def test_rows_of_a_phrase_table():
-    counts = PhraseCounts(longest=3)
-    for y in ("the house", "the house", "the home"):
-        counts.add("la casa".split(), y.split(), np.eye(2, dtype=bool))
-    rows = {(target, source): (total, both) for target, source, total, both in counts.rows(best=2, once=1)}
-    assert rows == {
-        ("the", "la"): (3, 3),
-        ("house", "casa"): (2, 2),
-        ("home", "casa"): (1, 1),  # seen once, but of one token
-        ("the house", "la casa"): (2, 2),  # "the home" of "la casa" was seen once and is gone
-    }
-    assert [row[:2] for row in counts.rows(best=1, once=1) if row[1] == "casa"] == [("house", "casa")]
-
-
 def test_a_word_inside_longer_phrases_only_keeps_its_link():
     counts = PhraseCounts(longest=3)
     counts.add(["sin", "embargo"], ["however"], np.ones((2, 1), dtype=bool))
@@ -104,13 +90,6 @@ def test_a_word_inside_longer_phrases_only_keeps_its_link():
 
 
 # -------------------------------------------------------------------------------------------------------- n-grams
-
-
-def test_ngrams_with_the_chance_of_a_new_word():
-    counts = {gram: (history, n) for gram, history, n in ngrams([["a", "b"], ["a", "a"]], 2)}
-    assert counts["<unk>"] == (8, 2) and counts["a"] == (8, 2)  # the first a and the first b were new
-    assert counts["<s> <unk>"] == (2, 1) and counts["<s> a"] == (2, 1) and counts["a a"] == (2, 1)
-    assert sum(n for gram, (_, n) in counts.items() if " " not in gram) == 8
 
 
 def test_ngrams_of_some_sentences_and_seen_once(tmp_path):

@@ -10,21 +10,19 @@ import pytest
 from recorded import recorded
 from refusals import refused
 
-from smt.models.bundle import model_folder
 from smt.statistical import packed, tokens
-from smt.statistical import train as statistical_train
-from smt.statistical.config import PbmtConfig, TuningConfig
+from smt.statistical import stages as statistical_train
 from smt.statistical.model import LANGUAGE, TABLE, read_model
 from smt.statistical.packed import PackingConfig, Phrase, phrases_of, unpack, unpacked, usual_forms
+from smt.statistical.pbmt import Statistical, StatisticalConfig, build
 from smt.statistical.phrase_table import LEXICON, history_counts
-from smt.statistical.train import STAGES, choose
-from smt.statistical.translator import Statistical, StatisticalConfig, build
+from smt.statistical.stages import STAGES, choose
+from smt.statistical.stages_config import PbmtConfig, TuningConfig
 from smt.statistical.tune import START
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA, ROOT
+from sqa.core.paths import DATA
 from sqa.core.types import Question
 from sqa.files.records import lines
-from sqa.pipeline.config import load
 from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 
 
@@ -121,7 +119,7 @@ def test_what_is_finished_is_made_again_only_after_a_change(copied, monkeypatch)
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_killed_training_goes_on_or_starts_anew_and_ends_the_same(copied, trained, monkeypatch, fresh):
+def test_a_killed_training_ends_like_a_whole_one(copied, trained, monkeypatch, fresh):
     folder = copied / "smt" / "tiny"
     for name in ("phrases", "tuning", "packing"):  # as if killed while it wrote the phrase table
         (folder / f"{name}.done.json").unlink()
@@ -154,7 +152,7 @@ def test_invalid_settings(tmp_path, monkeypatch):
     refused(ConfigError, "no clean pair in mad;", statistical_train.train, config, tmp_path)
 
 
-def test_a_configuration_of_something_else_and_damaged_tables(copied):
+def test_damaged_models_are_refused(copied):
     folder = copied / "smt" / "tiny" / "model"
     (folder / "table.ttable").write_text("x")
     refused(DataError, "table.ttable: not the file that was trained", read_model, folder)
@@ -269,9 +267,3 @@ def test_bundled(language, sentence):
     trace = build(StatisticalConfig(f"pbmt-{language}-en")).translate_batch([question])[0]
     assert " ".join(word.token for word in trace) == BUNDLED[sentence]
     assert sum(path.stat().st_size for path in (DATA / "models" / f"pbmt-{language}-en").iterdir()) < 5_000_000
-
-
-def test_shipped_configs_load_and_a_phrase_based_model_is_none_of_the_transformer():
-    for path in (ROOT / "configs").glob("pbmt_*.yaml"):
-        assert load(path, PbmtConfig).name.startswith("pbmt-")
-    refused(ConfigError, "no model 'pbmt-es-en'; bundled are es-en, pl-en", model_folder, "pbmt-es-en")

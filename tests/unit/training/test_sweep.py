@@ -12,13 +12,11 @@ import smt.training.sweep
 import sqa.data.texts
 from smt.models.bundle import load_model, save_model
 from smt.models.vocab import Vocabulary
-from smt.training.config import SmtConfig
 from smt.training.sweep import Finished, expand, finished, main, parse_sweep, sweep, table
-from smt.training.train import prepared_data, train_in
+from smt.training.transformer_training import prepared_data, train_in
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
 from sqa.files.atomic import held
-from sqa.pipeline.config import load, to_mapping
+from sqa.pipeline.config import to_mapping
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, sentence_pairs
 
@@ -86,7 +84,7 @@ def test_another_config_data_or_start_model_is_refused(runs):
     refused(ConfigError, "trained with another data", sweep, changed, (2,), 1, runs)
 
 
-def test_fresh_does_not_take_away_what_another_process_trains(runs):
+def test_fresh_spares_what_another_process_trains(runs):
     folder = runs / "smt" / "tiny" / "k2-seed0"
     with held(folder, wait=False) as is_free:
         assert is_free
@@ -97,14 +95,14 @@ def test_fresh_does_not_take_away_what_another_process_trains(runs):
 
 def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
     stop = runs / "smt" / "tiny" / "stop"
-    kept = smt.training.train.SmtTraining.step
+    kept = smt.training.transformer_training.SmtTraining.step
 
     def second_step_is_the_last(self, number):
         if number == 1:
             stop.touch()
         return kept(self, number)
 
-    monkeypatch.setattr(smt.training.train.SmtTraining, "step", second_step_is_the_last)
+    monkeypatch.setattr(smt.training.transformer_training.SmtTraining, "step", second_step_is_the_last)
     assert sweep(config(), (2, "full"), 1, runs) == []
     assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002"]
     assert "delete it" in capsys.readouterr().err
@@ -114,7 +112,7 @@ def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
     assert [run.k for run in sweep(config(), (2, "full"), 1, runs)] == [2, "full"]
 
 
-def test_a_run_begins_with_the_start_model_and_full_may_be_bidirectional(runs):
+def test_a_run_begins_with_the_start_model(runs):
     model = random_model()
     folder = save_model(model, vocabulary(), runs / "start", {})
     start = replace(config(2, learning_rate=0.0), start=str(folder), model=model.config, full_encoder="bidirectional")
@@ -138,7 +136,7 @@ def test_a_start_model_that_does_not_fit_is_named(runs, tmp_path):
     refused(ConfigError, "^start: no model 'runs/smt/nowhere/model'", train_in, tmp_path, nowhere, data)
 
 
-def test_shared_data_and_results_must_be_of_this_corpus_and_whole(runs, tmp_path):
+def test_data_of_another_corpus_is_refused(runs, tmp_path):
     refused(ConfigError, "data: .* holds no data", prepared_data, replace(config(), data="elsewhere"), runs)
     other = replace(config(), corpus=replace(config().corpus, lexicon_weight=2.0))
     refused(ConfigError, "data: .* holds no data", prepared_data, other, runs)
@@ -146,13 +144,3 @@ def test_shared_data_and_results_must_be_of_this_corpus_and_whole(runs, tmp_path
     folder.mkdir()
     (folder / "done.json").write_text(json.dumps({"k": 3}))
     refused(DataError, r"done\.json: not what a sweep wrote", finished, tmp_path)
-
-
-@pytest.mark.parametrize("name", ["smt_paper_big", "sweep_es_en", "sweep_pl_en"])
-def test_shipped_configs_expand(name):
-    base = load(ROOT / "configs" / f"{name}.yaml", SmtConfig)
-    trainings = expand(base, parse_sweep("k=3,6,9,12,15,full"), 3, Path())
-    assert len(trainings) == 18 and base.train.evaluate_sentences == 997
-    if "paper" in name:
-        assert base.train.batch_pieces * base.train.accumulate == 16_000 and base.train.emission_rate == 0.97
-        assert {run.config.model.encoder for run in trainings if run.k == "full"} == {"bidirectional"}

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from refusals import refused
 from smt_models import random_model, streamed, vocabulary
 
-from smt.models.beam import Beam, search_batch, search_stream
+from smt.models.beam import Beam, BeamSearch
 from smt.models.bundle import load_model
-from smt.models.decode import decode_batch, decode_stream
+from smt.models.decode import decode_batch, decode_stream, start_reading
 from smt.models.int8 import Precision
-from smt.models.next_piece import Past, piece_limit
+from smt.models.next_piece import Past
 from smt.models.transformer_stepper import TransformerWriter
-from smt.models.vocab import BOS, EOS, PAD
+from smt.models.vocab import EOS, PAD
 from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k
 from smt.training.corpus import pack
-from smt.training.train import Batches
+from smt.training.transformer_training import Batches
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.k import parse_k
 from sqa.data.datasets import load_questions
@@ -41,14 +41,12 @@ def writer(model):
 
 def searched(model, texts, schedule, beam=None):
     """(word, g, whether the source had ended) of each text, all at once; greedy without a beam."""
-    return search_batch(writer(model), texts, schedule, beam) if beam else decode_batch(writer(model), texts, schedule)
+    return decode_batch(writer(model), texts, schedule, beam)
 
 
 def stream(model, schedule, beam=None):
     """The same search of a source that comes word by word."""
-    if beam:
-        return lambda source: search_stream(writer(model), source, schedule, beam)
-    return lambda source: decode_stream(writer(model), source, schedule)
+    return lambda source: decode_stream(writer(model), source, schedule, beam)
 
 
 @torch.no_grad()
@@ -87,82 +85,6 @@ def test_g_is_never_ahead_of_the_schedule(k, rate):
             assert not ended or g == len(sentence)
 
 
-class Plain:
-    """Rules 1 to 3 of smt.models.beam with lists: one forward pass per hypothesis and piece, for a causal encoder."""
-
-    def __init__(self, model, sentence, k, beam):
-        self.model, self.beam, self.k = model, beam, k
-        ids, self.word = vocabulary().words(sentence)
-        self.source, self.words = torch.tensor([[*ids, EOS]]), len(sentence)
-        self.word = [*self.word, self.words]
-        self.writer = writer(model)
-        self.target, self.seen = [], []  # pieces published, and how many source pieces each was chosen with
-
-    def run(self):
-        written, read = [], min(self.k, self.words + 1)
-        while True:
-            now, ended = sum(word < read for word in self.word), read > self.words
-            words = self.split(self.search(now, FULL if ended else self.beam.look_ahead))
-            for word in words if ended else words[:1]:
-                self.target += word
-                self.seen += [now] * len(word)
-                if token := vocabulary().decode_word(word):
-                    written.append((token, min(read, self.words), ended))
-            if ended:
-                return written
-            read += 1
-
-    def split(self, pieces):
-        words = []
-        for piece in pieces:
-            if not words or vocabulary().starts_word[piece]:
-                words.append([])
-            words[-1].append(piece)
-        return words
-
-    def search(self, now, limit):
-        """Pieces of the best hypothesis, those beyond the limit left out."""
-        beam = [(0.0, 0, [], False)]  # score, length, pieces, finished
-        while not beam[0][3]:
-            candidates = []
-            for score, length, pieces, finished in beam:
-                if finished:
-                    candidates.append((score, length, pieces, True))
-                    continue
-                log_p = self.log_probabilities(pieces, now)
-                ends = [i for i in range(600) if i == EOS or vocabulary().starts_word[i]]
-                last_word = pieces and len(self.split(pieces)) >= limit
-                if last_word:
-                    end = max(ends, key=lambda i: log_p[i])
-                    candidates.append((score + log_p[end], length + 1, pieces, True))
-                elif log_p[EOS] > float("-inf"):
-                    candidates.append((score + log_p[EOS], length + 1, pieces, True))
-                for i in set(range(600)) - set(ends if last_word else [EOS]):
-                    if log_p[i] > float("-inf"):
-                        candidates.append((score + log_p[i], length + 1, [*pieces, i], False))
-            beam = sorted(candidates, key=lambda h: -h[0] / h[1])[: self.beam.n]
-        return beam[0][2]
-
-    def log_probabilities(self, pieces, now):
-        target, past = [*self.target, *pieces], Past.none(1)
-        for piece in target:
-            past = past.then(torch.tensor([piece]))
-        seen = torch.tensor([*self.seen, *[now] * (len(pieces) + 1)])
-        visible = torch.arange(self.source.shape[1]) < seen[:, None]
-        x, alignment, _ = self.model(self.source, torch.tensor([[BOS, *target]]), visible[None])
-        scores = self.writer.logits(x[:, -1], alignment[:, -1], self.writer.lexicon(self.source)).log_softmax(-1)
-        [log_p] = self.writer.rules.forbid(scores, torch.tensor([bool(pieces)]), past).tolist()
-        full = len(target) >= piece_limit(now)
-        return [p if i == EOS or not full else float("-inf") for i, p in enumerate(log_p)]
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize(("k", "n", "look_ahead"), [(2, 3, 1), (3, 2, 2), (FULL, 4, 1)])
-def test_a_beam_finds_what_a_plain_search_finds(k, n, look_ahead):
-    plain = [Plain(model_of(), sentence, k, Beam(n, look_ahead)).run() for sentence in SHORT[:2]]
-    assert any(plain) and searched(model_of(), SHORT[:2], Schedule(k), Beam(n, look_ahead)) == plain
-
-
 texts = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8), min_size=1, max_size=3)
 rates = st.sampled_from([0.6, 0.97, 1.0, 1.4])
 
@@ -186,6 +108,16 @@ def test_streaming_equals_batched(texts, schedule, beam, kind):
     assert streamed(stream(model, schedule, beam), texts) == searched(model, texts, schedule, beam)
 
 
+@torch.inference_mode()
+def test_only_the_likeliest_ending_of_a_last_word_counts():
+    w, schedule, beam = writer(model_of()), Schedule(2), Beam(64, 1)
+    stepper = w.begin([SENTENCES[0]], schedule, beam.n)
+    start_reading(stepper, schedule)
+    stepper.state.word_open = torch.ones(beam.n, dtype=torch.bool)
+    _, pieces, _ = BeamSearch(w, stepper, schedule, beam).extend(torch.ones(beam.n, dtype=torch.long))
+    assert int((w.rules.starts_word[pieces] | (pieces == EOS)).sum()) == 1
+
+
 def test_mask_shows_k_plus_j_minus_1_words():
     source_word = torch.tensor([[0, 0, 1, 2, 3, HIDDEN_WORD]])  # word 0 has two pieces; word 3 is the end; padding
     target_word = torch.tensor([[0, 1, 1, 2]])
@@ -194,7 +126,7 @@ def test_mask_shows_k_plus_j_minus_1_words():
 
 
 @pytest.mark.parametrize("k", [3, 15])
-def test_an_emission_rate_of_97_percent_reads_one_more_word_every_33(k):
+def test_an_emission_rate_of_97_percent_reads_ahead(k):
     source, target = torch.arange(301)[None], torch.arange(201)[None]
     plain, slower = (Schedule(k, rate).visible(source, target)[0].sum(1) for rate in (1.0, 0.97))
     extra = (slower - plain).tolist()
@@ -240,16 +172,12 @@ def test_nothing_is_written_twice_in_a_row():
     assert banned() == set()
 
 
-def test_a_sentence_has_two_target_pieces_for_each_source_piece_and_ten_more():
-    assert piece_limit(torch.tensor([0, 3])).tolist() == [10, 16]
-
-
-def test_a_beam_over_prefixes_and_the_policy_that_reads_everything(folder):
+def test_prefix_translation_takes_a_beam(folder):
     texts, q = [*map(" ".join, SHORT), ""], question(sentences=[" ".join(SHORT[0])])
     wide = system(folder, "digest", 3).words(texts)
     plain = searched(load_model(folder)[0], SHORT, Schedule(FULL), Beam(3))
     assert wide[:-1] == [tuple(token for token, *_ in written) for written in plain] and wide[-1] == ()
-    assert wide != system(folder, "digest").words(texts)
+    assert wide != system(folder, "digest", 1).words(texts)
     for beam in (1, 3):
         whole = build(WaitKConfig(str(folder), beam=beam)).translate_batch([q])
         assert build_prefix(PrefixConfig(str(folder), beam=beam)).translate_batch([q]) == whole

@@ -11,7 +11,7 @@ from refusals import refused
 from smt_models import streamed
 from stand_ins.lm_models import adapter, change, make
 
-from smt.lm.translator import CausalLmConfig, build
+from smt.lm.causal_lm import CausalLmConfig, build
 from smt.models.copying import Begun
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.next_piece import Rules
@@ -32,7 +32,7 @@ PHRASES = [Phrase(*pair.split(), *counts) for pair, counts in ROWS.items()]
 PHRASES.append(Phrase("stare miasto", "old town", 4, 4))
 
 
-def test_the_table_joins_the_forms_of_a_word_and_keeps_what_translates_it():
+def test_the_table_joins_the_forms_of_a_word():
     """6 + 2 of the 33 that the forms of miasto were seen with; town is rarer than LEAST, said goes with anything."""
     table = table_of(PHRASES, "pl")
     assert list(table.values()) == [[("city", pytest.approx(8 / 33))]]
@@ -64,7 +64,7 @@ BONUSES = {
 
 
 @pytest.mark.parametrize(("source", "options", "bonus"), BONUSES.values(), ids=BONUSES)
-def test_what_translates_a_word_that_is_not_covered_is_favoured(source, options, bonus):
+def test_translations_of_uncovered_words_are_favoured(source, options, bonus):
     """The bonus on each piece when the model is in doubt about all six (ln 6 of DOUBT nats)."""
     scores = favour(torch.zeros(1, 6), (), source.split(), **{"read": 9, **options})[0] / (2.0 * math.log(6) / DOUBT)
     favoured = {TEXTS[i]: value for i, value in enumerate(scores.tolist()) if abs(value) > 1e-6}
@@ -77,7 +77,7 @@ def test_within_a_word_another_one_begins_no_sooner():
     assert after[0, 1] > 0 and after[0, 2] > after[0, 3]
 
 
-def test_where_a_function_word_is_likely_a_translation_waits():
+def test_a_likely_function_word_goes_first():
     """Of the three pieces that begin a word, "zoo" is an article here and has half of their probability."""
     before = torch.tensor([[0.0, 0.0, 0.0, math.log(2), 0.0, 0.0]])
     bonus = favour(before, [], ["miasta"], 1, spellings=SPELLINGS | {"the": [3]}) - before
@@ -113,7 +113,7 @@ def streamed_as_batched(writer, schedule):
 
 
 @pytest.mark.parametrize("k", [1, FULL])
-def test_bonus_and_glosses_are_the_same_streaming_and_batched(model, k):
+def test_bonus_and_glosses_stream_as_in_batches(model, k):
     writer, schedule = build(CausalLmConfig(str(model), k=2, precision="float32")).writer, Schedule(k)
     plain = decode_batch(writer, SENTENCES, schedule)
     table = {"perr": [("dog", 1.0)], "cas": [("house", 0.8), ("big", 0.4)], "grand": [("big", 0.9)]}
@@ -142,13 +142,13 @@ OTHERS = {"miast": [("city", 0.9)], "zus": [("ZUS", 0.9)], "przez": [("by", 0.19
 GLOSSES = Glosses(RARE | OTHERS, {"zaraz": COMMON, "miast": COMMON + 1, "zus": 1, "przez": 1}, "pl")
 
 
-def test_a_rare_word_has_its_likeliest_translation_beside_it():
+def test_a_rare_word_has_its_likeliest_gloss():
     glossed = {"zarazą": "zarazą[plague]", "„Zarazy”,": "„Zarazy[plague]”,"}
     bare = ("miasta", "Zus", "przez", "nieznane", "–")  # common, same in English, improbable, unknown, no letters
     assert {word: GLOSSES.word(word) for word in (*glossed, *bare)} == glossed | {word: word for word in bare}
 
 
-def test_in_training_glosses_are_left_out_and_wrong_as_often_as_said():
+def test_training_leaves_out_and_corrupts_glosses():
     rng, text = np.random.default_rng(1), " ".join(["zarazą"] * 10)
     texts = [GLOSSES.training_text(text, rng) for _ in range(3000)]
     glossed = [one.split() for one in texts if one != text]
@@ -161,10 +161,8 @@ def test_in_training_glosses_are_left_out_and_wrong_as_often_as_said():
 
 
 @pytest.mark.parametrize(("trained", "lexicon"), [(True, "pbmt-es-en"), (False, "pbmt-es-en"), (True, None)])
-def test_only_a_model_trained_with_glosses_reads_them_and_only_with_a_lexicon(
-    model, tmp_path, monkeypatch, trained, lexicon
-):
-    monkeypatch.setattr("smt.lm.translator.load_glosses", lambda *_: GLOSSES)
+def test_glosses_need_training_and_a_lexicon(model, tmp_path, monkeypatch, trained, lexicon):
+    monkeypatch.setattr("smt.lm.causal_lm.load_glosses", lambda *_: GLOSSES)
     monkeypatch.setattr("smt.statistical.lexicon.load_table", lambda *_: TABLE)
     folder = shutil.copytree(model, tmp_path / "adapter")
     change(folder, glosses=trained)

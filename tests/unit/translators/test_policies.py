@@ -72,7 +72,7 @@ def test_what_a_policy_shows(policy, translations, expected):
     assert shown(policy, translations) == expected
 
 
-def test_a_translation_that_only_shrinks_retracts_without_a_word():
+def test_a_shrinking_translation_retracts_without_a_word():
     assert writes(("a", "b", "c"), ("a",)) == [Write("", 2)]
     retracted = emissions(Retranslate(), ["a b", ""])
     assert retracted == [Emission(0, "a", 1, False), Emission(0, "b", 1, False), Emission(0, "", 2, False, erase=2)]
@@ -85,7 +85,7 @@ WORDS = st.lists(st.sampled_from("abc"), max_size=6).map(tuple)
 
 
 @given(WORDS, WORDS)
-def test_writes_lead_from_one_text_to_the_other_with_the_least_erasure(before, after):
+def test_writes_change_a_text_with_the_least_erasure(before, after):
     text = list(before)
     for write in writes(before, after):
         del text[len(text) - write.erase :]
@@ -121,7 +121,7 @@ SENTENCES = st.lists(
 
 
 @given(SENTENCES, st.sampled_from(POLICIES))
-def test_streaming_equals_batched_which_asks_once_for_every_distinct_prefix(sentences, policy):
+def test_streaming_equals_batched(sentences, policy):
     q, fickle = question(sentences=sentences), Fickle()
     batched, _ = PolicyTranslator(fickle, policy).translate_batch([q, q])
     [asked] = fickle.calls
@@ -144,7 +144,7 @@ def test_streaming_reads_no_further_than_it_writes():
     assert list(PolicyTranslator(Fickle(), WaitK(1)).translate(iter(()))) == []
 
 
-def test_a_remembered_system_is_asked_once_and_forgets_the_oldest():
+def test_a_remembered_system_forgets_the_oldest_text():
     fickle = Fickle()
     remembered = Remembered(fickle, limit=2)
     first = remembered.words(["uno", "dos", "uno", "tres"])  # more than it can keep: all are answered all the same
@@ -220,7 +220,7 @@ def test_wrong_keys_of_a_nested_policy_are_named(more, message):
     refused(ConfigError, message, configured, **more)
 
 
-def test_the_policies_and_a_command_under_them_need_no_torch():
+def test_policies_and_commands_need_no_torch():
     code = """import sys; sys.modules["torch"] = None
 import sqa
 from sqa.core.registry import POLICIES, TRANSLATORS

@@ -28,7 +28,7 @@ def test_one_number_per_word_whatever_is_scored_along(scorer: TransformerScorer)
     assert scorer.score([]) == []
 
 
-def test_the_source_speaks_for_its_translation_and_against_another_word(scorer: TransformerScorer) -> None:
+def test_a_source_raises_the_score_of_its_translation(scorer: TransformerScorer) -> None:
     good, bad = scorer.score([(SOURCE, GOOD), (SOURCE, BAD)])
     assert good.given[:5] == pytest.approx(bad.given[:5], abs=2e-3)  # only words before a word count
     assert good.given[5] > bad.given[5] + math.log(100)
@@ -38,7 +38,7 @@ def test_the_source_speaks_for_its_translation_and_against_another_word(scorer: 
     assert all(short >= 0 for short in (*good.short, *bad.short)) and bad.short[5] > good.short[5]
 
 
-def test_the_first_word_has_the_probability_that_decoding_gives_it(scorer: TransformerScorer) -> None:
+def test_greedy_words_are_scored_as_likeliest(scorer: TransformerScorer) -> None:
     """Words that greedy decoding writes fall short of the likeliest pieces by nothing."""
     from smt.models.decode import decode_batch
     from smt.policies.waitk import FULL, Schedule

@@ -1,4 +1,4 @@
-"""The client of an evaluation server, and the published guide's Agent: the way to plug a model into it.
+"""Client of an evaluation server, and the published guide's Agent, which a model implements.
 
     class MyAgent(Agent):                                 # sqa client iwslt --agent my_agent.py:MyAgent
         def init_states(self): return {"src": [], "sent": 0}
@@ -9,23 +9,20 @@ A sentence is over when the agent has sent "</s>".  The method names of `Evaluat
 2020 call.
 """
 
-import importlib
 import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from threading import local
-from types import ModuleType
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Translator, Write
 from sqa.files.records import parse_json
 from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
+from sqa_services.protocols.agents import agent_class
 from sqa_services.protocols.iwslt.corpus import EOS, words
 
 GET = 0
@@ -68,20 +65,20 @@ class EvaluationService:
         self._writes.clear()
 
     def get_scores(self) -> dict[str, Any]:
-        """The scores of what was written."""
+        """Return the scores of the written words."""
         return self._json("/result")
 
     def corpus_info(self) -> dict[str, Any]:
-        """{"num_sentences": N}."""
+        """Return {"num_sentences": N}."""
         return self._json("/")
 
     def finished(self) -> set[int]:
-        """The sentences that have ended already, as the server reports them."""
+        """Return the sentences that have ended already, as the server reports them."""
         numbers = self._json("/progress").get("finished", []) if self._can_resume() else []
         return {number for number in numbers if isinstance(number, int)}
 
     def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The next segment: {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
+        """Return the next segment: {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
         counted = {"read": self._reads[sent_id]} if self._can_resume() else {}
         segment = self._json("/src", {"sent_id": sent_id, **(extra_params or {}), **counted})
         self._reads[sent_id] += 1
@@ -117,7 +114,7 @@ class EvaluationService:
         return reply
 
     def _ask(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
-        """The answer; a server that does not give one is asked again, for as long as that is safe and worth it."""
+        """Return the answer.  A server that gives none is asked again within `patience`, if that is safe."""
         url = self.base_url + path
         again = path not in ("/src", "/hypo") or bool(self._resumable)
         end = time.monotonic() + (self._patience if again else 0.0)
@@ -137,25 +134,25 @@ class EvaluationService:
 
 
 class Agent:
-    """What a model has to say.  Override all but `decode`; `add_args(parser)`, if there is one, names its options."""
+    """Interface of a model.  Override all but `decode`; an optional `add_args(parser)` names its options."""
 
     def __init__(self, args: Namespace | None = None) -> None:
         pass
 
     def init_states(self) -> Any:
-        """The states before the first word of a sentence."""
+        """Return the states before the first word of a sentence."""
         raise NotImplementedError
 
     def update_states(self, states: Any, new_state: dict[str, Any]) -> Any:
-        """The states after a segment {"sent_id", "segment_id", "segment"}."""
+        """Return the states after a segment {"sent_id", "segment_id", "segment"}."""
         raise NotImplementedError
 
     def policy(self, states: Any) -> dict[str, Any]:
-        """{"key": GET, "value": None or {"segment_size": ms}} or {"key": SEND, "value": word}."""
+        """Return {"key": GET, "value": None or {"segment_size": ms}} or {"key": SEND, "value": word}."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Before each sentence."""
+        """Prepare for the next sentence."""
 
     def decode(self, session: EvaluationService, low: int = 0, high: int = 100_000) -> None:
         """Translate the sentences `low` to `high`, both included."""
@@ -196,7 +193,7 @@ class TranslatorAgent(Agent):
 
 
 def _source(session: EvaluationService, sent_id: int) -> Iterator[str]:
-    """The words of a sentence, each asked for when it is wanted."""
+    """Yield the words of a sentence, each requested when it is pulled."""
     while (segment := session.get_src(sent_id)["segment"]) != EOS:
         if not isinstance(segment, str):
             raise ConfigError("--translator: the server reads out speech; a translator of text was given")
@@ -228,15 +225,8 @@ def evaluate(
 
 
 def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
-    """What builds the agent "file.py:Name" or "module:Name" with its own command-line options."""
-    module_name, _, class_name = name.rpartition(":")
-    if not (module_name and class_name):
-        raise ConfigError(f"--agent: must be file.py:Name or module:Name, got {name!r}")
-    module = _module(module_name)
-    agent = getattr(module, class_name, None)
-    if not (isinstance(agent, type) and issubclass(agent, Agent)):
-        kind = f"a subclass of {Agent.__module__}.Agent"
-        raise ConfigError(f"--agent: {module_name} has no agent {class_name!r} ({kind})")
+    """Return a function that builds the agent "file.py:Name" or "module:Name" with its own command-line options."""
+    agent, _ = agent_class("--agent", name, Agent)
     parser = ArgumentParser(prog=name, add_help=False)
     if hasattr(agent, "add_args"):
         agent.add_args(parser)
@@ -244,19 +234,3 @@ def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
     if unknown:
         raise ConfigError(f"--agent: {name} does not know {' '.join(unknown)}")
     return lambda: agent(parsed)
-
-
-def _module(name: str) -> ModuleType:
-    """The module of a file, or of a name."""
-    try:
-        if not name.endswith(".py"):
-            return importlib.import_module(name)
-        path = Path(name).resolve()
-        spec = spec_from_file_location(f"iwslt_agent_{path.stem}", path)
-        if not path.is_file() or spec is None or spec.loader is None:
-            raise ConfigError(f"--agent: no such file: {name}")
-        module = sys.modules[spec.name] = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"--agent: {name} needs the module {error.name!r}, which is not installed") from error
-    return module

@@ -1,4 +1,4 @@
-"""What an evaluation server reads out: source sentences word by word, or recordings in blocks of 10 ms.
+"""Corpora of an evaluation server: source sentences word by word, or recordings in blocks of 10 ms.
 
     text    a line a sentence, in two files
     speech  a JSON file {"utts": {ID: {"input": {"path", "length_ms"}, "output": {"text"}}}} as the target file, or a
@@ -12,12 +12,13 @@ import unicodedata
 import wave
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
-from sqa.files.records import lines, parse_json
+from sqa.files.records import converted, json_document, lines
 from sqa_services.net.guard import Refused
 
 EOS = "</s>"
@@ -29,7 +30,7 @@ MAX_SEGMENT = 60_000  # ms of one answer
 
 
 def words(text: str) -> list[str]:
-    """The words of a hypothesis: what stands between blanks and shows a letter, a digit, a mark or a symbol.
+    """Return the words of a hypothesis: tokens between blanks that show a letter, a digit, a mark or a symbol.
 
     A token without any would have a delay and no part in the text that is scored.
     """
@@ -41,7 +42,7 @@ def _visible(character: str) -> bool:
 
 
 class Segment(NamedTuple):
-    """What one read gives."""
+    """The result of one read."""
 
     answer: dict[str, Any]  # JSON: "segment_id", "segment" (a word, 16-bit samples or EOS), the samples' format
     after: int  # where the reader is afterwards; the end of a text counts as a word, that of a recording does not
@@ -60,13 +61,13 @@ class TextCorpus:
         return len(self.sources)
 
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
-        """The word after `step`; `size` means nothing here.  Unknown sentence: IndexError."""
+        """Return the word after `step`; `size` is ignored.  Raises IndexError for an unknown sentence."""
         words = self.sources[sentence]
         after = min(step, len(words)) + 1
         return Segment({"segment_id": step, "segment": words[step] if step < len(words) else EOS}, after, after)
 
     def length(self, sentence: int) -> int:
-        """Words."""
+        """Return the number of words."""
         return len(self.sources[sentence])
 
     duration = length
@@ -82,7 +83,7 @@ class Recording:
     milliseconds: int
 
     def read(self, first: int, number: int) -> list[int]:
-        """16-bit samples `first` to `first + number`, fewer at the end."""
+        """Return the 16-bit samples `first` to `first + number`, fewer at the end."""
         with wave.open(str(self.path), "rb") as file:
             file.setpos(min(first, self.samples))
             frames = file.readframes(number)
@@ -90,7 +91,7 @@ class Recording:
 
     @property
     def duration(self) -> float:
-        """ms, from the number of samples."""
+        """Length in ms, from the number of samples."""
         return self.samples * 1000 / self.rate
 
 
@@ -106,7 +107,7 @@ class SpeechCorpus:
         return len(self.recordings)
 
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
-        """Whole blocks after `step` ms, of `size` ms rounded down; the last has all samples that remain.
+        """Return whole blocks after `step` ms, of `size` ms rounded down; the last has all samples that remain.
 
         A wrong size: Refused.
         """
@@ -123,7 +124,7 @@ class SpeechCorpus:
         return Segment({"segment_id": step // BLOCK, "segment": samples}, after, reach)
 
     def take(self, sentence: int, first: int, size: int | None = None) -> Segment:
-        """Samples of `size` ms from `first` on, as SimulEval 1.0.2 counts; their id is the ms after them."""
+        """Return samples of `size` ms from `first` on, as SimulEval 1.0.2 counts; their id is the ms after them."""
         recording = self.recordings[sentence]
         number = math.ceil(_checked(size, 1) / 1000 * recording.rate)
         samples = recording.read(first, number)
@@ -139,11 +140,11 @@ class SpeechCorpus:
         return Segment(answer, after, position)
 
     def length(self, sentence: int) -> int:
-        """ms."""
+        """Return the length in whole ms."""
         return self.recordings[sentence].milliseconds
 
     def duration(self, sentence: int) -> float:
-        """ms, with the last part of one."""
+        """Return the length in ms, with the last part of one."""
         return self.recordings[sentence].duration
 
 
@@ -151,7 +152,7 @@ Corpus = TextCorpus | SpeechCorpus
 
 
 def _checked(size: int | None, least: int) -> int:
-    """The ms that a client asks for, BLOCK where it does not say."""
+    """Return the requested ms, BLOCK by default.  Refused (500): a size out of range."""
     size = BLOCK if size is None else size
     if not least <= size <= MAX_SEGMENT:
         raise Refused(500, f"segment_size must be {least} to {MAX_SEGMENT} ms, got {size}")
@@ -182,23 +183,33 @@ def _lines(path: Path) -> tuple[str, ...]:
     return stripped
 
 
+class _Input(Struct):
+    path: str
+    length_ms: Annotated[int, Meta(ge=1)]
+
+
+class _Output(Struct):
+    text: str
+
+
+class _Utterance(Struct):
+    input: _Input
+    output: _Output
+
+
+class _Speech(Struct):
+    """A data description in ESPnet's style."""
+
+    utts: dict[str, _Utterance]
+
+
 def _speech_from_json(path: Path) -> SpeechCorpus:
-    """Recordings and texts of a data description in ESPnet's style."""
-    try:
-        rows = [
-            (Path(item["input"]["path"].strip()), int(item["input"]["length_ms"]), item["output"]["text"].strip())
-            for item in parse_json(path.read_bytes())["utts"].values()
-        ]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        expected = "expected utts[*].input.path, .input.length_ms and .output.text"
-        raise DataError(f"{path}: {expected} ({type(error).__name__}: {error})") from error
-    if not rows:
+    """Read the recordings and texts of a data description."""
+    utterances = converted(str(path), json_document(path), _Speech, strict=False).utts.values()
+    if not utterances:
         raise DataError(f"{path}: has no utterances")
-    for number, (_, length, _) in enumerate(rows):
-        if length < 1:
-            raise DataError(f"{path}: utterance {number}: length_ms must be 1 or more, got {length}")
-    recordings = tuple(_recording(wav, path, length) for wav, length, _ in rows)
-    return SpeechCorpus(recordings, tuple(text for _, _, text in rows))
+    recordings = [_recording(Path(u.input.path.strip()), path, u.input.length_ms) for u in utterances]
+    return SpeechCorpus(tuple(recordings), tuple(u.output.text.strip() for u in utterances))
 
 
 def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Recording:

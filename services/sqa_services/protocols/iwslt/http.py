@@ -54,7 +54,7 @@ STRICT = (
 @dataclass(frozen=True, slots=True)
 @checked
 class ServeConfig:
-    """How the server answers."""
+    """Settings of the server."""
 
     dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
     strict: bool = False  # keep the originals' mistakes; see `session.py`
@@ -79,7 +79,7 @@ class ServeConfig:
 
     @property
     def kept_in(self) -> Path | None:
-        """The journal's file."""
+        """File of the journal, None without one."""
         return self.output / "journal.sqlite" if self.journal is None and self.output is not None else self.journal
 
 
@@ -116,7 +116,7 @@ def serve(
 
 
 def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
-    """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
+    """Return the application, which owns its sessions.  `scorer`: the corpus is that of its questions."""
     if scorer is not None and config.strict:
         raise ConfigError("--questions: the original had none; leave out --strict-2020")
     server, changes, session = Server(corpus, config, scorer), not config.strict, "/sessions/{session}"
@@ -263,7 +263,7 @@ class Server:
         return session
 
     def _participant(self, request: Request) -> str:
-        """The name of the participant who asks, "" for the organiser, or where there are none."""
+        """Return the name of the asking participant, "" for the organiser or without participants."""
         return participant_of(given_token(request.headers), self.participants)
 
     def _refuse_participants(self, request: Request) -> None:
@@ -271,14 +271,14 @@ class Server:
             raise Refused(403)
 
     def _count(self, request: Request, name: str) -> int | None:
-        """The argument by which a request that is sent twice is known; None without it, and for the originals."""
+        """Return the count by which a repeated request is known; None without it, and with `strict`."""
         text = request.query_params.get(name, "").strip()
         return _integer(text) if text and not self.config.strict else None
 
     def _next(
         self, request: Request, number: int, size: int | None, read: int | None = None, **named: bool
     ) -> Response:
-        """The next segment of a sentence; all but `request` is for `Session.read`."""
+        """Answer with the next segment of a sentence; the arguments after `request` are those of `Session.read`."""
         session = self._session(request, number)
         self._check_room()
         return json_reply(session.read(number, size, read, **named))
@@ -296,12 +296,12 @@ class Server:
                 task.add_done_callback(self._answering.discard)
 
     def _check_room(self, more: int = 0) -> None:
-        """503 if all sessions together would take more memory than they may."""
+        """Refuse (503) if all sessions together would take more memory than allowed."""
         if self.sessions.size + more > MAX_MEMORY:
             raise Refused(503)
 
     async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
-        """Answer a question until nothing new was written of it meanwhile; one task for a session and a question."""
+        """Answer a question until it has no new words; there is one task for a session and a question."""
         rows, waiting = session.rows, session.waiting
         while session.rows is rows:  # a reset puts others in their place
             emissions = scorer.emissions(index, session.sentences)
@@ -315,7 +315,7 @@ class Server:
         waiting.discard(index)
 
     async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
-        """What a method of the session gives on a copy, of which there is one at a time; its scored questions stay."""
+        """Call a method on a copy of the session, one at a time, and keep the questions that it scored."""
         async with self._copy:
             await self._scorer.run(int)  # what the one thread was working out is among the session's rows now
             copy, rows = session.frozen(), session.rows
@@ -324,21 +324,21 @@ class Server:
         return result
 
     def _key(self, request: Request) -> str:
-        """The name of the sentence number: that of the dialect; of either, if not strict."""
+        """Return the argument that has the sentence number: the dialect's; unless strict, also the other dialect's."""
         key, alternative = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
         if self.config.strict or key in request.query_params or alternative not in request.query_params:
             return key
         return alternative
 
     def _folder(self, request: Request) -> Path | None:
-        """The folder of a session's text, delay and scores."""
+        """Return the folder of a session's text, delay and scores, None without --output."""
         name = self._participant(request) or _session_name(request)
         output = self.config.output
         return output / "sessions" / name if output is not None and name else output
 
 
 def _session_name(request: Request) -> str:
-    """The session of the path, "" without one.  No name for one: 404."""
+    """Return the session of the path, "" without one.  Refused (404): an invalid name."""
     name = str(request.path_params.get("session", ""))
     if name and not SESSION_ID.fullmatch(name):
         raise Refused(404)
@@ -346,7 +346,7 @@ def _session_name(request: Request) -> str:
 
 
 def _argument(request: Request, name: str) -> str:
-    """The last value of an argument; missing: 400."""
+    """Return the last value of an argument.  Refused (400): it is missing."""
     values = request.query_params.getlist(name)
     if not values:
         raise Refused(400)
@@ -354,7 +354,7 @@ def _argument(request: Request, name: str) -> str:
 
 
 def _integer(value: object) -> int:
-    """A whole number, from JSON or from text as int() reads it; otherwise 500, as the original answered."""
+    """Return a whole number from JSON or text.  Refused (500, as the original answered): anything else."""
     if not re.fullmatch(r"\s*[+-]?\d{1,9}\s*", str(value)):
         raise Refused(500)
     return int(str(value))

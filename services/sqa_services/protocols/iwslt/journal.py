@@ -1,4 +1,4 @@
-"""What a server's sessions have read and written, in SQLite: a killed server goes on from it.
+"""Journal of a server's sessions in SQLite, from which a killed server continues.
 
 A power failure can lose the last moments, never the file.
 """
@@ -68,11 +68,11 @@ class Journal:
             raise ConfigError(f"--journal: {problem}")
 
     def sessions(self) -> list[str]:
-        """The names of all sessions, sorted."""
+        """Return the names of all sessions, sorted."""
         return [name for (name,) in self._db.rows("SELECT DISTINCT session FROM sentences ORDER BY session")]
 
     def load(self, session: str) -> dict[int, Sentence]:
-        """The sentences of a session by number; empty for an unknown one.  Damaged: DataError."""
+        """Return the sentences of a session by number, none if it is unknown.  Raises DataError if damaged."""
         sentences: dict[int, Sentence] = {}
         try:
             tokens: dict[int, list[tuple[Any, ...]]] = {}
@@ -95,7 +95,7 @@ class Journal:
         return sentences
 
     def save(self, session: str, number: int, sentence: Sentence, first: int) -> None:
-        """The state of a sentence, with its tokens from `first` on."""
+        """Save the state of a sentence, with its tokens from `first` on."""
         since = (time.monotonic() - (sentence.started or time.monotonic())) * 1000
         cursors = (sentence.step, sentence.samples, sentence.reads, *sentence.before)
         row = (session, number, *cursors, since, time.time(), sentence.reach)
@@ -118,7 +118,7 @@ class Journal:
 
 
 def corpus_digest(corpus: Corpus) -> str:
-    """sha256 of what is read out and of its references."""
+    """Return the sha256 of the sources and references."""
     if isinstance(corpus, TextCorpus):
         return digest(["text", corpus.sources, corpus.targets])
     return digest(["speech", [(str(r.path), r.rate, r.samples) for r in corpus.recordings], corpus.targets])

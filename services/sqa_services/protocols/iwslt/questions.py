@@ -32,7 +32,7 @@ Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; 
 
 
 class QuestionScorer:
-    """The questions, who answers them, and their scores.  `row` and `result` are called from one thread."""
+    """The questions, their guesser and buzzer, and the scores.  `row` and `result` are called from one thread."""
 
     def __init__(self, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer | None) -> None:
         self.questions, self._guesser, self._buzzer = tuple(questions), guesser, buzzer
@@ -42,19 +42,19 @@ class QuestionScorer:
         self._question = [i for i, question in enumerate(self.questions) for _ in question.sentences]
 
     def corpus(self) -> TextCorpus:
-        """All sentences in order, as `corpus_of` has them."""
+        """Return all sentences in order, as `corpus_of` does."""
         return corpus_of(self.questions)
 
     def question_of(self, number: int) -> int:
-        """The place of the question that has sentence `number` of the corpus."""
+        """Return the index of the question that has sentence `number` of the corpus."""
         return self._question[number]
 
     def before(self, number: int) -> range:
-        """The sentences of its question that come before sentence `number` of the corpus."""
+        """Return the earlier sentences of the question that has sentence `number` of the corpus."""
         return range(self._first[self.question_of(number)], number)
 
     def emissions(self, index: int, sentences: Mapping[int, Sentence]) -> Emissions:
-        """What came back of a question, as `emissions_of` has it."""
+        """Return the emissions received for a question, as `emissions_of` does."""
         return emissions_of(self.questions[index], self._first[index], sentences)
 
     def has_room(self, number: int, tokens: int, sentences: Mapping[int, Sentence]) -> bool:
@@ -64,7 +64,7 @@ class QuestionScorer:
         return sum(len(state.tokens) for state in states if state) + tokens <= MAX_WORDS
 
     def row(self, index: int, emissions: Emissions) -> Row:
-        """Guesses, buzzes and statistics of one question."""
+        """Guess, buzz and return the statistics of one question."""
         question = self.questions[index]
         id = question.id
         guesses = guesses_rows(guess(self._guesser, [question], {id: emissions}, _silent)).get(id, ())
@@ -75,7 +75,7 @@ class QuestionScorer:
         return {metric.name: _stats(metric, trace) for metric in self.metrics}
 
     def result(self, sentences: Mapping[int, Sentence], rows: dict[int, tuple[int, Row]]) -> dict[str, Any]:
-        """Scores so far, null where one is undefined; adds to `rows` the questions that it lacks."""
+        """Return the scores so far, None if undefined; add missing questions to `rows`."""
         last = max((number for number, state in sentences.items() if state.tokens), default=-1)
         indices = range(self.question_of(last) + 1 if last >= 0 else 0)
         for index in indices:
@@ -89,7 +89,7 @@ class QuestionScorer:
 
 
 def corpus_of(questions: Sequence[Question]) -> TextCorpus:
-    """All sentences in order; the reference of a sentence is "" where its question's is cut into others."""
+    """Return all sentences in order; a reference is "" if its question's is cut into other sentences."""
     sources: list[tuple[str, ...]] = []
     targets: list[str] = []
     for question in questions:
@@ -103,7 +103,7 @@ def corpus_of(questions: Sequence[Question]) -> TextCorpus:
 
 
 def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentence]) -> Emissions:
-    """What came back of a question whose sentences begin at `first`; an end that was read counts as a word more."""
+    """Return the emissions received for a question whose sentences begin at `first`; a read end counts as a word."""
     emissions = []
     for index, source in enumerate(question.sentences):
         state = sentences.get(first + index)
@@ -118,7 +118,7 @@ def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentenc
 
 
 def session_emissions(journal: Path, session: str, questions: Sequence[Question]) -> dict[str, Emissions]:
-    """question id -> what a session wrote, with the g that the server counted, from its journal.
+    """Return question id -> emissions of a session, with the g that the server counted, from its journal.
 
     No such file, a journal of other questions or one in use: ConfigError; a session that is not there or not at the end
     of every sentence: DataError.
@@ -155,4 +155,4 @@ def _score(metric: Metric, rows: Sequence[np.ndarray | None]) -> float | None:
 
 
 def _silent(_: int) -> None:
-    """No progress bar."""
+    """Ignore progress."""

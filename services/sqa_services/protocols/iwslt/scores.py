@@ -31,7 +31,7 @@ SO_FAR = "SoFar"  # key of the scores of an unfinished corpus
 
 
 class Translated(NamedTuple):
-    """What came back of one sentence."""
+    """The translation received for one sentence."""
 
     text: str  # without the mark of the end
     delays: tuple[float, ...]  # as recorded
@@ -40,19 +40,19 @@ class Translated(NamedTuple):
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """sacreBLEU of the corpus, 0 to 100; as many references as hypotheses."""
+    """Return sacreBLEU of the corpus, 0 to 100; as many references as hypotheses."""
     return float(BLEU(force=True).corpus_score(list(hypotheses), [list(references)]).score)
 
 
 def sentence_bleu(hypothesis: str, reference: str) -> float:
-    """sacreBLEU of one sentence, 0 to 100, n-grams up to the longest there is."""
+    """Return sacreBLEU of one sentence, 0 to 100, n-grams up to the longest there is."""
     return float(BLEU(effective_order=True).sentence_score(hypothesis, [reference]).score)
 
 
 def flat_scores(
     sentences: Sequence[Translated], convention: Convention = IWSLT_2020_FINAL, strict: bool = False
 ) -> dict[str, float | None]:
-    """{"BLEU", "TER", "METEOR", "DAL", "AL", "AP"}, latencies over the sentences that have words (None: none has)."""
+    """Return {"BLEU", "TER", "METEOR", "DAL", "AL", "AP"}, latencies over the sentences with words (None: none)."""
     if not sentences or (strict and not all(s.delays for s in sentences)):
         raise Refused(500, "no translation was received" if not sentences else "a sentence has no words")
     values = [sentence_latency(s.delays, s.source_length, convention) for s in sentences if s.delays]
@@ -65,7 +65,7 @@ def flat_scores(
 
 
 def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | None]:
-    """{"AL", "AP", "DAL"} of SimulEval 1.0.2: nan where a sentence has no words, which without `strict` is left out."""
+    """Return {"AL", "AP", "DAL"} of SimulEval 1.0.2; sentences without words are nan, and omitted unless strict."""
     if not strict:
         values = [value for value in values if not math.isnan(value.AL)]
     if not values:
@@ -74,7 +74,7 @@ def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | N
 
 
 def of_the_finished(scores: dict[str, Any], finished: int, sentences: int) -> dict[str, Any]:
-    """Scores of a whole corpus unchanged; of a part null, with the counts, and the part's scores under SO_FAR."""
+    """Return scores of a whole corpus unchanged; of a part null, with counts and the part's scores under SO_FAR."""
     if finished >= sentences:
         return scores
     return {**_emptied(scores), "Finished": finished, "Sentences": sentences, SO_FAR: scores}
@@ -97,7 +97,7 @@ def write_files(folder: Path, sentences: Sequence[Translated], scores: Mapping[s
 
 
 class Latency(NamedTuple):
-    """Of one sentence, in source units (AP: a share); nan without words."""
+    """Latencies of one sentence, in source units (AP: a share); nan without words."""
 
     AL: float
     AP: float
@@ -107,7 +107,7 @@ class Latency(NamedTuple):
 def sentence_latency(
     delays: Sequence[float], source_length: float, convention: Convention, reference_length: int | None = None
 ) -> Latency:
-    """AL, AP and DAL.  `source_length` > 0 is as the convention counts it: with the end of a text, or without.
+    """Return AL, AP and DAL.  `source_length` > 0 is as the convention counts it: with the end of a text, or without.
 
     `reference_length` is |y| of AL where the convention's `al_reference` is "capped"; the number of delays otherwise.
     """
@@ -135,7 +135,7 @@ def sentence_latency(
 
 
 def _pushed(steps: np.ndarray, spacing: np.float32) -> np.ndarray:
-    """d'_i = max(d_i, d'_{i-1} + 1/gamma), (T,) -> (T,)."""
+    """Return d'_i = max(d_i, d'_{i-1} + 1/gamma), (T,) -> (T,)."""
     out = steps.copy()
     for i in range(1, len(out)):
         out[i] = max(out[i - 1] + spacing, out[i])
@@ -143,7 +143,7 @@ def _pushed(steps: np.ndarray, spacing: np.float32) -> np.ndarray:
 
 
 def total(values: np.ndarray) -> np.float32:
-    """The sum of float32 values (T,), added in torch's order."""
+    """Sum float32 values (T,) in torch's order."""
     if len(values) < LANES:
         return _lane_sums(values[:, None])[0]
     whole = len(values) // LANES
@@ -156,7 +156,7 @@ def total(values: np.ndarray) -> np.float32:
 
 
 def _lane_sums(rows: np.ndarray) -> np.ndarray:
-    """Column sums (n, w) -> (w,): every fourth row to the same of four sums, what is left over to the first."""
+    """Sum columns (n, w) -> (w,): every fourth row to the same of four sums, the remainder to the first."""
     count, width = rows.shape
     fours = count // ROWS
     sums = _cascade(rows[: fours * ROWS].reshape(fours, ROWS * width)).reshape(ROWS, width)
@@ -165,7 +165,7 @@ def _lane_sums(rows: np.ndarray) -> np.ndarray:
 
 
 def _cascade(rows: np.ndarray) -> np.ndarray:
-    """Column sums (n, w) -> (w,): sums of 16 rows or more are added up on a second level, and so on."""
+    """Sum columns (n, w) -> (w,): sums of 16 rows or more are added up on a second level, and so on."""
     size = 1 << max(4, (len(rows) - 1).bit_length() // LEVELS if len(rows) > 1 else 0)
     sums = []  # of what is left over on each level, the last first
     for _ in range(LEVELS - 1):
@@ -176,5 +176,5 @@ def _cascade(rows: np.ndarray) -> np.ndarray:
 
 
 def _in_order(rows: Sequence[np.ndarray] | np.ndarray, width: int = 0) -> np.ndarray:
-    """The sum of rows, one after the other; of none: zeros, (width,)."""
+    """Sum rows one after the other; zeros (width,) without rows."""
     return np.cumsum(rows, axis=0, dtype=np.float32)[-1] if len(rows) else np.zeros(width, dtype=np.float32)

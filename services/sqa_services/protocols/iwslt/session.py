@@ -69,7 +69,7 @@ class Session:
         self.waiting: set[int] = set()  # questions that are about to be answered
 
     def resume(self, sentences: dict[int, Sentence]) -> None:
-        """Go on from what a journal has."""
+        """Continue from the sentences of a journal."""
         self.sentences = sentences
         self.size = SENTENCE_BYTES * len(sentences)
         self.size += sum(len(token) + TOKEN_BYTES for s in sentences.values() for token in s.tokens)
@@ -113,7 +113,7 @@ class Session:
         guide: bool = False,
         instance: bool = False,
     ) -> dict[str, Any]:
-        """The next segment, as the JSON of the 2020 server, or of SimulEval 1.0.2 (`instance`: a recording by samples).
+        """Return the next segment as the JSON of the 2020 server, or with `instance` of SimulEval 1.0.2 (by samples).
 
         `read`: how many reads the client made before this one, which it may have asked for already; see `_cursor`.
         With `guide` and `strict`, reading the end is no step.  What was handed out once has been read, wherever the
@@ -139,7 +139,7 @@ class Session:
         return segment.answer | {"instance_id": number} if instance else {"sent_id": number} | segment.answer
 
     def _cursor(self, number: int, sentence: Sentence, read: int | None) -> tuple[float, int]:
-        """Step and samples at which a read begins; `read` others came before it, None: all that are known.
+        """Return step and samples at which a read begins; `read` others came before it, None: all that are known.
 
         A read that was made before is answered again: of a text any, of a recording the last; others: Refused.
         """
@@ -152,7 +152,7 @@ class Session:
         raise Refused(409, f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
 
     def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
-        """The words of a hypothesis; `strict`: the originals' tokens, by the guide's route all of it as one."""
+        """Return the words of a hypothesis; `strict`: the originals' tokens, by the guide's route all of it as one."""
         if not self.strict:
             return words(hypothesis)
         return [hypothesis] if guide else hypothesis.split()
@@ -169,7 +169,7 @@ class Session:
 
     @property
     def finished(self) -> int:
-        """Sentences of the corpus that have ended."""
+        """Number of finished sentences of the corpus."""
         return sum(s.finished and number < len(self.corpus) for number, s in self.sentences.items())
 
     def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> None:
@@ -197,7 +197,7 @@ class Session:
         )
 
     def frozen(self) -> Session:
-        """A copy that later requests do not change."""
+        """Return a copy that later requests do not change."""
         frozen = copy(self)
         frozen.sentences, frozen.rows = dict(self.sentences), dict(self.rows)
         return frozen
@@ -205,7 +205,7 @@ class Session:
     # ------------------------------------------------------------------------------------------- results of 2020
 
     def result(self, folder: Path | None = None, guide: bool = False) -> dict[str, Any]:
-        """Scores of the sentences from 0 to the last that has words, null while others remain; to `folder` too.
+        """Return, and write to `folder`, the scores of sentences 0 to the last with words; null while others remain.
 
         No words at all, and with `strict` an unknown sentence or one without words: Refused.
         """
@@ -240,13 +240,13 @@ class Session:
         return Translated(self._text(tokens), tuple(delays), length, self.corpus.targets[number])
 
     def _text(self, tokens: Sequence[str]) -> str:
-        """The tokens as they are scored, without the end; `strict`: as they are."""
+        """Return the tokens as they are scored, without the end; `strict`: as they are."""
         return " ".join(tokens if self.strict else [token for token in tokens if token != EOS])
 
     # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2
 
     def nested_result(self) -> dict[str, Any]:
-        """{"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each.
+        """Return {"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each.
 
         Of questions also "Answers".
         """
@@ -271,7 +271,7 @@ class Session:
         return scores if self.strict else scoring.of_the_finished(scores, self.finished, len(self.corpus))
 
     def instance(self, number: int, participant: bool = False) -> dict[str, Any]:
-        """Everything about one sentence that may be shown; null for the rest.
+        """Return everything about one sentence that may be shown; null for the rest.
 
         The words that were handed out are shown, and no others.  Lengths and scores are shown once the sentence is
         finished, to a participant once all sentences are.  References are shown by `strict` alone, which shows all and
@@ -312,12 +312,12 @@ class Session:
         return metric
 
     def _latency(self, number: int, delays: Sequence[float]) -> Latency:
-        """Of one sentence; that of a text counts its end."""
+        """Return the latency of one sentence; that of a text counts its end."""
         text = self.corpus.kind == "text"
         reference = len(delays) if text else len(self.corpus.targets[number].split()) + 1
         return scoring.sentence_latency(delays, self.corpus.duration(number) + text, SIMULEVAL_1_0_2, reference)
 
     def _shown(self, latency: Latency) -> dict[str, float | None]:
-        """{"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
+        """Return {"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
         values = latency._asdict()
         return values if self.strict else {key: None if math.isnan(value) else value for key, value in values.items()}

@@ -36,7 +36,7 @@ class Sessions:
             LOG.warning("%d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
 
     def get(self, name: str, keep: bool = True) -> Session:
-        """The session of a name; a new one if there is room, else 503.  `keep`: whether a new one stays."""
+        """Return the session of a name; a new one if there is room, else 503.  `keep`: whether a new one stays."""
         now = time.monotonic()
         session = self._known.get(name)
         if session is None:
@@ -54,7 +54,7 @@ class Sessions:
 
     @property
     def size(self) -> int:
-        """Bytes that all of them take, about."""
+        """Approximate bytes of all sessions in memory."""
         return sum(session.size for session in self._known.values())
 
     def reset(self, session: Session) -> None:
@@ -89,7 +89,7 @@ class Sessions:
 
 
 def read_participants(path: Path) -> dict[str, str]:
-    """name -> token of a file with a name and a token on each line.  DataError; ConfigError with all problems."""
+    """Read name -> token, a pair on each line.  Raises ConfigError with all problems, DataError for an empty file."""
     participants: dict[str, str] = {}
     wrong = []
     for number, line in enumerate(lines(path), start=1):
@@ -110,5 +110,5 @@ def read_participants(path: Path) -> dict[str, str]:
 
 
 def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
-    """The name that a token belongs to, "" for none; all are compared, in constant time."""
+    """Return the name that a token belongs to, "" for none; all are compared, in constant time."""
     return "".join(name for name, other in participants.items() if hmac.compare_digest(token, other.encode()))

@@ -96,14 +96,14 @@ for _shown, _facts in FACTS.items():
 
 
 def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
-    """A line of instances.log, as SimulEval writes it and `recorded` reads it."""
+    """Return a line of instances.log, as SimulEval writes it and `recorded` reads it."""
     row = instance.info if hasattr(instance, "info") else instance.summarize()
     return json.dumps({key: row[key] for key in keys if key in row}) + "\n"
 
 
 @cache
 def _answered(log: str, questions: str, guesser: str, buzzer: str) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """(metric -> the score of each sentence's question, metric -> the score of all), of a log's text."""
+    """Return (metric -> the score of each sentence's question, metric -> the score of all), of a log's text."""
     with in_a_file(log) as file:
         result = answered(file, questions, guesser, buzzer)
     of_sentence = [index for index, question in enumerate(result.questions) for _ in question.sentences]

@@ -54,7 +54,7 @@ def test_a_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
     assert scores[0] == scores[1]
 
 
-def test_a_client_that_goes_on_counts_words_as_the_server_does() -> None:
+def test_client_and_server_count_words_alike() -> None:
     """Our client says how many tokens came before; one that does not count is none of them."""
     with serving(CORPUS) as url:
         service = EvaluationService(url, patience=5.0)

@@ -32,7 +32,7 @@ def offline(tmp_path: Path, limit: int) -> dict[str, float | None]:
     return {KEYS[m.name]: m.score(result.stats[m.name].sum(axis=0)) for m in result.metrics}
 
 
-def test_the_final_scores_are_those_of_a_run_on_the_mini_set(tmp_path: Path) -> None:
+def test_final_scores_are_those_of_a_run(tmp_path: Path) -> None:
     """BM25 and the MLP buzzer, and many sentences at once: a thread has every fourth of them."""
     limit = 5
     scorer = QuestionScorer(load_questions("mini-en", limit), *contestant_from())
@@ -75,7 +75,7 @@ def test_scores_so_far_follow_the_client(tmp_path: Path) -> None:
         assert so_far(service)["Accuracy"] == 0.0  # nothing is left of the session before
 
 
-def test_simulevals_dialect_and_the_guides_routes_have_them_too(tmp_path: Path) -> None:
+def test_other_dialects_have_the_scores_too(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), ServeConfig(dialect="simuleval-1.0.2"), scorer) as url:
         get(f'{url}/get?info={{"sent_id": 0}}')

@@ -31,7 +31,7 @@ def test_a_sum_has_the_bits_of_torch(values: list[float]) -> None:
 # -------------------------------------------------------------------------------------------------------- corpora
 
 
-def test_a_reference_cut_into_other_sentences_gives_empty_targets() -> None:
+def test_a_reference_cut_otherwise_gives_empty_targets() -> None:
     one, two = load_questions("mini-es", limit=2)
     corpus = corpus_of([replace(one, reference=one.reference[:1]), two])
     count = len(one.sentences)
@@ -83,7 +83,7 @@ def test_a_wrong_length_of_a_recording_is_refused(tmp_path: Path) -> None:
                 load(None, tmp_path / "dev.json", "speech")
 
 
-def test_a_recording_cut_in_the_middle_of_a_sample_ends_before_it(tmp_path: Path) -> None:
+def test_a_recording_ends_before_half_a_sample(tmp_path: Path) -> None:
     wav = recording(tmp_path / "a.wav", 160)
     wav.write_bytes(wav.read_bytes()[:-3])
     assert Recording(wav, 16_000, 160, 10).read(0, 160) == list(range(158))
@@ -114,7 +114,7 @@ def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> Non
         ("no.wav\n", "eins\n", "does not exist"),
         ("text.wav\n", "eins\n", "not a .wav file"),
         ("two.wav\n", "eins\n", "2 channels"),
-        (None, '{"utts": {"a": {"input": {}}}}', "expected utts"),
+        (None, '{"utts": {"a": {"input": {}}}}', "required field `path`"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(tmp_path: Path, source: str | None, target: str, message: str) -> None:
@@ -145,7 +145,7 @@ def test_in_the_strict_guide_reading_the_end_is_no_step() -> None:
         (True, ["Alice", "und"], "Alice", [2, 2]),
     ],
 )
-def test_what_follows_the_end_and_the_last_word_of_an_unfinished_sentence(
+def test_only_strict_drops_the_last_token(
     tmp_path: Path, strict: bool, tokens: list[str], text: str, delays: list[int]
 ) -> None:
     session = Session(TextCorpus((("one",),), ("eins",)), strict)
@@ -157,7 +157,7 @@ def test_what_follows_the_end_and_the_last_word_of_an_unfinished_sentence(
     assert json.loads((tmp_path / "delay").read_text()) == {"src_len": 2, "delays": delays}
 
 
-def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_strict_result() -> None:
+def test_a_sentence_without_words_has_no_latency() -> None:
     mended, strict = Session(CORPUS), Session(CORPUS, strict=True)
     for session in (mended, strict):
         session.read(1)

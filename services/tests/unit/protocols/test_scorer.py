@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 
 from sqa.core.errors import ConfigError
-from sqa_services.protocols.scorer import LINE_LIMIT, NO_REFERENCE, UNKNOWN, Scorer, backend, serve
+from sqa_services.protocols.scorer import LINE_LIMIT, NO_REFERENCE, UNKNOWN, Scorer, main, serve
 
 HYPOTHESES = ["The cat sat on the mat.", "a dog, ran far away today", "nothing in common", "", "one"]
 REFERENCES = [
@@ -16,10 +16,6 @@ REFERENCES = [
     ["x", "y", "z", "", "w"],
 ]
 CORPUS = {"bleu": sacrebleu.corpus_bleu, "chrf": sacrebleu.corpus_chrf, "ter": sacrebleu.corpus_ter}
-
-
-def scorer(metric: str, each: bool = False) -> Scorer:
-    return Scorer(backend(metric), each)
 
 
 def talk(server: Scorer, data: bytes) -> list[str]:
@@ -31,7 +27,7 @@ def talk(server: Scorer, data: bytes) -> list[str]:
 @pytest.mark.parametrize("metric", CORPUS)
 @pytest.mark.parametrize("references", [1, 2, 3])
 def test_summed_statistics_give_the_score_of_the_corpus(metric: str, references: int) -> None:
-    server = scorer(metric)
+    server = Scorer(metric)
     total: list[float] = []
     for i, hypothesis in enumerate(HYPOTHESES):
         line = " ||| ".join(["SCORE", *(refs[i] for refs in REFERENCES[:references]), hypothesis])
@@ -41,15 +37,11 @@ def test_summed_statistics_give_the_score_of_the_corpus(metric: str, references:
     assert score == CORPUS[metric](HYPOTHESES, REFERENCES[:references]).score
 
 
-def test_the_two_dialects_of_eval() -> None:
-    stats = "5 5 5 4 3 2 5 4 3 2"
-    bad = "5 5 0 0 0 0 5 4 3 2"
-    total = scorer("bleu").reply(f"EVAL ||| {stats} ||| {bad}")
-    each = scorer("bleu", each=True).reply(f"EVAL ||| {stats} ||| {bad}").split("\n")
-    assert len(each) == 3 and each[2] == total == scorer("bleu").reply("EVAL ||| 10 10 5 4 3 2 10 8 6 4")
-    assert float(each[0]) == pytest.approx(100) and float(each[1]) == 0
-    assert scorer("bleu", each=True).reply(f"EVAL ||| {stats}").count("\n") == 1
-    assert scorer("bleu", each=True).reply(f"SING ||| {stats}") == each[0]
+def test_eval_adds_groups_and_sing_takes_one() -> None:
+    server, stats, bad = Scorer("bleu"), "5 5 5 4 3 2 5 4 3 2", "5 5 0 0 0 0 5 4 3 2"
+    assert server.reply(f"EVAL ||| {stats} ||| {bad}") == server.reply("EVAL ||| 10 10 5 4 3 2 10 8 6 4")
+    assert float(server.reply(f"SING ||| {stats}")) == pytest.approx(100)
+    assert server.reply(f"SING ||| {stats} ||| {bad}").startswith("Error: ")
 
 
 def test_nonsense_gets_one_line_each_and_the_server_goes_on() -> None:
@@ -67,7 +59,7 @@ def test_nonsense_gets_one_line_each_and_the_server_goes_on() -> None:
         b"|||" * 1000,
         b"SCORE ||| a ||| a",
     ]
-    replies = talk(scorer("bleu"), b"\n".join(lines) + b"\n")
+    replies = talk(Scorer("bleu"), b"\n".join(lines) + b"\n")
     assert len(replies) == len(lines)
     assert all(reply.startswith("Error: ") for reply in replies[:-1])
     assert replies[:3] == [UNKNOWN, NO_REFERENCE, NO_REFERENCE]
@@ -77,33 +69,15 @@ def test_nonsense_gets_one_line_each_and_the_server_goes_on() -> None:
 def test_meteor_without_java_or_jar_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="no java on PATH"):
-        backend("meteor")
+        main("meteor")
     java = tmp_path / "java"
     java.touch(mode=0o755)
     monkeypatch.setenv("SQA_METEOR_JAR", str(tmp_path / "none.jar"))
     with pytest.raises(ConfigError, match="jar is not there"):
-        backend("meteor")
+        main("meteor")
 
 
 def test_what_is_no_metric() -> None:
     for metric, arguments, problem in (("blue", (), "there are bleu"), ("bleu", ("-l", "en"), "no further arguments")):
         with pytest.raises(ConfigError, match=problem):
-            backend(metric, arguments)
-
-
-def test_every_reply_is_flushed_before_the_next_request_is_read_and_only_while_somebody_reads() -> None:
-    order: list[str] = []
-
-    class Requests(io.BytesIO):
-        def readline(self, size: int | None = -1, /) -> bytes:
-            order.append("read")
-            return super().readline(size)
-
-    class Replies(io.BytesIO):
-        def flush(self) -> None:
-            order.append("flush")
-            if len(order) > 3:
-                raise BrokenPipeError
-
-    assert not serve(scorer("bleu"), Requests(b"SCORE ||| a ||| a\n" * 3), Replies())
-    assert order == ["read", "flush", "read", "flush"]
+            main(metric, arguments)

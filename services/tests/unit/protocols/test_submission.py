@@ -98,7 +98,7 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["required"] == ["question", "step", "token", "g"]
 
 
-def test_a_word_belongs_to_the_sentence_that_holds_the_last_word_read() -> None:
+def test_a_word_belongs_to_the_sentence_last_read() -> None:
     [question] = load_questions(QUESTIONS, 1)
     first = len(question.sentences[0])
     lines = [

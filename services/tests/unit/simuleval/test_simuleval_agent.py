@@ -20,7 +20,6 @@ AGENTS = '''
 from dataclasses import dataclass
 from simuleval.agents import SpeechToTextAgent, TextToTextAgent
 from simuleval.agents.actions import ReadAction, WriteAction
-from simuleval.agents.pipeline import AgentPipeline
 from simuleval.utils import entrypoint
 
 
@@ -78,20 +77,6 @@ class Ragged(TextToTextAgent):
         return WriteAction(["", "  a \\t b ", " "][len(self.states.source) % 3], finished=False)
 
 
-class Segmenter(TextToTextAgent):
-    """Hands on two words at a time."""
-
-    def policy(self):
-        source, finished = self.states.source, self.states.source_finished
-        if len(source) % 2 == 0 or finished:
-            return WriteAction(" ".join(source[-2:] if len(source) % 2 == 0 else source[-1:]), finished=finished)
-        return ReadAction()
-
-
-class Pair(AgentPipeline):
-    pipeline = [Segmenter, Hasty]
-
-
 class Wrong(TextToTextAgent):
     def pushpop(self, segment, states=None, upstream_states=None):
         return "words"
@@ -108,7 +93,7 @@ class Speech(SpeechToTextAgent):
 
 NOT_AN_AGENT = 3
 '''
-RUNNING = ["WaitK", "Nosy", "Hasty", "Ragged", "Pair"]
+RUNNING = ["WaitK", "Nosy", "Hasty", "Ragged"]
 
 
 @pytest.fixture(scope="module")
@@ -141,13 +126,13 @@ def test_words_and_delays_are_those_of_simuleval(path, questions, name):
     assert ours == [tuple(sentence) for sentence in recorded] and any(words for words, _ in ours)
 
 
-def test_a_source_that_does_not_know_its_length_ends_one_step_later(path):
+def test_a_source_without_length_ends_one_step_later(path):
     words = list(make(path, "Nosy").translate(word for word in ["a", "b"]))
     assert words == ["not1", "not2", "last2", "bye"]
     assert list(make(path, "Nosy").translate(iter(["a", "b"]))) == ["not1", "last2", "bye"]
 
 
-def test_arguments_reach_the_agent_and_its_siblings_do_not_mix(path, questions):
+def test_each_agent_has_its_own_arguments(path, questions):
     late, early = make(path, "WaitK", "--waitk", 7), make(path, "WaitK", "--waitk", 1)
     assert (late.agent.late.words, early.agent.late.words) == (7, 1) and "--waitk" not in sys.argv
     assert late.agent.args.source_segment_size == 1  # SimulEval's own options are there
@@ -165,7 +150,7 @@ def test_an_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
     assert result.stats["al"][:, 0].sum() / result.stats["al"][:, 1].sum() == pytest.approx(4.0)
 
 
-def test_fingerprints_hold_arguments_class_source_and_the_files_that_arguments_name(path, tmp_path):
+def test_fingerprints_hold_arguments_code_and_named_files(path, tmp_path):
     weights, prints = tmp_path / "weights", []
     weights.mkdir()
     for content in ("1", "2"):
@@ -186,8 +171,8 @@ def test_fingerprints_hold_arguments_class_source_and_the_files_that_arguments_n
         (":", (), "agent: must be file.py:ClassName or module:ClassName"),
         ("none.py:Agent", (), "agent: no such file: none.py"),
         ("no_such_module:Agent", (), "needs the Python module 'no_such_module', which is not installed"),
-        ("{}:Nobody", (), "has no SimulEval agent class 'Nobody'"),
-        ("{}:NOT_AN_AGENT", (), "has no SimulEval agent class"),
+        ("{}:Nobody", (), "has no agent class 'Nobody'"),
+        ("{}:NOT_AN_AGENT", (), "has no agent class"),
         ("{}:Speech", (), "is speech to text; only text to text"),
         ("{}:WaitK", ("--waitk", "many"), "args: argument --waitk: invalid int value: 'many'"),
         ("{}:WaitK", ("--nonsense",), "args: unrecognized arguments: --nonsense"),

@@ -82,7 +82,7 @@ def test_words_and_delays_of_a_copying_translator():
 
 
 @pytest.mark.parametrize("k", [3, "full"])
-def test_a_wait_k_model_writes_the_same_words_at_the_same_delays(tmp_path, k):
+def test_a_wait_k_model_has_the_words_and_delays_of_a_run(tmp_path, k):
     save_model(smt_models.random_model(), smt_models.vocabulary(), tmp_path, {})
     translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=str(tmp_path), k=k))
     short = question(sentences=("Por 10 puntos, nombre este país", "cuya capital es Lima"))

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,11 +18,11 @@ from doubles import write_questions
 from refusals import refused
 from stand_ins.chat_server import WORDS, Answer, ChatServer, dying, error, normal, pages
 
-from guessers.llm import client as llm_client
 from guessers.llm import guesser as llm
 from guessers.llm.cache import Cache
-from guessers.llm.client import EndpointConfig, EndpointError, Pace, Reply
-from guessers.llm.guesser import LlmConfig, build
+from guessers.llm.chat import EndpointError, Reply
+from guessers.llm.endpoint import EndpointConfig
+from guessers.llm.guesser import build
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
@@ -80,7 +81,7 @@ def test_lists_of_pages(guesser_of, tmp_path):
 # --------------------------------------------------------------------------------------------------------- kept replies
 
 
-def test_equal_texts_are_asked_once_blank_ones_never_and_nothing_twice(guesser_of, tmp_path):
+def test_equal_texts_are_asked_once(guesser_of, tmp_path):
     texts = ["Spain", "Peru", "Spain", " Spain ", "", "\t\n"]
     with ChatServer() as server:
         guesses = guesser_of(server).guess(texts, 5)
@@ -117,7 +118,7 @@ def test_an_endpoint_that_dies_half_way_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_replies_under_way_are_kept_when_one_fails_and_nothing_more_is_sent(guesser_of, workers):
+def test_a_failure_keeps_replies_and_stops_requests(guesser_of, workers):
     def behaviour(prompt: str, number: int) -> Answer:
         return error(401) if "Atlantis" in prompt else Answer(normal(prompt, number).body, wait=0.1)
 
@@ -172,7 +173,7 @@ def test_the_kept_replies_are_bounded_and_a_runs_own_stay(tmp_path):
     assert {"0", "1", "39"} <= left.keys() and "2" not in left and 10 < len(left) < 20
 
 
-def test_many_threads_share_the_file_and_the_reply_that_came_first_is_kept(tmp_path):
+def test_threads_share_the_file_and_keep_the_first_reply(tmp_path):
     cache, keys = Cache(tmp_path / "kept", limit=1 << 20), [str(i) for i in range(16)]
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda key: cache.put(key, "s", "p", Reply(key, 1, 2)), keys))
@@ -189,7 +190,7 @@ def test_damaged_and_foreign_files(tmp_path):
     file.close()
     with pytest.raises(DataError, match="not a file of kept replies of this version; name another cache"):
         Cache(tmp_path / "foreign", 1 << 20).put("k", "s", "p", Reply("", None, None))
-    refused(DataError, "cannot be opened", Cache(damaged / "below", 1 << 20).put, "k", "s", "p", Reply("", None, None))
+    refused(DataError, "cannot be used", Cache(damaged / "below", 1 << 20).put, "k", "s", "p", Reply("", None, None))
 
 
 # ----------------------------------------------------------------------------------------------- pace, budget, estimate
@@ -204,44 +205,11 @@ def test_requests_are_bounded_in_number_at_a_time(guesser_of):
         assert 2 <= server.most_at_a_time <= 3
 
 
-class Clock:
-    """Stands for `time` and for the event that halts: a wait moves the clock on."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def is_set(self) -> bool:
-        return False
-
-    def wait(self, seconds: float) -> bool:
-        self.now += seconds
-        return False
-
-
-def test_requests_are_spaced_evenly_and_held_back_by_a_pause(monkeypatch):
-    clock, pace = Clock(), Pace(1200.0)
-    monkeypatch.setattr(llm_client, "time", clock)
-
-    def start() -> float:
-        pace.wait(clock)
-        return clock.now - 100.0
-
-    assert [start() for _ in range(3)] == pytest.approx([0.0, 0.05, 0.1])
-    pace.hold(1.0)
-    assert [start() for _ in range(2)] == pytest.approx([1.1, 1.15])
-    pace.hold(0.01)  # shorter than the gap
-    assert start() == pytest.approx(1.2)
-
-
-def test_a_pace_that_waits_ends_when_halted():
-    pace, halt = Pace(1.0), threading.Event()
-    pace.wait(halt)
-    threading.Timer(0.05, halt.set).start()
-    with pytest.raises(llm_client.Halted):
-        pace.wait(halt)
+def test_requests_are_evenly_spaced(guesser_of):
+    with ChatServer() as server:
+        started = time.monotonic()
+        guesser_of(server, endpoint={"requests_per_minute": 300.0}).guess(["Spain", "Peru", "Chile"], 5)
+        assert time.monotonic() - started >= 0.4
 
 
 def test_a_budget_refuses_before_anything_is_sent(guesser_of):
@@ -264,7 +232,7 @@ def test_retries_count(guesser_of):
     assert len(server.prompts) == 3
 
 
-def test_the_estimate_is_exact_where_it_can_be_and_says_so_where_not(guesser_of):
+def test_the_estimate_counts_requests_and_tokens(guesser_of):
     with ChatServer() as server:
         guesser = guesser_of(server, every=5, prices=(1.0, 2.0))
         before = guesser.estimate([PREFIXES])
@@ -311,8 +279,3 @@ def test_urls_that_are_none(url):
     with pytest.raises(ConfigError, match="base_url: expected something like https://api.example.org/v1") as caught:
         EndpointConfig(base_url=url, model="m")
     assert "u:p" not in str(caught.value) and "key=s" not in str(caught.value)
-
-
-def test_a_slash_after_the_address_is_no_other_endpoint():
-    plain, slash = (EndpointConfig(base_url=f"http://h/v1{end}", model="m") for end in ("", "/"))
-    assert build(LlmConfig(endpoint=plain)).fingerprint() == build(LlmConfig(endpoint=slash)).fingerprint()

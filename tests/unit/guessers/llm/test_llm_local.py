@@ -1,7 +1,6 @@
 """A causal language model in a folder: a real one, made here, beside a plain loop over its logits."""
 
 import shutil
-import threading
 from pathlib import Path
 
 import pytest
@@ -53,7 +52,7 @@ def test_a_reply_is_the_likeliest_text(folder, tmp_path, template, prompt):
     if not template:
         folder = shutil.copytree(folder, tmp_path / "plain")
         (folder / "chat_template.jinja").unlink()
-    reply = local(folder, tmp_path).chat.chat.complete("big house", threading.Event())
+    reply = local(folder, tmp_path).chat.chat.complete("big house")
     assert (reply.text, reply.prompt_tokens, reply.reply_tokens) == likeliest(folder, prompt, 12)
 
 

@@ -9,8 +9,7 @@ language model without one translates whole texts after the prompt "Spanish: ...
 `smt.policies.prefixes` makes it simultaneous.
 """
 
-import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
@@ -20,9 +19,9 @@ import torch
 from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.layout import Layout
-from smt.lm.stepper import LmWriter
-from smt.models import beam
-from smt.models.beam import Beam
+from smt.lm.lm_stepper import LmWriter
+from smt.models.beam import VERSION as SEARCH
+from smt.models.beam import Beam, beam_of
 from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
@@ -35,6 +34,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.k import parse_k
 from sqa.core.paths import DATA, File
 from sqa.data.languages import certain_pair
+from sqa.files.store import digest
 
 VERSION = 1  # raise when decoding changes its output
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -62,7 +62,7 @@ class CausalLmConfig:
 
     def __post_init__(self) -> None:
         policy_of(self)
-        Beam(self.beam)
+        beam_of(self.beam)
         lexicons.check(self.lexicon, self.lexicon_bonus, self.beam)
         Schedule(FULL, self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
@@ -73,18 +73,19 @@ class CausalLmConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
-    """What to load, for any policy."""
+class Model:
+    """A language model with its adapter, for any policy."""
 
     folder: Path  # of the language model
     adapter: Path | None
+    files: tuple[str, str]  # sha256 of the language model's files and of the adapter's
     languages: tuple[str, str]
     precision: Precision
-    bidirectional: bool
+    bidirectional: bool = False
     glosses: bool = False  # trained with glosses beside rare source words
 
 
-def resolve(config: CausalLmConfig) -> _Loaded:
+def resolve(config: CausalLmConfig) -> Model:
     """Find the files of a config and decide the arithmetic.  ConfigError, DataError if a file is missing or invalid."""
     bundled = DATA / "models" / config.model
     folder = bundled if (bundled / PEFT).is_file() else Path(config.model).expanduser()
@@ -96,8 +97,8 @@ def resolve(config: CausalLmConfig) -> _Loaded:
         base = base_folder(config.base or about["base"]["name"], config.download, config.revision)
         if config.bidirectional and not about.get("bidirectional", False):
             raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
-        glosses = about.get("glosses", False) and config.lexicon is not None
-        return _Loaded(base, folder, (about["source"], about["target"]), precision, config.bidirectional, glosses)
+        files, languages = (load_fingerprint(base), adapter_digest(folder)), (about["source"], about["target"])
+        return Model(base, folder, files, languages, precision, config.bidirectional, about.get("glosses", False))
     if config.bidirectional:
         raise ConfigError(f"bidirectional: {config.model} is no adapter that was trained for it")
     if config.base is not None:
@@ -105,7 +106,8 @@ def resolve(config: CausalLmConfig) -> _Loaded:
     base = base_folder(config.model, config.download, config.revision)  # first: a name may be misspelt
     if config.source_language is None:
         raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
-    return _Loaded(base, None, (config.source_language, config.target_language), precision, False)
+    languages = (config.source_language, config.target_language)
+    return Model(base, None, (load_fingerprint(base), ""), languages, precision)
 
 
 def fast_precision() -> Precision:
@@ -120,63 +122,53 @@ def fast_precision() -> Precision:
 
 
 @lru_cache(maxsize=2)
-def writer(loaded: _Loaded, digest: str) -> LmWriter:
-    """One loaded model for all runs that differ in the policy only; `digest` is of the adapter's files."""
-    int8 = loaded.precision == "int8"  # the matrices; the states between them are float32
-    base = load_base(loaded.folder, torch.float32 if int8 else getattr(torch, loaded.precision))
-    layout = Layout.of(base.tokens, *loaded.languages)
-    adapter = load_adapter(loaded.adapter) if loaded.adapter else None
+def writer(model: Model) -> LmWriter:
+    """Load a model once for all runs that differ in the policy only."""
+    int8 = model.precision == "int8"  # the matrices; the states between them are float32
+    base = load_base(model.folder, torch.float32 if int8 else getattr(torch, model.precision))
+    layout = Layout.of(base.tokens, *model.languages)
+    adapter = load_adapter(model.adapter) if model.adapter else None
     if adapter:
         adapter.put_into(base)
     if int8:
         base.network.quantise()
     if adapter is None:
         return LmWriter.of(base, layout, torch.arange(base.tokens.size), None)
-    return LmWriter.of(base, layout, adapter.pieces, ahead=loaded.bidirectional)
+    return LmWriter.of(base, layout, adapter.pieces, ahead=model.bidirectional)
 
 
 @lru_cache(maxsize=2)
-def helped_writer(loaded: _Loaded, digest: str, words: Path | None, bonus: float) -> LmWriter:
-    """The same model with a bonus, in nats, on the translations that a packed phrase-based model has of the source.
+def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> LmWriter:
+    """Load a model that favours, by `bonus` nats, the translations of a packed phrase-based model (`lexicon`).
 
-    A model that was trained with them reads them as glosses, too.
+    A model that was trained with glosses reads the translations as glosses, too.
     """
-    plain, language = writer(loaded, digest), loaded.languages[0]
-    if words is None:
+    plain, language = writer(model), model.languages[0]
+    if lexicon is None:
         return plain
-    table = lexicons.load_table(words, language)
-    glosses = load_glosses(words, language) if loaded.glosses else None
+    table = lexicons.load_table(lexicon, language)
+    glosses = load_glosses(lexicon, language) if model.glosses else None
     return replace(plain, bonus=Lexicon(table, language, bonus, plain.rules, plain.places), glosses=glosses)
 
 
 @lru_cache(maxsize=2)
-def _system(loaded: _Loaded, digest: str, n: int, words: Path | None, bonus: float, fingerprint: str) -> Remembered:
-    load = partial(helped_writer, loaded, digest, words, bonus)
-    return Remembered(WholeTexts(load, Beam(n), fingerprint, certain_pair(*loaded.languages)))
+def _system(model: Model, beam: Beam | None, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
+    load = partial(helped_writer, model, lexicon, bonus)
+    return Remembered(WholeTexts(load, beam, fingerprint, certain_pair(*model.languages)))
 
 
 def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     """The translator of a config."""
-    loaded = resolve(config)
-    digest = adapter_digest(loaded.adapter) if loaded.adapter else ""
-    base = load_fingerprint(loaded.folder)
-    rules = f"causal-lm {VERSION} {loaded.precision} {loaded.languages} {base} {digest}"
-    if loaded.bidirectional:
-        rules += " bidirectional"
-    words = lexicons.model_folder(config.lexicon, loaded.languages) if config.lexicon else None
-    if words:
-        rules += lexicons.fingerprint(words, config.lexicon_bonus)
-    if loaded.glosses:
-        rules += f" glosses {GLOSSES}"
-    if config.beam > 1:
-        rules += f" beam {beam.VERSION} {config.beam}"
-    if loaded.adapter is not None and config.policy == "wait-k":
+    model, search = resolve(config), beam_of(config.beam)
+    lexicon = lexicons.model_folder(config.lexicon, model.languages) if config.lexicon else None
+    key = [VERSION, SEARCH, GLOSSES, model.files, model.languages, model.precision, model.bidirectional, config.beam]
+    key += [lexicons.fingerprint(lexicon, config.lexicon_bonus)] if lexicon else []
+    if model.adapter is not None and config.policy == "wait-k":
         schedule = Schedule(parse_k(config.k), config.emission_rate)
-        rate = "" if schedule.rate == 1.0 else f" rate {schedule.rate}"  # stored results without a rate stay valid
-        fingerprint = hashlib.sha256(f"{rules} {schedule.k}{rate}".encode()).hexdigest()
-        load = partial(helped_writer, loaded, digest, words, config.lexicon_bonus)
-        return WaitKTranslator(load, schedule, Beam(config.beam), fingerprint, certain_pair(*loaded.languages))
+        fingerprint = digest(["causal-lm", key, asdict(schedule)])
+        load = partial(helped_writer, model, lexicon, config.lexicon_bonus)
+        return WaitKTranslator(load, schedule, search, fingerprint, certain_pair(*model.languages))
     if config.emission_rate != 1.0:
         raise ConfigError(f"emission_rate: {config.model} is no adapter, and reads every prefix anew")
-    whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
-    return PolicyTranslator(_system(loaded, digest, config.beam, words, config.lexicon_bonus, whole), policy_of(config))
+    whole = digest(["causal-lm, whole texts", key])
+    return PolicyTranslator(_system(model, search, lexicon, config.lexicon_bonus, whole), policy_of(config))

@@ -78,7 +78,7 @@ class Tokens:
 
     @property
     def latin(self) -> np.ndarray:
-        """(V,) bool: pieces of words in Latin script."""
+        """Mark the pieces of words in Latin script: (V,) bool."""
         return np.array([_LATIN.fullmatch(text) is not None for text in self.texts])
 
     def text(self, text: str) -> list[int]:
@@ -109,7 +109,7 @@ def _spells(piece: str) -> bool:
 
 
 def _unprintable(piece: str, mark: str) -> bool:
-    """Whether a piece is a control piece, empty, or has blanks in it (Llama and Qwen spell a line break "Ċ")."""
+    """Return whether a piece is empty, a control piece, or has blanks (Llama and Qwen spell a line break "Ċ")."""
     inside = piece.removeprefix(mark)
     control = re.fullmatch(r"<[^<>]*[a-z_|][^<>]*>|\[multimodal\]", piece) is not None
     return not piece or control or any(c.isspace() or c in f"{BLANK}ĠĊĉč" for c in inside)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -93,7 +92,7 @@ class SmtTraining:
     """A training of a Transformer: model, optimiser, batches."""
 
     def __init__(self, config: SmtConfig, folder: Path, data: Path) -> None:
-        self.config, self.folder = config, folder
+        self.config, self.settings, self.folder = config, config.train, folder
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         t = config.train
         if t.threads:
@@ -149,11 +148,9 @@ class SmtTraining:
             raise ConfigError(wrong)
         self.model.load_state_dict(model.state_dict())
 
-    def run(self, stop: Path | None = None) -> bool:
-        """Train to the last step, see `run_steps`."""
-        t, stop = self.config.train, stop or self.folder / "stop"
-        with denormals_flushed():
-            return run_steps(self.trainer, t, self.folder, partial(rate, t), self.step, self.evaluate, stop)
+    def rate(self, number: int) -> float:
+        """Return the learning rate of a step, numbered from 0."""
+        return rate(self.settings, number)
 
     def evaluate(self) -> dict[str, float]:
         """Development BLEU per k of `evaluate_k`."""
@@ -212,8 +209,9 @@ def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = No
     training = SmtTraining(config, folder, data)
     if not training.trainer.resume() and config.start is not None:
         training.start_from(model_folder(config.start, "start"))
-    if not training.run(stop):
-        return None
+    with denormals_flushed():
+        if not run_steps(training, stop or folder / "stop"):
+            return None
     model = Transformer(replace(config.model, dropout=0.0))
     model.load_state_dict(Checkpoints(folder).average(config.train.keep))
     about = {"training": asdict(config), "steps": config.train.steps}

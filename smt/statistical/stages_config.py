@@ -1,4 +1,4 @@
-"""The config of a phrase-based training (smt/statistical/train.py), e.g. configs/pbmt_es_en.yaml."""
+"""The config of a phrase-based training (smt/statistical/stages.py), e.g. configs/pbmt_es_en.yaml."""
 
 from dataclasses import dataclass, field
 from typing import Literal

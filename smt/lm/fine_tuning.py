@@ -21,20 +21,20 @@ from torch import Tensor
 from smt.lm.adapter import PEFT, load_adapter, save_adapter
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import IGNORED, Batch, Batches, Pairs, frequent, writable
+from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.layout import Layout
+from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import CausalLM
-from smt.lm.stepper import LmWriter
-from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.glosses import Glosses, load_glosses
 from smt.statistical.lexicon import model_folder as packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import load_arrays, save_arrays, weigh
-from smt.training.identity import CORPUS, clear, take
+from smt.training.identity import clear, take
 from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
 from smt.training.steps import corpus_bleu, run_steps
-from smt.training.train import report as report_model
+from smt.training.transformer_training import report as report_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed, held, joined_digest, write_text
@@ -65,10 +65,17 @@ class LmTraining:
     """A fine-tuning: model, optimiser, batches."""
 
     def __init__(
-        self, base: Base, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path
+        self,
+        base: Base,
+        pairs: Pairs,
+        layout: Layout,
+        choice: Tensor,
+        config: LmTrainConfig,
+        folder: Path,
+        evaluate: Callable[[], Mapping[str, float]],
     ) -> None:
         model = base.network
-        self.model, self.config, self.folder, self.choice = model, config, folder, choice
+        self.model, self.settings, self.folder, self.choice, self.evaluate = model, config, folder, choice, evaluate
         if config.threads:
             torch.set_num_threads(config.threads)
         model.adapt(config.rank, config.scale, config.seed)
@@ -90,11 +97,11 @@ class LmTraining:
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor | None]:
         """A k for each of n pairs (n,), and which sources look at themselves in both directions (n,)."""
-        full = rng.random(n) < self.config.full_share
+        full = rng.random(n) < self.settings.full_share
         k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n)))
-        if not self.config.bidirectional_share:
+        if not self.settings.bidirectional_share:
             return k, None
-        return k, torch.from_numpy(full & (rng.random(n) < self.config.bidirectional_share))
+        return k, torch.from_numpy(full & (rng.random(n) < self.settings.bidirectional_share))
 
     def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
         """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
@@ -104,33 +111,27 @@ class LmTraining:
         labels = torch.where(batch.labels >= 0, self.label_of[pieces], IGNORED)
         learnt = labels >= 0
         scores = F.linear(states[:, s:][learnt], self.rows).float()
-        smoothing = self.config.label_smoothing
+        smoothing = self.settings.label_smoothing
         if batch.copied is None:
             return F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing), int(learnt.sum())
         each = F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing, reduction="none")
-        weights = torch.where(batch.copied[learnt] > 0, self.config.copy_weight, 1.0)
+        weights = torch.where(batch.copied[learnt] > 0, self.settings.copy_weight, 1.0)
         return (each * weights).sum() / weights.sum(), int(learnt.sum())
 
     def rate(self, step: int) -> float:
         """Learning rate at a 0-based step."""
-        c = self.config
+        c = self.settings
         return c.learning_rate * min(1.0, (step + 1) / max(c.warmup, 1), (c.steps - step) / max(c.cooldown, 1))
 
     def step(self, number: int) -> tuple[float, int]:
-        """One optimiser step: mean cross-entropy, target pieces."""
+        """Make one optimiser step; return the mean cross-entropy (nats per piece) and the target pieces."""
         batch = self.batches.at(number)
-        k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.config.seed, 1, number)))
+        k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.settings.seed, 1, number)))
         loss, pieces = self.loss(batch, k, ahead)
         return self.trainer.descend([loss]), pieces
 
-    def run(self, stop: Path, evaluate: Callable[[], Mapping[str, float]]) -> bool:
-        """Train to the last step, see `run_steps`."""
-        return run_steps(self.trainer, self.config, self.folder, self.rate, self.step, evaluate, stop)
-
 
 LEXICONS = ("freedict", "cldr")  # corpora of single words and names
-# run.json was without these
-_ONCE = {"corpus": CORPUS, "glosses": None, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
@@ -141,8 +142,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     if folder_of_glosses := glosses_folder(config):
         options["glosses"] = joined_digest([folder_of_glosses / PHRASES])
     identity_now = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **options}))
-    written: dict[str, Any] = {"glosses": None, "corpus": {}} | (json_document(done) if done.exists() else {})
-    if written | {"corpus": CORPUS | written["corpus"]} == identity_now:
+    if done.exists() and json_document(done) == identity_now:
         return load_arrays(Pairs, folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
     report, rng = Report(), np.random.default_rng(config.corpus.seed)
@@ -168,13 +168,13 @@ def glosses_folder(config: LmConfig) -> Path | None:
 
 
 def glosses_of(config: LmConfig) -> Glosses | None:
-    """Those a config asks for."""
+    """Return the glosses that a config asks for, or None."""
     folder = glosses_folder(config)
     return load_glosses(folder, config.direction[0]) if folder else None
 
 
 def weights(config: LmConfig) -> Callable[[Pair], float]:
-    """How often a pair is used: its corpus' weight, less for a short pair that is not of a lexicon."""
+    """Return a function to the weight of a pair: its corpus' weight, less for a short pair outside the lexicons."""
     corpora = config.corpus.weights | dict.fromkeys(LEXICONS, config.corpus.lexicon_weight)
 
     def weight_of(pair: Pair) -> float:
@@ -185,7 +185,7 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """What decides how a fine-tuning's checkpoints came about, as JSON values.  More steps may be asked for later."""
+    """Return the values that decide a fine-tuning's checkpoints, as JSON.  The number of steps may change later."""
     free = ("steps", "cooldown", "threads", "compile", "evaluate_every", "evaluate_sentences", "checkpoint_every")
     kept = {key: value for key, value in asdict(config).items() if key not in ("name", "development")}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in free}
@@ -202,16 +202,18 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
             clear(folder)
         base = load_base(base_folder(config.base), torch.bfloat16)
         layout = Layout.of(base.tokens, *config.direction)
-        take(folder, identity(config, base), _ONCE)
+        take(folder, identity(config, base))
         with held(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
-        training = LmTraining(base, pairs, layout, pieces, config.train, folder)
+        written = writable(pieces, base.tokens)
+        writer = replace(LmWriter.of(base, layout, written), glosses=glosses_of(config))
+        training = LmTraining(
+            base, pairs, layout, pieces, config.train, folder, lambda: {"bleu_full": development_bleu(writer, config)}
+        )
         if config.start is not None:
             begin_with(training, config.start, base)
         training.trainer.resume()
-        written = writable(pieces, base.tokens)
-        writer = replace(LmWriter.of(base, layout, written), glosses=glosses_of(config))
-        ended = training.run(folder / "stop", lambda: {"bleu_full": development_bleu(writer, config)})
+        ended = run_steps(training, folder / "stop")
         return save_adapter(folder / "model", base, written, config, len(pairs)) if ended else None
 
 
@@ -219,7 +221,7 @@ def begin_with(training: LmTraining, start: str, base: Base) -> None:
     """Take over an adapter's factors.  ConfigError for one of another base or rank."""
     folder = DATA / "models" / start
     adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
-    if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.config.rank:
+    if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.settings.rank:
         raise ConfigError(f"start: {start} has another base or rank {adapter.config['rank']}")
     adapter.copy_into(training.model)
 

@@ -24,7 +24,6 @@ import numpy as np
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.config import PbmtConfig
 from smt.statistical.model import LANGUAGE, TABLE
 from smt.statistical.packed import write_small_files
 from smt.statistical.phrase_table import (
@@ -36,6 +35,7 @@ from smt.statistical.phrase_table import (
     write_rows,
     write_tokens,
 )
+from smt.statistical.stages_config import PbmtConfig
 from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
@@ -55,13 +55,13 @@ _BATCH = 2000  # sentence pairs aligned per call
 
 
 def suits(pair: Pair) -> tuple[int, str]:
-    """How well a pair suits Quizbowl, for sorting: names (capitals after the first word) count twice, words once."""
+    """Return a sort key of a pair's use for Quizbowl: names (capitals after the first word) count twice, words once."""
     words = pair[1].split()
     return -(min(len(words), 30) + 2 * sum(word[:1].isupper() for word in words[1:])), pair[1]
 
 
 def choose(pairs: Sequence[Pair], sizes: dict[str, int], max_words: int) -> list[Pair]:
-    """Of each corpus in `wanted` so many pairs, best suited first; too long ones are left out."""
+    """Return so many pairs of each corpus in `sizes`, best suited first, none of more than `max_words` words."""
     chosen: list[Pair] = []
     for corpus, n in sizes.items():
         short = [p for p in pairs if p[2] == corpus and max(len(p[0].split()), len(p[1].split())) <= max_words]

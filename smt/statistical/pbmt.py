@@ -3,7 +3,7 @@
     translator: {name: pbmt, model: pbmt-es-en, k: 6}
     translator: {name: pbmt, model: runs/smt/pbmt-es-en/model, policy: local-agreement, n: 2}
 
-`sqa train smt configs/pbmt_es_en.yaml` makes a model (smt/statistical/train.py).  It reads whole texts; without a
+`sqa train smt configs/pbmt_es_en.yaml` makes a model (smt/statistical/stages.py).  It reads whole texts; without a
 policy every word is written once the sentence is over.  A word it never saw is copied.
 """
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from smt.lm.base import Base
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
-from smt.lm.tokens import Tokens
+from smt.lm.tokenizer import Tokens
 from smt.models.copying import Bonus
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Rules
@@ -49,7 +49,7 @@ class LmWriter:
     def of(
         cls, base: Base, layout: Layout, pieces: Tensor, offset: int | None = OFFSET, ahead: bool = False
     ) -> LmWriter:
-        """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are."""
+        """Make a writer that chooses from `pieces` (V,); pieces with blanks inside are never chosen."""
         model, tokens = base.network, base.tokens
         numbers = np.unique(np.concatenate([pieces.numpy(), [layout.end]]))
         end = int(np.searchsorted(numbers, layout.end))
@@ -92,7 +92,7 @@ class LmWriter:
         return stepper
 
     def source_pieces(self, word: str | None) -> Sequence[int]:
-        """Of a source word, or of the end."""
+        """Return the pieces of a source word; None stands for the end."""
         return (self.layout.end,) if word is None else self.tokens.word(self.glossed(word))
 
     def glossed(self, word: str) -> str:
@@ -194,7 +194,7 @@ class LmStepper:
         self.take(rows)
 
     def take(self, rows: Tensor) -> None:
-        """These rows, numbers or bool (B,), in place of all."""
+        """Keep these rows, numbers or bool (B,), in this order."""
         self.state.take(rows)
         self.first = self.first[rows]
         self.read_cache = [KeyValue(k[rows], v[rows]) for k, v in self.read_cache]

@@ -1,0 +1,200 @@
+"""A chat model behind any endpoint that speaks OpenAI's chat-completions protocol: one prompt in, one reply out.
+
+    POST <base_url>/chat/completions   {"model", "messages", "temperature", "seed", "max_tokens"}
+    200 {"choices": [{"message": {"content": "..."}}], "usage": {"prompt_tokens", "completion_tokens"}}
+
+The `openai` SDK sends the requests and retries after 408, 409, 429, 5xx, broken connections and timeouts; it obeys
+Retry-After up to two minutes.  The endpoint is not trusted: its answers are limited in size and time
+(guessers/llm/paced_http.py), redirects are not followed, and every failure has its own message.  The first request
+reads the key from the environment; no config, message, fingerprint or file holds it.
+"""
+
+import json
+import os
+import re
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from guessers.llm.chat import Budget, EndpointError, Reply
+from sqa.core.errors import Bound, ConfigError, Count, NotNegative, Positive, SqaError, Whole, checked
+from sqa.core.packages import need
+from sqa.files.store import digest
+from sqa.net.client import url_problems, without_secret
+
+if TYPE_CHECKING:
+    import httpx
+    import openai
+
+VERSION = 1  # of the requests: raise it when the same config and prompt would ask something else
+MAX_TOKENS_COUNTED = 1 << 40  # a larger token count is not believed
+# a server without a user, a query or a fragment, which may hold secrets
+_ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")
+_WITHHELD = ("content_filter", "content_policy_violation")  # error codes of a model that withholds its answer
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class EndpointConfig:
+    """Which endpoint, which of its models, and how many requests it is sent."""
+
+    base_url: str  # what comes before /chat/completions: "https://api.example.org/v1", "http://localhost:8000/v1"
+    model: str  # its name there
+    api_key_env: str | None = None  # environment variable that holds the key; null = none is sent
+    label: str = ""  # any name for what answers; change it with the model behind the name: replies are kept under it
+    max_tokens: Count = 600  # tokens written per reply at most; ten guesses take about 300
+    token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the endpoint calls that limit
+    temperature: Annotated[float, Bound(0, 2)] | None = 0.0  # 0 = the likeliest reply; null = not sent
+    seed: int | None = 0  # null = not sent
+    json_mode: bool = False  # send response_format json_object, where the endpoint knows it
+    requests_per_minute: Positive = 60.0  # started at most, retries included, evenly spaced
+    concurrency: Count = 4  # requests under way at a time
+    timeout: Positive = 60.0  # seconds for one answer
+    retries: Whole = 5  # further attempts at a request
+    backoff: NotNegative = 1.0  # seconds before the first retry after an error answer; doubled each time
+
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        wrong = []
+        if not _ADDRESS.fullmatch(self.base_url) or url_problems(self.base_url):
+            shown = without_secret(self.base_url).partition("?")[0][:100]
+            wrong.append(f"base_url: expected something like https://api.example.org/v1, got {shown!r}")
+        if not self.model:
+            wrong.append("model: expected the endpoint's name of a model, got nothing")
+        if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
+            wrong.append("api_key_env: expected the NAME of an environment variable, not a key")
+        return wrong
+
+
+class Endpoint:
+    """A chat model at an address.  `complete` may be called by `workers` threads at a time."""
+
+    def __init__(self, config: EndpointConfig, budget: Budget) -> None:
+        """Check that the SDK is installed; raises ConfigError otherwise.  Nothing is sent."""
+        need("openai", "guesser 'llm' with an endpoint")
+        self.config, self.budget = config, budget
+        self.url = f"{config.base_url.rstrip('/')}/chat/completions"
+        self.workers, self.max_tokens = config.concurrency, config.max_tokens
+        self._client: openai.OpenAI | None = None
+        self._lock = threading.Lock()
+
+    @cached_property
+    def identity(self) -> str:
+        """Hash of all that decides a reply but the prompt: address, model, label and parameters."""
+        return digest([VERSION, self.url, self.config.label, self._request("")])
+
+    def _request(self, prompt: str) -> dict[str, Any]:
+        c = self.config
+        request: dict[str, Any] = {"model": c.model, "messages": [{"role": "user", "content": prompt}]}
+        request[c.token_limit] = c.max_tokens
+        optional = {"temperature": c.temperature, "seed": c.seed}
+        request |= {key: value for key, value in optional.items() if value is not None}
+        return request | ({"response_format": {"type": "json_object"}} if c.json_mode else {})
+
+    def complete(self, prompt: str) -> Reply:
+        """Return the model's reply.
+
+        Raises EndpointError if all attempts failed, ConfigError for a wrong key, path or model.
+        """
+        import httpx
+        import openai
+
+        from guessers.llm.paced_http import Refused
+
+        try:
+            answer = self._sdk().post("/chat/completions", cast_to=httpx.Response, body=self._request(prompt))
+        except Refused as error:
+            where = f"{self.url}: " if isinstance(error.error, EndpointError) else ""
+            raise type(error.error)(f"{where}{error}") from error
+        except openai.APITimeoutError as error:
+            raise self._failed(f"no complete answer in {self.config.timeout:g} seconds") from error
+        except openai.APIConnectionError as error:
+            raise self._failed(f"the connection broke ({' '.join(str(error.__cause__).split())[-100:]})") from error
+        except openai.APIStatusError as error:
+            if error.status_code == 400 and error.code in _WITHHELD:
+                return Reply("", None, None)
+            raise self._refusal(error.response) from error
+        return self._reply(answer.text)
+
+    def _sdk(self) -> "openai.OpenAI":
+        """Return the client, made by the first request."""
+        with self._lock:
+            if self._client is None:
+                import openai
+
+                from guessers.llm.paced_http import PacedHttp
+
+                c, key = self.config, self._key()
+                http = PacedHttp(self.budget, c.requests_per_minute, c.timeout, c.backoff, key)
+                self._client = openai.OpenAI(  # without a key of its own it would read one from the environment
+                    api_key=key or "none",
+                    base_url=c.base_url,
+                    timeout=c.timeout,
+                    max_retries=c.retries,
+                    http_client=http,
+                )
+            return self._client
+
+    def _key(self) -> str:
+        """The key, "" for none.  ConfigError, which does not show it, if it is missing or cannot be sent."""
+        name = self.config.api_key_env
+        if name is None:
+            return ""
+        key = os.environ.get(name, "").strip()
+        if not key:
+            raise ConfigError(f"api_key_env: the environment variable {name} is not set; export {name}=... first")
+        if not re.fullmatch(r"[\x21-\x7e]+", key):
+            raise ConfigError(f"api_key_env: the environment variable {name} does not hold a key")
+        return key
+
+    def _reply(self, text: str) -> Reply:
+        """Return the reply in an answer with status 200."""
+        try:
+            answer = json.loads(text)
+            content = answer["choices"][0]["message"]["content"]
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            problem = f"not a chat-completions answer, it begins {text[:60]!r}; is base_url right?"
+            raise EndpointError(f"{self.url}: {problem}") from error
+        usage = answer.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        # a model that withholds its answer or calls a tool sends null or a list of parts
+        content = content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
+        return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+
+    def _failed(self, problem: str) -> EndpointError:
+        """Return the error about the last of all attempts."""
+        return EndpointError(f"{self.url}: {problem}; gave up after {self.config.retries} retries")
+
+    def _refusal(self, answer: "httpx.Response") -> SqaError:
+        """Return the error that a status other than 2xx means."""
+        status, message = answer.status_code, _server_message(answer)
+        failure = f"HTTP {status}{f' ({message})' if message else ''}"
+        variable = self.config.api_key_env
+        if status in (401, 403):
+            mend = f"is the key in ${variable} right?" if variable else "name the variable of its key in api_key_env"
+            return ConfigError(f"endpoint: {self.url}: {failure}; {mend}")
+        if status == 404:
+            question = f"does it have the model {self.config.model!r}, and base_url right (most end in /v1)?"
+            return ConfigError(f"endpoint: {self.url}: {failure}; {question}")
+        if 300 <= status < 400:
+            return ConfigError(f"endpoint: {self.url}: HTTP {status}, it has moved; give the new address as base_url")
+        if status in (408, 409, 429) or status >= 500:
+            return self._failed(f"{failure}, Retry-After {answer.headers.get('retry-after', 'not given')}")
+        return EndpointError(f"{self.url}: {failure}")
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens, None for anything else."""
+    return value if type(value) is int and 0 <= value < MAX_TOKENS_COUNTED else None
+
+
+def _server_message(answer: "httpx.Response") -> str:
+    """The endpoint's own words about a failure, on one line."""
+    try:
+        said = json.loads(answer.text)
+        message = said.get("error", said.get("message"))
+        message = message.get("message") if isinstance(message, dict) else message
+    except (ValueError, AttributeError, RecursionError):
+        message = answer.text
+    return " ".join(message.split())[:200] if isinstance(message, str) else ""

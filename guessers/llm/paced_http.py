@@ -1,0 +1,90 @@
+"""The HTTP client under the openai SDK: requests evenly spaced and counted, answers limited in size and time."""
+
+import threading
+import time
+from typing import Any
+
+import httpx
+import openai
+
+from guessers.llm.chat import Budget, EndpointError, Halted
+from sqa.core.errors import SqaError
+
+MAX_BODY = 1 << 20  # bytes of one answer
+_RETRIES_SO_FAR = "x-stainless-retry-count"  # a header of the SDK's requests
+_OF_THE_ENVIRONMENT = ("OpenAI-Organization", "OpenAI-Project")  # headers that the SDK takes from there
+_ENCODED = "content-encoding"
+
+
+class Refused(openai.OpenAIError):
+    """Carry an error of ours through the SDK, which retries after any exception that is not its own."""
+
+    def __init__(self, error: SqaError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class PacedHttp(httpx.Client):
+    """Send requests `60 / per_minute` seconds apart over all threads, each counted in `budget`."""
+
+    def __init__(self, budget: Budget, per_minute: float, timeout: float, backoff: float, key: str) -> None:
+        """Make a client.
+
+        Args:
+            budget: counts every request, retries included.
+            per_minute: requests started per minute.
+            timeout: seconds for one whole answer.
+            backoff: seconds before the first retry after an error answer, doubled each time; 0 leaves it to the SDK.
+            key: replaced by *** in answers; empty if none is sent.
+        """
+        super().__init__(timeout=timeout, follow_redirects=False, headers={"Accept-Encoding": "identity"})
+        self._budget, self._gap, self._longest, self._backoff = budget, 60 / per_minute, timeout, backoff
+        self._key = key.encode()
+        self._next = 0.0  # time at which the next request may start
+        self._connected = False
+        self._lock = threading.Lock()
+
+    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """Return the whole answer; raises Refused if the request must not be sent or its answer not be read."""
+        for name in (*_OF_THE_ENVIRONMENT, *([] if self._key else ["Authorization"])):
+            request.headers.pop(name, None)
+        try:
+            self._wait_for_turn()
+            self._budget.spend()
+            return self._answer(request, {**options, "stream": True})
+        except SqaError as error:
+            raise Refused(error) from error
+
+    def _wait_for_turn(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            start = max(now, self._next)
+            self._next = start + self._gap
+        if self._budget.halted.wait(start - now):
+            raise Halted("not sent")
+
+    def _answer(self, request: httpx.Request, options: dict[str, Any]) -> httpx.Response:
+        deadline = time.monotonic() + self._longest
+        try:
+            answer = super().send(request, **options)
+        except httpx.ConnectError as error:
+            if self._connected:
+                raise
+            raise EndpointError(f"unreachable ({error}); start the server, or correct base_url") from error
+        self._connected = True
+        body = bytearray()
+        try:
+            for part in answer.iter_raw():
+                body += part
+                if len(body) > MAX_BODY:
+                    raise EndpointError(f"an answer of more than {MAX_BODY} bytes, refused")
+                if time.monotonic() > deadline:
+                    raise httpx.ReadTimeout("the answer is not complete", request=request)
+        finally:
+            answer.close()
+        headers = {name: value for name, value in answer.headers.items() if name != _ENCODED}
+        if answer.status_code >= 400 and self._backoff:
+            retries = int(request.headers.get(_RETRIES_SO_FAR, 0))
+            headers.setdefault("retry-after", str(self._backoff * 2**retries))  # read by the SDK
+        shown = bytes(body).replace(self._key, b"***") if len(self._key) >= 8 else bytes(body)  # some echo the key
+        return httpx.Response(answer.status_code, headers=headers, content=shown, request=request)
