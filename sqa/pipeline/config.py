@@ -117,9 +117,9 @@ class RunConfig:
         return (*self.metrics, *aliased(self.metrics)) if generous else self.metrics
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Let another process read a config with parts in files again: it has to import them itself."""
+        """Let another process read a config with own parts again: it has to import them itself."""
         mapping = to_mapping(self)
-        return (run_from_mapping, (mapping,)) if _in_files(mapping) else object.__reduce_ex__(self, protocol)
+        return (run_from_mapping, (mapping,)) if _names_own(mapping) else object.__reduce_ex__(self, protocol)
 
     def problems(self) -> list[str]:
         from sqa.metrics import ALL, problems
@@ -135,11 +135,11 @@ class RunConfig:
         return wrong + folder_name(self.name)
 
 
-def _in_files(value: Any) -> bool:
-    """Return whether a value of a config, or a key, names a part by its file."""
+def _names_own(value: Any) -> bool:
+    """Return whether a value of a config, or a key, may name a part of your own: it has a colon."""
     if isinstance(value, Mapping):
-        return any(map(_in_files, (*value, *value.values())))
-    return any(map(_in_files, value)) if isinstance(value, list) else isinstance(value, str) and own.in_file(value)
+        return any(map(_names_own, (*value, *value.values())))
+    return any(map(_names_own, value)) if isinstance(value, list) else isinstance(value, str) and ":" in value
 
 
 def folder_name(name: str, key: str = "name") -> list[str]:

@@ -160,7 +160,7 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "sqa view RUN [RUN...] --output page.html": Run((f"sqa view {RUNS} --output page.html",)),
     "sqa latency - --json": Run(stdin='{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n'),
-    "sqa curve fit people/buzzes.jsonl --output people/curve.json": Run(after=(EXPORTED,)),
+    "sqa curve fit people/buzzes.jsonl --method monotone --output people/curve.json": Run(after=(EXPORTED,)),
     "sqa train smt CONFIG": Run(("sqa train smt fr_en.yaml",)),
     "sqa train guesser CONFIG": GUESSER,
     "sqa train guesser guesser.yaml": GUESSER,
@@ -229,7 +229,6 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa board --task module:function": Run(("sqa board --board toys --task board_task:make leaderboard toy",)),
     "sqa board export sqa-es --examples robustness-mini": Run(after=REGISTERED),
     # --------------------------------------------------------------------------------------------------- modules
-    "python -m guessers.evaluate": Run(("python -m guessers.evaluate bm25 --datasets mini-es",)),
     "python -m guessers.evaluate rerank bm25 tfidf bert gru": Run(
         ("python -m guessers.evaluate rerank bm25 tfidf bert gru --datasets mini-es",)
     ),

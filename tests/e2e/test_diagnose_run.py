@@ -20,6 +20,7 @@ from sqa.diagnose.findings import HEADER, LINKS, main
 from sqa.diagnose.scores import WordScores
 from sqa.pipeline.folder import open_run
 from sqa.report import viewer
+from sqa.results import printing
 
 QUESTION = RECORDS[0]
 
@@ -41,7 +42,8 @@ def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.C
     assert (cells["source_at"], cells["source"]) == ("8", "France")
     assert "sqa: drop: 1 in 1 of 1 questions, 0.7 nats of log MRR lost there" in captured.err.splitlines()
     assert (finished / LINKS).is_file()
-    main(finished, top=1, questions=["q0"], kinds=["drop"], as_json=True)
+    with printing("json"):
+        main(finished, top=1, questions=["q0"], kinds=["drop"])
     [result] = json.loads(capsys.readouterr().out)
     assert result["loss"] == pytest.approx(math.log(2))
 

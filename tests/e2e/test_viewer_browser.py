@@ -260,18 +260,15 @@ def test_both_schemes_and_their_colours_are_told_apart_by_the_colour_blind(open_
 def test_the_reports_page_opens_without_a_request_in_both_schemes(open_page: Any, tmp_path: Path) -> None:
     metrics = {"metrics": ["ew", "oracle-ew", "bleu", "dal"]}
     report([make(tmp_path, f"wait{k}", k=k, **metrics) for k in (1, 3)], tmp_path / "report")
-    seen = set()
     for scheme in ("light", "dark"):
         page = open_page(file=tmp_path / "report" / "report.html", color_scheme=scheme)
         images = page.locator("img")
         widths = images.evaluate_all("images => images.map(image => image.naturalWidth)")
         assert len(widths) == 3 and min(widths) > 100
         assert page.evaluate(PAPER) == SHOWN[scheme]
-        seen.add(images.first.evaluate("image => image.currentSrc"))
         assert page.locator("h2", has_text="Not computed, and why").count() == 1
         assert page.locator("td.number").first.evaluate("cell => getComputedStyle(cell).textAlign") == "right"
         picture(page, f"report-{scheme}")
-    assert len(seen) == 2  # the figures change with the page
 
 
 # linear RGB as seen with no long- or no middle-wave cones (Machado, Oliveira and Fernandes 2009, severity 1)

@@ -150,7 +150,7 @@ def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Pat
     (tmp_path / "dies.py").write_text(f"import os, signal\n{moment}os.kill(os.getpid(), signal.SIGKILL)\n")
     words = ("ablation", "ablation.yaml", "--runs", str(tmp_path / "runs"), "--scheduler", "local:2")
     ended = process(*words, cwd=folder, DASK_DISTRIBUTED__WORKER__PRELOAD=json.dumps([str(tmp_path / "dies.py")]))
-    lines = [line for line in ended.err.splitlines() if not line.startswith("ablation: ")]  # its progress
+    lines = [line for line in ended.err.splitlines() if not line.startswith("runs: ")]  # its progress
     assert ended.code == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
     assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 

@@ -191,7 +191,7 @@ def test_trainings_on_two_workers_give_the_same_models(prepared_runs, scheduler,
     refused(OSError, "the worker is gone", swept, spread, scheduler)
     first = steps[0][0]
     assert steps[:STEPS] == [(first, step) for step in range(STEPS)]
-    assert [path.name for path in (spread / "smt" / "tiny" / first).glob("checkpoint-*")] == ["checkpoint-0000003"]
+    assert [path.name for path in (spread / "smt" / "tiny" / first).glob("checkpoint-*")] == ["checkpoint-0000003.pt"]
     before = len(steps)
     assert swept(spread, scheduler) == expected
     assert [step for name, step in steps[before:] if name == first] == [3, 4]
@@ -262,7 +262,7 @@ def test_a_board_has_its_runs_made_by_workers(boards, scheduler, tmp_path, monke
 
     here, there = boards("here"), boards("there")
     assert worker.work(here, until_empty=True) == 2
-    monkeypatch.setattr(running.pipeline, "run", lambda *a, **k: pytest.fail("it was run in this process"))
+    monkeypatch.setattr(running.engine, "run", lambda *a, **k: pytest.fail("it was run in this process"))
     with scheduled(scheduler, there.config.work):
         assert worker.work(there, until_empty=True) == 2
     assert results_of(there) == results_of(here)

@@ -132,7 +132,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     h2h.main(config(tmp_path), tmp_path / "runs")
     printed = capsys.readouterr()
     text = (tmp_path / "runs" / "mine" / "head_to_head.csv").read_text()
-    assert printed.out.startswith(text)
+    assert printed.out.startswith(text.replace(",", "\t"))
     lines = list(csv.DictReader(text.splitlines()))
     values = {line["metric"]: float(line["value"]) for line in lines}
     assert {line["n"] for line in lines} == {"7"}
