@@ -31,7 +31,12 @@ class Unscorable(DataError):
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
         self.reasons = tuple(reasons)
+        self.given = (what, self.reasons, remedy)
         super().__init__(f"{what}: {joined(self.reasons)}{'; ' if remedy else ''}{remedy}")
+
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...], str]]:
+        """Let the error pass between processes."""
+        return type(self), self.given
 
 
 class NotFound(DataError):

@@ -143,7 +143,7 @@ def test_a_resumed_training_ends_as_an_unbroken_one(config, tmp_path, monkeypatc
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"bottleneck": 3}, "head.pt belongs to another config"), ({"broken": 0.0}, "read from other texts")],
+    [({"bottleneck": 3}, "belongs to another config"), ({"broken": 0.0}, "read from other texts")],
 )
 def test_work_of_another_config_is_refused(config, change, message):
     config = dataclasses.replace(config, epochs=1)
