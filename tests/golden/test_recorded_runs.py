@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from recorded import RECORD, Keep, plain, recorded, same
 
-from sqa.diagnose.findings import cells, findings_of
+from sqa.diagnose.findings import findings_of, table
 from sqa.files.store import Store
 from sqa.metrics import ALL
 from sqa.pipeline import saving
@@ -69,7 +69,8 @@ def test_a_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
                 for e, g, b in steps
             ),
         )
-    keep(f"{name} findings", "\n".join("\t".join(cells(finding)) for finding in findings_of(open_run(folder))))
+    _, *findings = table(findings_of(open_run(folder))).to_tsv().splitlines()
+    keep(f"{name} findings", "\n".join(findings))
 
 
 @pytest.mark.parametrize(
