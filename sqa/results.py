@@ -117,7 +117,7 @@ class Frame:
 
     @property
     def title(self) -> str:
-        """What error messages call the frame."""
+        """Name of the frame in error messages."""
         return "results"
 
 
@@ -287,7 +287,7 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 class Printer:
-    """What a command prints on stdout: tables, and lines such as the names of the files that it wrote."""
+    """Output of a command on stdout: tables, and lines such as the names of written files."""
 
     def __init__(self, style: str = "tsv") -> None:
         self.style = style  # "tsv", "aligned", "latex" or "json"

@@ -37,7 +37,7 @@ class Ledger(Frame):
 
     @property
     def title(self) -> str:
-        """What error messages call the ledger."""
+        """Name of the ledger in error messages."""
         return f"ledger {self.item}"
 
 

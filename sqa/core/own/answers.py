@@ -1,4 +1,4 @@
-"""What the methods and attributes of a part of your own may return: a type that msgspec checks, and what types miss.
+"""Contracts of what the methods and attributes of own parts return: a type for msgspec, and a check beyond it.
 
 mine.py:build: guess() must return a list of (page, score) for each text; Expected `array`, got `str` - at `$[0]`
 """

@@ -1,4 +1,4 @@
-"""What a part of one's own returns is checked where it is called: anything else is one line that names the method."""
+"""Answers of own parts are checked where they are called; a wrong one is one line that names the method."""
 
 from pathlib import Path
 from typing import Any

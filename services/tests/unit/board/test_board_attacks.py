@@ -65,7 +65,7 @@ class Attacker:
         return as_lines(self.lines)
 
     def stats(self, examples: Sequence[Mapping[str, Any]], right: Mapping[int, bool]) -> np.ndarray:
-        """What EW would be made of if these candidates were right."""
+        """Return the statistics of EW if these candidates were right."""
         targets = []
         for example in examples:
             number = self.names.index(example.get("input_id", example["id"]))
@@ -102,7 +102,7 @@ class Attacker:
 
 
 def seen(person: Person, model: str) -> dict[str, dict[str, Any]]:
-    """What the page shows of a submission: "" -> the score, a perturbation -> the difference of EW."""
+    """Scores that the page shows of a submission: "" -> the score, a perturbation -> the difference of EW."""
     shown: dict[str, dict[str, Any]] = {}
     for row in person.get("/api/tasks/sqa-es/evaluations", state="done").json():
         if row["model"] == model and row["prefix"]:
