@@ -70,10 +70,14 @@ class RunFolder:
         if not path.is_file():
             return None
         try:
-            times = parse_json(self.bytes_of(TIMES))
-            return {str(stage): float(seconds) for stage, seconds in times.items()}
+            content = parse_json(self.bytes_of(TIMES))
+            times = {str(stage): float(seconds) for stage, seconds in content.get("seconds", content).items()}
+            stages = content.get("stages", self.stages)  # runs of earlier versions name none
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
+        if stages != self.stages:
+            raise DataError(f"{path}: of another run; run the config again")
+        return times
 
     @property
     def report(self) -> dict[str, Row]:

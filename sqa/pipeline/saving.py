@@ -31,7 +31,7 @@ from sqa.pipeline.engine import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 from sqa.results import Frame, Row, row_of
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
-TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
+TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time}}, of stages made in one go
 RESAMPLES = 1000
 UNKNOWN_PAGES = PRINTED[2]
 COUNTED = ("questions", "sentences")  # units of lines that count
@@ -104,8 +104,9 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
     times of the one before it.
     """
     with held(folder):
-        times = times_of(folder, parse_json(files[SUMMARY])["stages"]) | parse_json(files[TIMES])
-        write_together(folder, {**files, TIMES: f"{json.dumps(times)}\n".encode()})
+        stages = parse_json(files[SUMMARY])["stages"]
+        content = {"stages": stages, "seconds": times_of(folder, stages) | parse_json(files[TIMES])}
+        write_together(folder, {**files, TIMES: f"{json.dumps(content)}\n".encode()})
 
 
 def hub_models(config: object) -> dict[str, str]:
@@ -147,7 +148,7 @@ def stages_of(folder: Path) -> dict[str, str]:
 def times_of(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
     """The times that an earlier run in this folder recorded of the same stages, which are not made again."""
     try:
-        earlier, times = stages_of(folder), parse_json((folder / TIMES).read_bytes())
+        earlier, times = stages_of(folder), parse_json((folder / TIMES).read_bytes())["seconds"]
         return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
     except (FileNotFoundError, ValueError, KeyError, AttributeError):
         return {}  # missing, or not written by this program

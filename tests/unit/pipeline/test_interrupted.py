@@ -109,12 +109,8 @@ def test_full_disk_at_any_write_leaves_no_mixture(tmp_path, monkeypatch, old_and
     assert outcomes == {"old", "refused", "new"} and after > 20
 
 
-def test_a_killed_writer_leaves_no_mixture(tmp_path, old_and_new, monkeypatch) -> None:
-    """Readers see no mixture while it writes either.
-
-    Wall times have no digest: a reader that is slower than two whole writes may see those of the run between.
-    """
-    monkeypatch.setattr(runs.RunFolder, "times", None)
+def test_a_killed_writer_leaves_no_mixture(tmp_path, old_and_new) -> None:
+    """Readers see no mixture while it writes either."""
     expected = [None]
     for number, files in enumerate(old_and_new):
         saving.unpack(files, tmp_path / str(number))
@@ -149,6 +145,14 @@ def test_a_file_of_another_run_is_refused(tmp_path, old_and_new, name) -> None:
     refused(
         DataError, rf"t/{name}: damaged, changed, or of another run.*; run the config again", runs.read, tmp_path / "t"
     )
+
+
+def test_times_of_another_run_are_refused(tmp_path, old_and_new) -> None:
+    for number, files in enumerate(old_and_new):
+        saving.unpack(files, tmp_path / str(number))
+    (tmp_path / "0" / saving.TIMES).write_bytes((tmp_path / "1" / saving.TIMES).read_bytes())
+    opened = runs.read(tmp_path / "0")
+    refused(DataError, r"times\.json: of another run; run the config again", lambda: opened.times)
 
 
 def test_a_run_that_was_written_again_is_refused(tmp_path, old_and_new) -> None:
