@@ -50,8 +50,9 @@ def results(runs: Path) -> dict[str, bytes]:
 
 
 def blocks(root: Path) -> dict[str, bytes]:
-    """The files of a store."""
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.glob("store/*/*/*"))}
+    """Return the files of a store, without the `.partial` folders that killed writers leave."""
+    files = [path for path in sorted(root.glob("store/*/*/*")) if path.is_file()]
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
 
 def threads_as_workers(port: int = 0, workers: int = 1) -> Any:

@@ -41,8 +41,9 @@ class SharedFolder(Backend):
     def write(self, path: Path, data: bytes) -> None:
         """Write into a folder beside `path`, then move the file to `path`.
 
-        Writers of one file share that folder, and the first to finish removes it, with what a killed writer left.  One
-        that is still writing loses its own file, and the same bytes are at `path`.
+        Writers of one file share that folder.  The first writer to finish removes it, with the remains of killed
+        writers.  A second writer may lose its partial file then, but the same bytes are at `path`.  A writer that is
+        killed after the move leaves the folder empty, which no reader looks into.
         """
         writing = path.with_name(f".{path.name}.partial")
         partial = writing / uuid4().hex[:12]
