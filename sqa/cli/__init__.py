@@ -17,13 +17,22 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS, equip, option, say
+from sqa.cli.options import SETTINGS, common_options, equip, option, say
 from sqa.core.errors import SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.registry import COMMANDS
 
 INTERRUPTED = 130  # what a shell says of Ctrl-C
+PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
+    "Start": ("init", "doctor", "config", "questions", "data"),
+    "Evaluate": ("run", "translate", "guess", "buzz", "score", "sweep", "latency"),
+    "Compare": ("compare", "report", "correlate", "translations", "guessers", "head-to-head", "curve"),
+    "Look": ("view", "diagnose", "export", "store"),
+    "Train": ("train", "clean", "convert"),
+    "Serve": ("serve", "client", "scorer", "validate", "board", "play", "simuleval-dir", "simulstream-score"),
+    "Reproduce": ("reproduce", "ablation", "results", "bench"),
+}
 GOES_ON = {"run", "translate", "guess", "buzz", "score", "sweep", "ablation", "reproduce", "train"}
 
 
@@ -34,6 +43,15 @@ class Program(TyperGroup):
         for name in COMMANDS.names():
             self._load(name)
         return [name for name in COMMANDS.entries if name in self.commands]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by task, each with the first sentence of its help."""
+        names = self.list_commands(ctx)
+        others = [name for name in names if not any(name in panel for panel in PANELS.values())]
+        for panel, listed in {**PANELS, "More": others}.items():
+            if rows := [(name, self.commands[name].get_short_help_str(100)) for name in listed if name in names]:
+                with formatter.section(panel):
+                    formatter.write_dl(rows, col_max=18)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS.entries:
@@ -68,8 +86,10 @@ app = typer.Typer(help="Simultaneous translation evaluated by question answering
 
 @cache
 def program() -> Any:
-    """The command as it is called."""
-    return get_command(app)
+    """Return the whole command; `sqa -q run` is `sqa run -q`."""
+    command = get_command(app)
+    command.params += common_options(frozenset({"-q", "-v"}))
+    return command
 
 
 def main() -> None:
@@ -78,7 +98,7 @@ def main() -> None:
     try:
         program()(prog_name="sqa")
     except SystemExit as end:
-        if end.code == INTERRUPTED and GOES_ON & set(sys.argv[1:2]):
+        if end.code == INTERRUPTED and GOES_ON & set(sys.argv[1:3]):
             say("interrupted; what is finished is kept, and the same command goes on from there")
         raise
     except SqaError as error:

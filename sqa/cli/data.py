@@ -15,18 +15,18 @@ from sqa.results import Table, show
 if TYPE_CHECKING:
     from sqa.report.store_explain import Held
 
-data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
-store_app = typer.Typer(help="The store of stages below a folder of runs.", **SETTINGS)
+data_app = typer.Typer(help="List, download and check data files.", **SETTINGS)
+store_app = typer.Typer(help="List, explain and prune stored stages.", **SETTINGS)
 
 COLUMNS = ("stage", "key", "blocks", "MB", "runs")
 REASONS = ("stage", "key", "nearest", "part", "now", "there")
 DIGITS = 12  # of a key
-Names = Annotated[list[str] | None, argument("[NAME]...", "Files by name; all when none is given.")]
+Names = Annotated[list[str] | None, argument("[NAME]...", "Names of files.  Default: all.")]
 
 
 @data_app.command("list")
 def data_list() -> None:
-    """Every file of the manifest, and whether a copy is here."""
+    """List the files of the manifest and say whether a copy is here."""
     header = ("name", "here", "bytes", "records", "licence", "home")
     rows = [
         (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")
@@ -37,14 +37,20 @@ def data_list() -> None:
 
 @data_app.command("fetch")
 def data_fetch(names: Names = None) -> None:
-    """Get files from the mirror or their public home, resuming what was cut off; every byte is checked."""
+    """Download files from the mirror or their public source.
+
+    Interrupted downloads are resumed, and every byte is checked.
+    """
     wanted = names or [e.name for e in download.entries() if e.home or download.where(e.name)]
     show(Table(("name", "path"), [(name, download.fetch(name)) for name in wanted]))
 
 
 @data_app.command("verify")
 def data_verify(names: Names = None) -> None:
-    """Read every copy in full and compare it with the manifest.  Exit 3 on a wrong file, or a missing named one."""
+    """Compare every copy with the manifest.
+
+    The exit code is 3 if a file is wrong, or if a named file is missing.
+    """
     statuses = download.verify(names or None)
     header = ("name", "state", "path", "message")
     rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in statuses]
@@ -58,10 +64,13 @@ def data_verify(names: Names = None) -> None:
 @data_app.command("listen")
 def data_listen(
     form: Annotated[str, argument("FORM", "askqe, treqa or mcif.")],
-    files: Annotated[list[Path], argument("FILE...", "Its files.")],
-    language: Annotated[str, option("--language CODE", "Of the source.")] = "",
+    files: Annotated[list[Path], argument("FILE...", "Files of that format.")],
+    language: Annotated[str, option("--language CODE", "Language of the source.")] = "",
 ) -> None:
-    """Questions of others as questions to a listener (docs/own_data.md), JSON Lines on stdout."""
+    """Convert files of other projects to questions for a listener.
+
+    The questions are printed as JSON lines (docs/own_data.md).
+    """
     from sqa.data.listening import listen
 
     listen(form, files, language)
@@ -77,7 +86,7 @@ def _table(stages: Iterable[Held]) -> Table:
 
 @store_app.command("list")
 def listing(runs: Runs = DEFAULT_RUNS) -> None:
-    """Every stored stage: its key, size, and the runs that use it."""
+    """List the stored stages with their keys, sizes and runs."""
     from sqa.report.store_explain import holdings
 
     show(_table(holdings(runs)))
@@ -86,9 +95,12 @@ def listing(runs: Runs = DEFAULT_RUNS) -> None:
 @store_app.command()
 def prune(
     runs: Runs = DEFAULT_RUNS,
-    yes: Annotated[bool, option("--yes", "Remove them; without it they are listed only.")] = False,
+    yes: Annotated[bool, option("--yes", "Remove them.  By default they are only listed.")] = False,
 ) -> None:
-    """Remove the stages that no finished run of the folder uses.  Nothing else may be running there."""
+    """Remove the stages that no finished run of the folder uses.
+
+    No other command may be running in that folder.
+    """
     from sqa.report.store_explain import holdings
     from sqa.report.store_explain import prune as removed
 
@@ -98,7 +110,10 @@ def prune(
 
 @store_app.command()
 def explain(run: RunFolder) -> None:
-    """Which part of each stage's key differs from the most similar stored stage: why the stage was made again."""
+    """Explain why a stage was computed again.
+
+    The command compares each part of a stage's key with the most similar stored stage.
+    """
     from sqa.report.store_explain import explain as reasons
 
     rows = [(r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then) for r in reasons(run)]

@@ -33,12 +33,12 @@ from sqa.core.registry import Registry
 from sqa.results import show, show_lines
 
 evidence_app = typer.Typer(**SETTINGS)
-curve_app = typer.Typer(help="Expected-wins curves from human buzzes.", **SETTINGS)
-results_app = typer.Typer(help="The lab book: measured rows, and the pages and pictures made from them.", **SETTINGS)
+curve_app = typer.Typer(help="Fit and show expected-wins curves.", **SETTINGS)
+results_app = typer.Typer(help="Measure, check and list the published numbers.", **SETTINGS)
 
-QuestionIds = Annotated[list[str] | None, option("--questions ID", "This question only; may be repeated.")]
-Items = Annotated[list[str] | None, argument("[ITEM]...", "Items by name, or mine.py:ITEM; all when none is given.")]
-Priors = Annotated[Path | None, option("--priors DIR", "Priors of the word aligner.")]
+QuestionIds = Annotated[list[str] | None, option("--questions ID", "Only this question; may be repeated.")]
+Items = Annotated[list[str] | None, argument("[ITEM]...", "Names of items, or mine.py:ITEM.  Default: all.")]
+Priors = Annotated[Path | None, option("--priors DIR", "Folder of priors for the word aligner.")]
 
 PAPER = {  # figure or table of the paper -> its function, its config in configs/
     "fig3": ("experiments.ablation.report:main", "ablation.yaml"),
@@ -71,7 +71,7 @@ def ablation(
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """The paper's experiment: every score over k, as table, figure and report."""
+    """Run the paper's ablation: every score over k, with table, figure and report."""
     from sqa.pipeline.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
@@ -83,12 +83,12 @@ def translations(
     config: Config,
     overrides: Overrides = None,
     runs: Runs = DEFAULT_RUNS,
-    sets: Annotated[list[str] | None, option("--set NAME", "A test set of the config; all when none is given.")] = None,
+    sets: Annotated[list[str] | None, option("--set NAME", "A test set of the config.  Default: all.")] = None,
     workers: Workers = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """BLEU, chrF and lag of every translator on every test set: table and figure."""
+    """Compare translators on test sets by BLEU, chrF and lag."""
     from sqa.pipeline.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
@@ -99,19 +99,19 @@ def translations(
 def guessers(
     config: Config = Path("configs/guessers.yaml"), overrides: Overrides = None, runs: Runs = DEFAULT_RUNS
 ) -> None:
-    """Accuracy, MRR and EW of every guesser as the question goes on, by category: tables and figure."""
+    """Compare guessers by accuracy, MRR and EW as a question goes on."""
     call("experiments.studies.guesser_report:main", config, runs, overrides or ())
 
 
 @evidence_app.command()
 def reproduce(
     item: Annotated[str, argument("ITEM", f"One of {', '.join(ITEMS)}, all, or your own file.py:main.")],
-    config: Annotated[Path | None, argument("[CONFIG]", "In place of the item's own; see configs/.")] = None,
+    config: Annotated[Path | None, argument("[CONFIG]", "Config that replaces the item's own; see configs/.")] = None,
     runs: Runs = DEFAULT_RUNS,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """A figure or table of the paper, or of ours, from our runs; missing runs are made first."""
+    """Make a figure or table of the paper, computing missing runs first."""
     from sqa.pipeline.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
@@ -166,11 +166,11 @@ def correlate(
     runs: Annotated[list[Path], argument("RUN...", "Folders of three or more runs.")],
     metrics: Metrics = None,
     against: Annotated[
-        list[str] | None, option("--against NAME", "With which; default: ew, oracle-ew, accuracy, mrr.")
+        list[str] | None, option("--against NAME", "Metric to correlate with; default: ew, oracle-ew, accuracy, mrr.")
     ] = None,
     resamples: Resamples = 10_000,
 ) -> None:
-    """Kendall's tau: do two metrics rank the systems in the same order, with 95% intervals over questions."""
+    """Correlate the rankings of systems by two metrics (Kendall's tau)."""
     from sqa.pipeline import folder as folders
     from sqa.report.correlation import ANSWERS, correlate_runs, table
 
@@ -182,37 +182,50 @@ def correlate(
 
 @evidence_app.command()
 def report(
-    runs: Annotated[list[Path], argument("RUN...", "Folders of finished runs; the first is compared with.")],
-    output: Annotated[Path | None, option("--output DIR", "Default: report/ in the first RUN.")] = None,
-    html: Annotated[bool, option("--html/--no-html", "The page beside the Markdown.")] = True,
+    runs: Annotated[list[Path], argument("RUN...", "Folders of finished runs.  The first is the baseline.")],
+    output: Annotated[Path | None, option("--output DIR", "Output folder; default: report/ in the first RUN.")] = None,
+    html: Annotated[bool, option("--html/--no-html", "Also write the HTML page.")] = True,
 ) -> None:
-    """Scores, tests, figures and origins of finished runs, as Markdown and one HTML page; what is missing and why."""
+    """Write a report of finished runs as Markdown and one HTML page.
+
+    The report has scores, tests, figures and origins, and says what is missing and why.
+    """
     call("sqa.report.report:main", runs, output, html)
 
 
 @evidence_app.command()
 def latency(
-    log: Annotated[str, argument("LOG", "instances.log or JSON lines; - is standard input.")],
-    convention: Annotated[str, option("--convention", "Whose formulas; see docs/latency.md.")] = "simuleval-1.1",
-    references: Annotated[Path | None, option("--references FILE", "A reference for each line of LOG.")] = None,
-    unit: Annotated[Literal["word", "char"], option("--unit", "What references are counted in.")] = "word",
+    log: Annotated[str, argument("LOG", "An instances.log, or JSON lines.  - reads standard input.")],
+    convention: Annotated[str, option("--convention", "Formulas to use; see docs/latency.md.")] = "simuleval-1.1",
+    references: Annotated[
+        Path | None, option("--references FILE", "File with a reference for each line of LOG.")
+    ] = None,
+    unit: Annotated[
+        Literal["word", "char"], option("--unit", "Unit in which the length of a reference is counted.")
+    ] = "word",
     source: Annotated[
-        Literal["auto", "text", "speech"], option("--source", "What delays count: words, or ms of speech.")
+        Literal["auto", "text", "speech"],
+        option("--source", "Unit of delays: words of text, or milliseconds of speech."),
     ] = "auto",
     end: Annotated[
-        Literal["auto", "log"], option("--end", "log: do not add the end of the sentence to texts without it.")
+        Literal["auto", "log"], option("--end", "With log, the end of the sentence is not added to texts that lack it.")
     ] = "auto",
-    use_ref_len: Annotated[bool, option("--use-ref-len/--no-use-ref-len", "|y| of the reference.")] = True,
-    computation_aware: Annotated[bool, option("--computation-aware", "From elapsed.")] = False,
+    use_ref_len: Annotated[
+        bool, option("--use-ref-len/--no-use-ref-len", "Use the length of the reference for |y|.")
+    ] = True,
+    computation_aware: Annotated[bool, option("--computation-aware", "Use the elapsed times.")] = False,
     strict: Annotated[
-        bool, option("--strict", "Refuse odd lines (delays that fall), which are computed and marked else.")
+        bool, option("--strict", "Refuse lines whose delays fall.  By default they are computed and marked.")
     ] = False,
-    facts: Annotated[bool, option("--facts", "Instead: facts that arrive; docs/facts.md.")] = False,
-    sources: Annotated[Path | None, option("--sources FILE", "--facts: a source for each line.")] = None,
-    pair: Annotated[str, option("--pair PAIR", "--facts: the languages, as es-en.")] = "-en",
+    facts: Annotated[bool, option("--facts", "Score the facts that arrive instead (docs/facts.md).")] = False,
+    sources: Annotated[Path | None, option("--sources FILE", "With --facts: file with a source for each line.")] = None,
+    pair: Annotated[str, option("--pair PAIR", "With --facts: the languages, such as es-en.")] = "-en",
     as_json: Json = False,
 ) -> None:
-    """Every latency of a log: means as TSV, or with --json one line a sentence."""
+    """Compute the latencies of a log.
+
+    The means are printed as TSV.  With --json each sentence is one line.
+    """
     if facts:
         from sqa.metrics.facts_log import FactOptions
 
@@ -230,10 +243,10 @@ def latency(
 @evidence_app.command()
 def diagnose(
     run: RunFolder,
-    top: Annotated[int, option("--top N", "Findings shown.")] = 20,
+    top: Annotated[int, option("--top N", "Number of findings to show.")] = 20,
     questions: QuestionIds = None,
     kinds: Annotated[
-        list[str] | None, option("--kind KIND", "hallucination, omission or drop; may be repeated.")
+        list[str] | None, option("--kind KIND", "Kind of error: hallucination, omission or drop; may be repeated.")
     ] = None,
     priors: Priors = None,
     detector: Annotated[
@@ -245,19 +258,24 @@ def diagnose(
         ),
     ] = "auto",
 ) -> None:
-    """The worst step-wise errors of a run: probability, source span, rank of the answer before and after."""
+    """List the words of a run that hurt most.
+
+    Each row has the probability of an error, the source span, and the answer's rank before and after.
+    """
     call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, detector)
 
 
 @evidence_app.command()
 def view(
     runs: Annotated[list[Path], argument("RUN...", "Folders of finished runs.")],
-    output: Annotated[Path | None, option("--output FILE.html", "Default: view.html in the first RUN.")] = None,
+    output: Annotated[
+        Path | None, option("--output FILE.html", "Output file; default: view.html in the first RUN.")
+    ] = None,
     questions: QuestionIds = None,
     curve: Annotated[str, option("--curve NAME|FILE", "Expected-wins curve.")] = "qanta2018",
     priors: Priors = None,
 ) -> None:
-    """One HTML page to watch runs word by word, without any network."""
+    """Write one HTML page that shows runs word by word, offline."""
     from sqa.report.viewer_data import ViewConfig
 
     call("sqa.report.viewer:main", runs, output, questions or (), ViewConfig(curve, priors))
@@ -265,7 +283,7 @@ def view(
 
 @evidence_app.command("head-to-head")
 def head_to_head(config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS) -> None:
-    """Guessers and buzzers against the people who played the same questions."""
+    """Play guessers and buzzers against the people who played the same questions."""
     call("experiments.studies.head_to_head:main", config, runs, overrides or ())
 
 
@@ -275,15 +293,15 @@ def head_to_head(config: Config, overrides: Overrides = None, runs: Runs = DEFAU
 @curve_app.command("fit")
 def curve_fit(
     buzzes: Annotated[str, argument("BUZZES", "human-buzzes, or a .jsonl or .jsonl.zst.")],
-    output: Annotated[Path, option("--output FILE.json", "The curve; figures go beside it.")],
+    output: Annotated[Path, option("--output FILE.json", "Output file of the curve.  Figures are written beside it.")],
     method: Annotated[
-        Literal["cubic", "monotone"], option("--method", "As published, or the data, never rising.")
+        Literal["cubic", "monotone"], option("--method", "cubic as published, or monotone: the data, never rising.")
     ] = "cubic",
     beyond_end: Annotated[
-        Literal["refuse", "clip"], option("--beyond-end", "What is done with positions above 1.")
+        Literal["refuse", "clip"], option("--beyond-end", "Treatment of positions above 1.")
     ] = "refuse",
-    resamples: Annotated[int, option("--resamples N", "Of the band.")] = 1000,
-    seed: Annotated[int, option("--seed N", "Of the band.")] = 0,
+    resamples: Annotated[int, option("--resamples N", "Number of resamples for the band.")] = 1000,
+    seed: Annotated[int, option("--seed N", "Seed of the band.")] = 0,
 ) -> None:
     """Fit an expected-wins curve to people's buzzes; `ew@FILE.json` is then a metric."""
     from sqa.metrics.curve_fit import FitConfig
@@ -294,9 +312,9 @@ def curve_fit(
 @curve_app.command("show")
 def curve_show(
     files: Annotated[list[Path] | None, argument("[FILE]...")] = None,
-    output: Annotated[Path | None, option("--output FILE.png", "Draw them as well.")] = None,
+    output: Annotated[Path | None, option("--output FILE.png", "Also draw the curves into this file.")] = None,
 ) -> None:
-    """EW(t) of the published curves and of the files."""
+    """Print EW(t) of the published curves and of the files."""
     call("sqa.report.curves:show", files or (), output)
 
 
@@ -305,7 +323,7 @@ def curve_show(
 
 @results_app.command("list")
 def listing() -> None:
-    """Every item: what it shows, when it was measured, whether it is stale and why."""
+    """List the items: title, date of measurement, and why one is stale."""
     call("experiments.lab.main:listing")
 
 
@@ -313,19 +331,25 @@ def listing() -> None:
 def update(
     names: Items = None,
     runs: Runs = DEFAULT_RUNS,
-    force: Annotated[bool, option("--force", "Measure what is fresh, too.")] = False,
+    force: Annotated[bool, option("--force", "Also measure items that are not stale.")] = False,
 ) -> None:
-    """Measure what is stale (another config, model, data set or version), and remake pages and pictures."""
+    """Measure stale items again, and remake pages and pictures.
+
+    An item is stale if its config, model, data set or version has changed.
+    """
     call("experiments.lab.main:update", names or (), runs, force)
 
 
 @results_app.command()
 def check(names: Items = None) -> None:
-    """Name every stale ledger, and every picture or line of a page that is older or was edited; exit 1 if any."""
+    """Name stale ledgers, and pictures and lines that do not match them.
+
+    The exit code is 1 if there are any.
+    """
     call("experiments.lab.main:check", names or ())
 
 
 @results_app.command()
 def page(output: Annotated[Path, option("--output FILE.html")] = DEFAULT_RUNS / "results.html") -> None:
-    """All ledgers as one HTML page with sorting and filters, which needs no network."""
+    """Write all ledgers as one HTML page with sorting and filters."""
     call("experiments.lab.main:page", output)

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 finished_app = typer.Typer(**SETTINGS)
 
-Axes = Annotated[list[str], argument("KEY=VALUE,VALUE...", "A run for each: k=3,6,9 guesser=bm25,gru.")]
-Output = Annotated[Path | None, option("--output FILE", "Where to; default: stdout.", show_default=False)]
-Unit = Annotated[Literal["sentence", "question"], option("--unit", "What a line is.")]
+Axes = Annotated[list[str], argument("KEY=VALUE,VALUE...", "Values to combine: k=3,6,9 guesser=bm25,gru.")]
+Output = Annotated[Path | None, option("--output FILE", "Output file; default: stdout.", show_default=False)]
+Unit = Annotated[Literal["sentence", "question"], option("--unit", "Unit of a line.")]
 
 
 @finished_app.command()
@@ -50,7 +50,7 @@ def sweep(
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """A run for every combination of the values, each in its own folder; print their scores side by side."""
+    """Make a run for every combination of values, and compare their scores."""
     set_threads(config, axes)
     from sqa.pipeline import overrides as keys
     from sqa.pipeline.scheduler import scheduled
@@ -100,7 +100,10 @@ def compare(
     resamples: Resamples = 1000,
     output: Annotated[Path | None, option("--output DIR", "Also write the table, pictures and LaTeX there.")] = None,
 ) -> None:
-    """Paired differences A - B over the same questions, 95% intervals, two-sided p-values; of more runs each two."""
+    """Compare runs by paired differences over the same questions.
+
+    Differences are A - B, with 95% intervals and two-sided p-values, for every pair of runs.
+    """
     from sqa.pipeline import folder as folders
     from sqa.report import comparison
 
@@ -115,15 +118,20 @@ def export(
     run: RunFolder,
     to: Annotated[
         Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission"],
-        option("--to", "Lines; SimulEval's log; a line a question; a row a step; what the board takes."),
+        option(
+            "--to", "Format: lines, SimulEval's log, a line per question, a row per step, or a submission to the board."
+        ),
     ],
     side: Annotated[
-        Literal["hypotheses", "references", "sources"], option("--side", "Of --to text: which lines.")
+        Literal["hypotheses", "references", "sources"], option("--side", "With --to text: the lines to write.")
     ] = "hypotheses",
     unit: Unit = "sentence",
     output: Output = None,
 ) -> None:
-    """A finished run for other programs: text for sacrebleu, a log for SimulEval (--output: its folder), steps."""
+    """Export a run for other programs.
+
+    Formats are text for sacrebleu, a log for SimulEval (--output names its folder), and tables of steps.
+    """
     from sqa.files.atomic import atomic
     from sqa.pipeline import export as out
     from sqa.pipeline.folder import open_run
@@ -142,14 +150,14 @@ def export(
 
 @finished_app.command()
 def questions(
-    name: Annotated[str, argument("QUESTIONS", "A question set's name or file.")],
-    by_question: Annotated[bool, option("--questions/--sentences", "What a line is.")] = False,
-    references: Annotated[bool, option("--references", "The human translations, not the sources.")] = False,
-    pairs: Annotated[bool, option("--pairs", "Both, with a tab between: what trainings read.")] = False,
+    name: Annotated[str, argument("QUESTIONS", "Name or file of a question set.")],
+    by_question: Annotated[bool, option("--questions/--sentences", "Unit of a line.")] = False,
+    references: Annotated[bool, option("--references", "Print human translations instead of sources.")] = False,
+    pairs: Annotated[bool, option("--pairs", "Print both, separated by a tab, as trainings read them.")] = False,
     limit: Limit = None,
     output: Output = None,
 ) -> None:
-    """The lines of a question set, as SimulEval's --source wants them; --references those of its --target."""
+    """Print a question set as lines, for SimulEval's --source and --target."""
     from sqa.data.datasets import load_questions
     from sqa.pipeline.export import Part, question_texts
 

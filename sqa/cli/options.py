@@ -25,7 +25,12 @@ from sqa import __version__
 from sqa.core.paths import CONFIGS, config_file
 from sqa.results import printing
 
-SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+SETTINGS: dict[str, Any] = {
+    "no_args_is_help": True,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 
 
 def option(shown: str, meaning: str | None = None, **more: Any) -> Any:
@@ -50,23 +55,21 @@ Config = Annotated[
     ),
 ]
 Overrides = Annotated[
-    list[str] | None, argument("[KEY=VALUE]...", "Keys in place of the file's: k=9 guesser.name=gru.")
+    list[str] | None, argument("[KEY=VALUE]...", "Values that replace keys of the file: k=9 guesser.name=gru.")
 ]
-Runs = Annotated[Path, option("--runs DIR", "Where results and the store of stages lie.")]
+Runs = Annotated[Path, option("--runs DIR", "Folder of the results and of the stored stages.")]
 Limit = Annotated[int | None, option("--limit N", "Take the first N questions only (N >= 1).", show_default=False)]
 Json = Annotated[bool, option("--json", "Print JSON instead of TSV.")]
 RunFolder = Annotated[Path, argument("RUN", "The folder of a finished run.")]
-Metrics = Annotated[list[str] | None, option("--metric NAME", "Compared; all when none is given.")]
-Resamples = Annotated[int, option("--resamples N", "Of the questions.")]
+Metrics = Annotated[list[str] | None, option("--metric NAME", "Metric to compare; may be repeated.  Default: all.")]
+Resamples = Annotated[int, option("--resamples N", "Number of resamples of the questions.")]
 SchedulerOption = Annotated[
     str | None, option("--scheduler WHERE", "local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md.")
 ]
 StoreOption = Annotated[
-    str | None, option("--store URL", "Blocks of --scheduler: a folder or s3://...; default --runs.")
+    str | None, option("--store URL", "Store of --scheduler: a folder or s3://...; default: --runs.")
 ]
-Workers = Annotated[
-    int | None, option("--workers N", "Processes of this machine; default: one for each processor.", min=1)
-]
+Workers = Annotated[int | None, option("--workers N", "Number of processes; default: one for each processor.", min=1)]
 DEFAULT_RUNS = Path("runs")
 
 
@@ -110,8 +113,8 @@ def equip(group: Any, parents: tuple[str, ...] = ()) -> Any:
 
 def _equip(command: Any, tables_too: bool) -> None:
     declared = {name for param in command.params for name in param.opts}
-    wanted = {"-q", "-v", *(["--latex", "--json"] if tables_too else [])} - declared
-    command.params += [param for param in _common() if wanted & set(param.opts)]
+    wanted = frozenset({"-q", "-v", *(["--latex", "--json"] if tables_too else [])} - declared)
+    command.params += common_options(wanted)
     invoke = command.invoke
 
     def shown(context: Any) -> Any:
@@ -132,16 +135,17 @@ def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bo
 
 
 @cache
-def _common() -> list[Any]:
-    """The options that `equip` gives to commands, by their names in `context.meta`."""
+def common_options(wanted: frozenset[str]) -> tuple[Any, ...]:
+    """Return the named options of all commands; their values are kept in `context.meta`, for subcommands too."""
     texts = {
         "json --json": "Print JSON instead of TSV.",
         "latex --latex": "Print LaTeX (booktabs).",
-        "quiet -q --quiet": "Only errors on stderr.",
-        "loud -v --verbose": "Say more on stderr.",
+        "quiet -q --quiet": "Print only errors on stderr.",
+        "loud -v --verbose": "Print more on stderr.",
     }
     flag: dict[str, Any] = {"is_flag": True, "default": False, "callback": _keep, "expose_value": False}
-    return [TyperOption(param_decls=names.split(), help=meaning, **flag) for names, meaning in texts.items()]
+    options = [TyperOption(param_decls=names.split(), help=meaning, **flag) for names, meaning in texts.items()]
+    return tuple(option for option in options if wanted & set(option.opts))
 
 
 @contextlib.contextmanager

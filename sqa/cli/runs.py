@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 runs_app = typer.Typer(**SETTINGS)
 
 STAGES = {  # command -> the last stage that it runs, and its help
-    "run": ("score", "Translate, guess, buzz and score; write the run's folder and print its report."),
-    "translate": ("translate", "Run the first stage only, and print where its rows lie."),
-    "guess": ("guess", "Run the stages up to the guesses; translations that the store has are not made again."),
-    "buzz": ("buzz", "Run the stages up to the buzzes; what the store has is not made again."),
+    "run": ("score", "Translate, guess, buzz and score; write a run's folder and print its report."),
+    "translate": ("translate", "Run the first stage only, and print the folder of its rows."),
+    "guess": ("guess", "Run the stages up to the guesses, reusing stored translations."),
+    "buzz": ("buzz", "Run the stages up to the buzzes, reusing stored stages."),
     "score": (
         "score",
-        "Run the last stage, and those before it as far as the store lacks them; print the report as `run` does.",
+        "Run the last stage, reusing stored stages, and print the report.",
     ),
 }
 

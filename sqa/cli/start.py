@@ -22,7 +22,7 @@ from sqa.core.paths import CONFIGS, DATA, PACKAGE, ROOT, cache_dir
 from sqa.results import Table, show, show_lines
 
 start_app = typer.Typer(**SETTINGS)
-config_app = typer.Typer(help="What a config may say.", **SETTINGS)
+config_app = typer.Typer(help="List the keys of configs, or print their JSON Schema.", **SETTINGS)
 
 EXTRAS = {  # of pyproject.toml -> what for
     "all": "everything below that the program itself can use",
@@ -61,9 +61,9 @@ Row = tuple[str, str, str]
 @config_app.command("keys")
 def config_keys(
     kind: Annotated[str, argument("KIND", "translator, policy, guesser, buzzer or quality.")],
-    name: Annotated[str, argument("NAME", "As under `name:`, e.g. waitk or mine.py:build.")],
+    name: Annotated[str, argument("NAME", "Name as under `name:`, such as waitk or mine.py:build.")],
 ) -> None:
-    """The keys of a part: type, default and meaning."""
+    """List the keys of a component with type, default and meaning."""
     from sqa.cli.config_keys import keys_of
 
     show(Table(("key", "type", "default", "meaning"), [astuple(key) for key in keys_of(kind, name)]))
@@ -71,15 +71,22 @@ def config_keys(
 
 @config_app.command("schema")
 def config_schema() -> None:
-    """The JSON Schema of a run's config, for an editor that completes and checks its keys."""
+    """Print the JSON Schema of a run's config, for editors."""
     from sqa.cli.config_keys import json_schema
 
     print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
 @start_app.command()
-def init(folder: Annotated[Path, argument("[FOLDER]", "Made if it is not there.", show_default=True)] = Path()) -> None:
-    """Write a folder to start from: a log and its config; parts, questions, pages and pairs of your own."""
+def init(
+    folder: Annotated[
+        Path, argument("[FOLDER]", "Folder to write; created if it does not exist.", show_default=True)
+    ] = Path(),
+) -> None:
+    """Write a folder to start from.
+
+    It has a log with its config, and an example of everything that you can bring yourself.
+    """
     from sqa.files.atomic import write_text
 
     sources = sorted(path for path in (ROOT / "docs" / "example").iterdir() if path.is_file())
@@ -97,7 +104,7 @@ def init(folder: Annotated[Path, argument("[FOLDER]", "Made if it is not there."
 
 @start_app.command()
 def doctor() -> None:
-    """What is installed here, what is missing for what, threads, data and disk, on one screen."""
+    """Show what is installed and what is missing."""
     show(Table(("what", "state", "remark"), [*_machine(), *_data(), *_programs(), *_packages()]))
 
 

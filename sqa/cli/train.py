@@ -11,7 +11,7 @@ from sqa.core.errors import ConfigError
 from sqa.results import Table, show, show_lines
 
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
-convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
+convert_app = typer.Typer(help="Convert models that were trained elsewhere.", **SETTINGS)
 clean_app = typer.Typer(**SETTINGS)
 
 
@@ -19,12 +19,15 @@ clean_app = typer.Typer(**SETTINGS)
 def train_smt(
     config: Config,
     runs: Runs = DEFAULT_RUNS,
-    fresh: Annotated[bool, option("--fresh/--resume", "Start anew, or go on from the last checkpoint.")] = False,
+    fresh: Annotated[bool, option("--fresh/--resume", "Start again, or continue from the last checkpoint.")] = False,
     sweep: Annotated[str | None, option("--sweep k=...", "One model per k: k=3,6,full,multi.")] = None,
     seeds: Annotated[int | None, option("--seeds N", "Trainings per k (default 1).")] = None,
     scheduler: SchedulerOption = None,
 ) -> None:
-    """Train a translator, or one per k and seed; goes on from the last checkpoint unless --fresh is given."""
+    """Train a translator, or one per k and seed.
+
+    Training continues from the last checkpoint unless --fresh is given.
+    """
     from sqa.pipeline.scheduler import scheduled
 
     if scheduler is not None and sweep is None and seeds is None:
@@ -35,13 +38,13 @@ def train_smt(
 
 @train_app.command("guesser")
 def train_guesser(config: Config) -> None:
-    """Train a guesser on the tossups; print its folder."""
+    """Train a guesser on the tossups, and print its folder."""
     _print_folder(import_module("guessers.train").main(config))
 
 
 @train_app.command("buzzer")
 def train_buzzer(config: Config) -> None:
-    """Train a buzzer on the guesses for tossups that the guesser has not seen; print its folder."""
+    """Train a buzzer on held-out tossups, and print its folder."""
     _print_folder(import_module("buzzers.train").main(config))
 
 
@@ -56,12 +59,15 @@ def convert_fairseq(
     checkpoint: Annotated[Path, argument("CHECKPOINT")],
     source_dict: Annotated[Path, option("--source-dict", "dict.SRC.txt of fairseq-preprocess.")],
     target_dict: Annotated[Path, option("--target-dict", "dict.TGT.txt of fairseq-preprocess.")],
-    output: Annotated[Path, option("--output", "The folder to make.")],
+    output: Annotated[Path, option("--output", "Folder to create.")],
     bpe: Annotated[str, option("--bpe", "subword-nmt, sentencepiece or none.")] = "none",
-    codes: Annotated[Path | None, option("--codes", "BPE codes, or the source's SentencePiece model.")] = None,
-    moses: Annotated[str, option("--moses", "Source language, if a Moses tokeniser came first.")] = "",
+    codes: Annotated[Path | None, option("--codes", "File of BPE codes, or the source's SentencePiece model.")] = None,
+    moses: Annotated[str, option("--moses", "Source language, if the text was tokenised with Moses.")] = "",
 ) -> None:
-    """Convert a fairseq Transformer (also wait-k of its example and of attn2d) to a model of this program."""
+    """Convert a fairseq Transformer to a model of SQA.
+
+    Wait-k models of fairseq's example and of attn2d are converted too.
+    """
     convert = import_module("smt.engines.fairseq").convert
     model = convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
     header = ("architecture", "parameters", "k_pieces", "folder")
@@ -71,16 +77,22 @@ def convert_fairseq(
 @convert_app.command("ctranslate2")
 def convert_ctranslate2(
     model: Annotated[str, argument("MODEL", "A model folder, or a hub name.")],
-    folder: Annotated[Path, argument("FOLDER", "The folder to make.")],
-    storage: Annotated[str, option("--storage", "Numbers written: float32, float16 or int8.")] = "float32",
-    revision: Annotated[str | None, option("--revision", "Of the hub's model.")] = None,
-    download: Annotated[bool, option("--download", "Fetch the model from the hub if need be.")] = False,
+    folder: Annotated[Path, argument("FOLDER", "Folder to create.")],
+    storage: Annotated[str, option("--storage", "Number format to write: float32, float16 or int8.")] = "float32",
+    revision: Annotated[str | None, option("--revision", "Revision of the hub's model.")] = None,
+    download: Annotated[bool, option("--download", "Download the model from the hub if it is missing.")] = False,
 ) -> None:
-    """Convert a full-input model for CTranslate2, a fast engine: one of `transformers`, or ours without a lexicon."""
+    """Convert a full-input model for CTranslate2.
+
+    The model is one of `transformers`, or one of SQA without a lexicon.
+    """
     show_lines(import_module("smt.engines.ctranslate_export").convert(model, folder, storage, revision, download))
 
 
 @clean_app.command()
 def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
-    """Clean the parallel text of a training config; print what each step dropped."""
+    """Clean the parallel text of a training config.
+
+    The command prints how many pairs each step dropped.
+    """
     call("smt.training.prepare:main", config, runs)

@@ -20,6 +20,7 @@ from sqa import __version__
 from sqa.cli import start
 from sqa.core.errors import NotComputable
 from sqa.core.paths import ROOT
+from sqa.core.registry import COMMANDS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.pipeline.export import submission_lines
@@ -68,8 +69,19 @@ def sqa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Sh
 
 def test_version_and_help(sqa: Shell) -> None:
     assert sqa("--version") == Outcome(0, f"sqa {__version__}\n", "")
-    assert "compare" in sqa("--help").out
     assert sqa("frobnicate").code == 2
+
+
+def test_help_lists_every_command_under_a_task(sqa: Shell) -> None:
+    shown = sqa("-h").out
+    assert shown == sqa("--help").out and "More:" not in shown
+    listed = [line.split()[0] for line in shown.partition("Start:")[2].splitlines() if line[:3].strip()]
+    assert set(COMMANDS.names()) <= set(listed)
+
+
+def test_quiet_before_or_after_the_command(sqa: Shell) -> None:
+    assert "6 questions" in sqa("run", sqa.config()).err
+    assert sqa("-q", "run", sqa.config()).err == sqa("run", "-q", sqa.config()).err == ""
 
 
 def test_run_prints_the_report_it_writes(sqa: Shell) -> None:

@@ -21,11 +21,11 @@ from sqa_services.net.address import Address
 if TYPE_CHECKING:
     from sqa_services.board.board import Board
 
-board_app = Typer(help="An evaluation board: data sets, models, a queue, a leaderboard.", **SETTINGS)
+board_app = Typer(help="Run an evaluation board with a queue and a leaderboard.", **SETTINGS)
 
 FOLDER = Path("board")
 TaskCode = Annotated[str, argument("TASK", "sqa-es, sqa-pl, or one of --task.")]
-Weights = Annotated[str | None, option("--weights METRIC=W,...", "Of the Dynascore; default: the task's.")]
+Weights = Annotated[str | None, option("--weights METRIC=W,...", "Weights of the Dynascore; default: the task's.")]
 Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")]
 
 
@@ -37,7 +37,7 @@ def where(
     files: Annotated[str | None, option("URL", "Default: a folder in DIR; or s3://bucket/folder.")] = None,
     tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A task of your own; repeatable.")] = None,
 ) -> None:
-    """An evaluation board: data sets, models, a queue, a leaderboard."""
+    """Run an evaluation board with a queue and a leaderboard."""
     context.obj = (folder, db, files, tuple(tasks or ()))
 
 
@@ -53,13 +53,17 @@ def register_dataset(
     context: Context,
     task: TaskCode,
     name: Name,
-    source: Annotated[str, argument("QUESTIONS", "A question set's name or file.")],
-    perturb: Annotated[list[str] | None, option("KIND", "Or file.py:build; may be repeated; all = every kind.")] = None,
-    seed: Annotated[int, option("N", "Of perturbations and intervals.")] = 0,
-    phase: Annotated[str, option("PHASE", "open: answers may be seen; closed; hidden: runs here alone.")] = "closed",
-    looks: Annotated[int, option("N", "Scores of a person that are shown unless PHASE is open.")] = 3,
+    source: Annotated[str, argument("QUESTIONS", "Name or file of a question set.")],
+    perturb: Annotated[
+        list[str] | None, option("KIND", "Kind of perturbation, file.py:build, or all; may be repeated.")
+    ] = None,
+    seed: Annotated[int, option("N", "Seed of perturbations and intervals.")] = 0,
+    phase: Annotated[
+        str, option("PHASE", "open: answers are visible; closed; hidden: runs only on this machine.")
+    ] = "closed",
+    looks: Annotated[int, option("N", "Number of scores shown to each person unless PHASE is open.")] = 3,
 ) -> None:
-    """Add a data set and its perturbed copies; every model of the task is queued on it."""
+    """Add a data set and its perturbed copies, and queue every model on it."""
     from sqa.data.perturb import PERTURBATIONS
 
     kinds = list(PERTURBATIONS) if perturb == ["all"] else perturb or ()
@@ -71,9 +75,9 @@ def register_model(
     context: Context,
     task: TaskCode,
     name: Name,
-    file: Annotated[Path, argument("FILE", "A run's config, named as `sqa run` takes it, or a submission.")],
+    file: Annotated[Path, argument("FILE", "Config of a run as `sqa run` takes it, or a submission.")],
 ) -> None:
-    """Add a model; it is queued on every data set of the task."""
+    """Add a model, and queue it on every data set of the task."""
     from sqa.files.yaml_reader import is_config, read_yaml, split_entry
 
     path = config_file(file)
@@ -89,10 +93,10 @@ def register_session(
     task: TaskCode,
     name: Name,
     journal: Annotated[Path, argument("JOURNAL", "journal.sqlite of `sqa serve iwslt`.")],
-    session: Annotated[str, argument("SESSION", "With --participants: their name.")],
-    questions: Annotated[str, option("QUESTIONS", "What the server served.")],
-    guesser: Annotated[str, option("YAML", "Who answers; default: as the server.")] = "",
-    buzzer: Annotated[str, option("YAML", "Who buzzes; default: as the server.")] = "",
+    session: Annotated[str, argument("SESSION", "Session identifier, or the name in --participants.")],
+    questions: Annotated[str, option("QUESTIONS", "Question set that the server served.")],
+    guesser: Annotated[str, option("YAML", "Guesser; default: as the server.")] = "",
+    buzzer: Annotated[str, option("YAML", "Buzzer; default: as the server.")] = "",
 ) -> None:
     """Add a client's session on the evaluation server as a model, also for hidden questions."""
     board = _board(context)
@@ -107,12 +111,15 @@ def register_session(
 def work(
     context: Context,
     until_empty: Annotated[bool, Option("--until-empty", help="Stop when nothing is left to do.")] = False,
-    lease: Annotated[float, option("S", "Silence after which a worker is dead.")] = 60.0,
-    beside: Annotated[int | None, option("PID", "Behind that process, and not after it.")] = None,
+    lease: Annotated[float, option("S", "Seconds of silence after which a worker counts as dead.")] = 60.0,
+    beside: Annotated[int | None, option("PID", "Process to stop with.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Evaluate the queue; any number of workers may run.  --scheduler spreads the runs of configs."""
+    """Evaluate the queue.
+
+    Any number of workers may run.  --scheduler distributes the runs of configs.
+    """
     board = _board(context)
     from sqa.pipeline.scheduler import scheduled
     from sqa_services.board.worker import work as work_on
@@ -130,12 +137,15 @@ def leaderboard(
     context: Context,
     task: TaskCode,
     weights: Weights = None,
-    datasets: Annotated[list[str] | None, option("--dataset NAME", "Default: all.")] = None,
-    view: Annotated[str, option("NAME", "What the headline is made of.")] = "main",
-    version: Annotated[int | None, option("N", "Of the view; default: newest.")] = None,
+    datasets: Annotated[list[str] | None, option("--dataset NAME", "Data set; default: all.")] = None,
+    view: Annotated[str, option("NAME", "View that defines the headline.")] = "main",
+    version: Annotated[int | None, option("N", "Version of the view; default: the newest.")] = None,
     as_json: Json = False,
 ) -> None:
-    """The models of a task, best first, with exact scores: for the organiser alone."""
+    """List the models of a task, best first, with exact scores.
+
+    Exact scores are for the organiser only.
+    """
     board = _board(context)
     ranked = board.leaderboard(task, board.metric_weights(task, weights), datasets or (), view, version)
     if as_json:
@@ -159,10 +169,12 @@ def set_view(
     context: Context,
     task: TaskCode,
     name: Name,
-    datasets: Annotated[list[str], option("--dataset NAME[=W]", "Repeatable; weight 1.")],
+    datasets: Annotated[
+        list[str], option("--dataset NAME[=W]", "Data set with its weight (default 1); may be repeated.")
+    ],
     weights: Weights = None,
 ) -> None:
-    """Add the next version of a view: `main`, the headline, or one of your own."""
+    """Add the next version of a view: `main`, the headline, or your own."""
     from sqa_services.board.standing.rank import parse_weights
 
     board = _board(context)
@@ -175,10 +187,10 @@ def set_view(
 @board_app.command()
 def invite(
     context: Context,
-    uses: Annotated[int, option("N", "Accounts that one person may make.")] = 1,
-    days: Annotated[float, option("N", "After which it lapses.")] = 30.0,
+    uses: Annotated[int, option("N", "Number of accounts that the invitation allows.")] = 1,
+    days: Annotated[float, option("N", "Days until the invitation expires.")] = 30.0,
 ) -> None:
-    """Create an invitation to sign up on the board's page; it is printed once."""
+    """Create an invitation to sign up, and print it once."""
     board = _board(context)
     from sqa_services.board.accounts import invite as make
 
@@ -202,7 +214,7 @@ def _date(seconds: float) -> str:
 
 @board_app.command()
 def withdraw(context: Context, task: TaskCode, name: Name) -> None:
-    """Take a model out of the rank."""
+    """Remove a model from the ranking."""
     call("sqa_services.board.lifecycle:withdraw", _board(context).engine, task, name)
 
 
@@ -232,9 +244,12 @@ def delete(context: Context, task: TaskCode, name: Name) -> None:
 def export(
     context: Context,
     task: TaskCode,
-    examples: Annotated[str | None, option("[PREFIX-]NAME", "What models are given, as JSON lines.")] = None,
+    examples: Annotated[str | None, option("[PREFIX-]NAME", "Print what models receive, as JSON lines.")] = None,
 ) -> None:
-    """Everything about a task that may leave the board, as JSON; or the examples of a data set, without answers."""
+    """Export what may be published about a task as JSON.
+
+    With --examples, export the examples of a data set without answers.
+    """
     board = _board(context)
     if examples is None:
         print(json.dumps(board.export(task), indent=2))
@@ -250,11 +265,14 @@ def serve(
     port: Port = 12380,
     token: Token = None,
     max_body: MaxBody = 1 << 24,
-    per_day: Annotated[int, option("N", "Submissions of an account.")] = 20,
+    per_day: Annotated[int, option("N", "Submissions of an account per day.")] = 20,
     worker: Annotated[bool, Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,
     names: HostNames = None,
 ) -> None:
-    """The board over HTTP: a page, JSON, and an OpenAPI description at /openapi.json."""
+    """Serve the board over HTTP as a page and as JSON.
+
+    The OpenAPI description is at /openapi.json.
+    """
     from sqa_services.board import server
 
     address = Address(host, port, token, tuple(names or ()), max_body)

@@ -18,7 +18,7 @@ from sqa_services.net.address import Address
 if TYPE_CHECKING:
     from sqa_services.play.journal import Journal
 
-play_app = Typer(help="People read a translation word by word, buzz and answer; every game is a trace.", **SETTINGS)
+play_app = Typer(help="Let people read translations word by word, buzz and answer.", **SETTINGS)
 
 Games = Annotated[Path, option("--games DIR", "Folder of the games.")]
 DEFAULT_GAMES = Path("games")
@@ -28,16 +28,16 @@ DEFAULT_GAMES = Path("games")
 def serve(
     runs: Annotated[
         list[Path],
-        argument("RUN...", "Folders of finished runs; or configs, whose model translates when a game begins."),
+        argument("RUN...", "Folders of finished runs, or configs whose model translates during the game."),
     ],
     games: Games = DEFAULT_GAMES,
     host: Host = "127.0.0.1",
     port: Port = 12390,
     token: Token = None,
     names: HostNames = None,
-    consent: Annotated[Path | None, option("FILE", "A consent text of your own.")] = None,
-    answer_seconds: Annotated[float, option("S", "To type an answer.")] = 20.0,
-    end_seconds: Annotated[float, option("S", "To buzz after the end.")] = 10.0,
+    consent: Annotated[Path | None, option("FILE", "File with your own consent text.")] = None,
+    answer_seconds: Annotated[float, option("S", "Seconds to type an answer.")] = 20.0,
+    end_seconds: Annotated[float, option("S", "Seconds to buzz after the end.")] = 10.0,
 ) -> None:
     """The page: alone, against a system, or two people on two devices; space bar to buzz.
 
@@ -52,16 +52,16 @@ def serve(
 
 @play_app.command("list")
 def list_players(games: Games = DEFAULT_GAMES) -> None:
-    """The players, and how many questions each has finished."""
+    """List the players with their numbers of finished questions."""
     show(Table(("player", "questions"), _journal(games).players()))
 
 
 @play_app.command()
 def export(
-    output: Annotated[Path, option("DIR", "Runs of people and systems, and buzzes.jsonl.")],
+    output: Annotated[Path, option("DIR", "Output folder of runs and buzzes.jsonl.")],
     games: Games = DEFAULT_GAMES,
 ) -> None:
-    """Games as finished runs on the questions played, people beside systems, and as buzzes for `sqa curve fit`."""
+    """Export games as finished runs, and as buzzes for `sqa curve fit`."""
     from sqa_services.play import export as exports
 
     rows = [asdict(row) | {"folder": str(row.folder)} for row in exports.export(_journal(games), output)]
@@ -71,10 +71,10 @@ def export(
 
 @play_app.command()
 def delete(
-    player: Annotated[str, argument("PLAYER", "As `sqa play list` names it.")],
+    player: Annotated[str, argument("PLAYER", "Name of the player in `sqa play list`.")],
     games: Games = DEFAULT_GAMES,
 ) -> None:
-    """Delete everything that is kept about a player; what was exported before stays where it is."""
+    """Delete everything that is kept about a player, except earlier exports."""
     if not _journal(games).forget(player):
         raise DataError(f"{games}: no player {player!r}; `sqa play list` names them")
 

@@ -13,44 +13,49 @@ from sqa.results import show_lines
 from sqa_services.cli.options import Host, HostNames, Port, Token
 from sqa_services.net.address import Address
 
-serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
+serve_app = typer.Typer(help="Serve sentences or translations to other programs.", **SETTINGS)
 app = typer.Typer(**SETTINGS)  # commands that are no groups
-client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
+client_app = typer.Typer(help="Translate for the servers of other programs.", **SETTINGS)
 validate_app = typer.Typer(help="Check and score submissions.", **SETTINGS)
 Dialect = Literal["iwslt-2020", "simuleval-1.0.2"]
 RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in other programs' own style
 
 
-Guesser = Annotated[str, option("--guesser YAML", "As in a config, or a config file.")]
-Buzzer = Annotated[str, option("--buzzer YAML", "As in a config; none: without one.")]
-Translator = Annotated[str, option("--translator YAML", "As in a config, or a config file.")]
+Guesser = Annotated[str, option("--guesser YAML", "Value as in a config, or a config file.")]
+Buzzer = Annotated[str, option("--buzzer YAML", "Value as in a config; none for no buzzer.")]
+Translator = Annotated[str, option("--translator YAML", "Value as in a config, or a config file.")]
 AgentOptions = Annotated[list[str] | None, argument("[-- AGENT OPTIONS]")]
 Patience = Annotated[
-    float, option("--patience SECONDS", "To ask again when the server is gone; 0: do not.", min=0, max=86_400)
+    float,
+    option("--patience SECONDS", "Time to retry while the server is gone; 0 disables retries.", min=0, max=86_400),
 ]
 
 
 @serve_app.command("iwslt")
 def serve_iwslt(
-    target: Annotated[Path | None, option("--tgt-file FILE", "References; of speech a .json may do.")] = None,
-    source: Annotated[Path | None, option("--src-file FILE", "Sentences, or .wav paths.")] = None,
-    kind: Annotated[Literal["text", "speech"], option("--scorer-type", "What is read out.")] = "text",
-    output: Annotated[Path | None, option("--output DIR", "For text, delay and scores.")] = None,
+    target: Annotated[
+        Path | None, option("--tgt-file FILE", "File of references; a .json file is accepted for speech.")
+    ] = None,
+    source: Annotated[Path | None, option("--src-file FILE", "File of sentences, or of .wav paths.")] = None,
+    kind: Annotated[Literal["text", "speech"], option("--scorer-type", "Kind of source.")] = "text",
+    output: Annotated[Path | None, option("--output DIR", "Output folder for texts, delays and scores.")] = None,
     host: Host = "127.0.0.1",
     port: Port = 12321,
-    dialect: Annotated[Dialect, option("--dialect", "How GET / and GET /result answer.")] = "iwslt-2020",
-    strict: Annotated[bool, option("--strict-2020", "Keep the originals' mistakes.")] = False,
+    dialect: Annotated[Dialect, option("--dialect", "Format of the answers to GET / and GET /result.")] = "iwslt-2020",
+    strict: Annotated[bool, option("--strict-2020", "Reproduce the mistakes of the original server.")] = False,
     token: Token = None,
-    questions: Annotated[str, option("--questions NAME", "A question set in place of the files: EW too.")] = "",
+    questions: Annotated[str, option("--questions NAME", "Question set that replaces the files and adds EW.")] = "",
     guesser: Guesser = "",
     buzzer: Buzzer = "",
     names: HostNames = None,
-    journal: Annotated[Path | None, option("--journal FILE", "Keeps the sessions; default: one in --output.")] = None,
+    journal: Annotated[
+        Path | None, option("--journal FILE", "File that keeps the sessions; default: in --output.")
+    ] = None,
     session_hours: Annotated[
-        float, option("--session-hours N", "Without a request, then a session leaves the memory.")
+        float, option("--session-hours N", "Hours without a request until a session leaves the memory.")
     ] = 168.0,
     participants: Annotated[
-        Path | None, option("--participants FILE", "NAME TOKEN a line: each has one session.")
+        Path | None, option("--participants FILE", "File with NAME TOKEN per line; each participant has one session.")
     ] = None,
 ) -> None:
     """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
@@ -65,20 +70,28 @@ def serve_iwslt(
 
 @app.command("simuleval-dir")
 def simuleval_dir() -> None:
-    """The folder for SimulEval's --user-dir: metrics SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW, SQA_ACCURACY."""
+    """Print the folder for SimulEval's --user-dir, which has SQA's metrics.
+
+    The metrics are SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW and SQA_ACCURACY.
+    """
     show_lines(Path(__file__).parents[1] / "simuleval" / "sqa_scorers")
 
 
 @app.command("simulstream-score", context_settings=RAW | {"help_option_names": []})
 def simulstream_score(context: typer.Context) -> None:
-    """simulstream_score_latency with the scorers SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW, SQA_ACCURACY."""
+    """Run simulstream_score_latency with SQA's scorers.
+
+    The scorers are SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW and SQA_ACCURACY.
+    """
     call("sqa_services.simuleval.simulstream:main", context.args)
 
 
 @serve_app.command("simuleval")
 def serve_simuleval(
     translator: Translator = "",
-    agent: Annotated[str, option("--agent FILE.py:CLASS", "A SimulEval agent instead; then -- its options.")] = "",
+    agent: Annotated[
+        str, option("--agent FILE.py:CLASS", "SimulEval agent to use instead, followed by -- and its options.")
+    ] = "",
     arguments: AgentOptions = None,
     host: Host = "127.0.0.1",
     port: Port = 12321,
@@ -93,15 +106,15 @@ def serve_simuleval(
 @client_app.command("iwslt")
 def client_iwslt(
     arguments: AgentOptions = None,
-    agent: Annotated[str, option("--agent FILE.py:CLASS", "An agent as in the published guide.")] = "",
+    agent: Annotated[str, option("--agent FILE.py:CLASS", "Agent as in the published guide.")] = "",
     translator: Translator = "",
-    url: Annotated[str, option("--url", "The server.")] = "http://localhost:12321",
-    start: Annotated[int, option("--start-idx N", "First sentence, from 0.", min=0)] = 0,
-    end: Annotated[int | None, option("--end-idx N", "Last sentence, included.")] = None,
-    threads: Annotated[int, option("--num-threads N", "Each with its own agent.", min=1)] = 1,
-    reset: Annotated[bool, option("--reset-server", "Forget first what was translated.")] = False,
+    url: Annotated[str, option("--url", "Address of the server.")] = "http://localhost:12321",
+    start: Annotated[int, option("--start-idx N", "First sentence, counted from 0.", min=0)] = 0,
+    end: Annotated[int | None, option("--end-idx N", "Last sentence, inclusive.")] = None,
+    threads: Annotated[int, option("--num-threads N", "Number of threads, each with its own agent.", min=1)] = 1,
+    reset: Annotated[bool, option("--reset-server", "Reset the server first.")] = False,
     scores: Annotated[bool, option("--scores", "Print the server's scores at the end.")] = False,
-    session: Annotated[str, option("--session ID", "Keeps this client apart from others.")] = "",
+    session: Annotated[str, option("--session ID", "Identifier of this client's session.")] = "",
     token: Token = None,
     patience: Patience = 60.0,
 ) -> None:
@@ -135,28 +148,34 @@ def scorer(
     context: typer.Context,
     metric: Annotated[str, argument("METRIC", "bleu, chrf, ter or meteor.")],
 ) -> None:
-    """A metric for programs that speak cdec's SCORE/EVAL protocol; meteor takes its jar's arguments as well."""
+    """Score for programs that speak cdec's SCORE/EVAL protocol.
+
+    The metric `meteor` also takes the arguments of its jar.
+    """
     call("sqa_services.protocols.scorer:main", metric, context.args)
 
 
 @validate_app.command("vist", context_settings=RAW | {"help_option_names": []})
 def validate_vist(context: typer.Context) -> None:
-    """The VIST challenge's evaluator: -testFile F -gsFile G [--template T] [--all-errors] [--json]."""
+    """Evaluate a submission to the VIST challenge.
+
+    The arguments are -testFile F -gsFile G [--template T] [--all-errors] [--json].
+    """
     call("sqa_services.protocols.vist:main", context.args)
 
 
 @validate_app.command("sqa")
 def validate_sqa(
-    submission: Annotated[str, argument("SUBMISSION", "Rows as JSON lines.", show_default=True)] = "",
-    questions: Annotated[str, option("--questions NAME", "The question set.")] = "",
+    submission: Annotated[str, argument("SUBMISSION", "File of rows as JSON lines.", show_default=True)] = "",
+    questions: Annotated[str, option("--questions NAME", "Name of the question set.")] = "",
     schema: Annotated[bool, option("--schema", "Print the JSON schema of a line.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check a submission of (question, step, token, g) rows; then EW and latency."""
+    """Check a submission of (question, step, token, g) rows, and score it."""
     call("sqa_services.protocols.submission:main", submission, questions, as_json, schema)
 
 
 @app.command("bench")
 def bench() -> None:
-    """Words per second of streaming and batched decoding, steps per second of the guessers."""
+    """Measure the speed of decoding and guessing on this machine."""
     call("sqa_services.bench.speed:main")
