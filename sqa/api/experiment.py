@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqa.api.runs import Run, part_names
 from sqa.core.compute import set_for
 from sqa.core.errors import ConfigError
-from sqa.core.k import K
+from sqa.core.k import FULL, K
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
 from sqa.pipeline import paired
@@ -19,9 +19,11 @@ from sqa.pipeline.config import run_from_mapping, to_mapping
 from sqa.pipeline.overrides import named
 from sqa.pipeline.spread import run_all
 from sqa.report.plots import COLUMN, Panel, canvas, draw, lines, style
-from sqa.results import Frame, Table
+from sqa.results import Frame, Table, frames
 
 if TYPE_CHECKING:
+    import pandas
+
     from sqa.report.plots import Axes
 
 Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
@@ -86,6 +88,11 @@ class Result:
     k: str  # "-" where the translator has none
     run: Run
 
+    def is_baseline_of(self, other: Result, to: str) -> bool:
+        """Whether `to` names this result as the baseline of another: by its k, or by its translator's label."""
+        same = self.guesser == other.guesser
+        return same and (self.translator == to or (self.translator == other.translator and self.k == to))
+
 
 class Results(tuple[Result, ...]):
     """All combinations, in the order translator, k, guesser; printed, a table of a few metrics."""
@@ -116,6 +123,32 @@ class Results(tuple[Result, ...]):
             cells = [row if intervals or row is None else row.value for row in measured]
             rows.append((result.translator, result.guesser, result.k, *cells))
         return Table((*KEYS, *names), rows, digits)
+
+    def compare(self, *metrics: str, to: str = FULL) -> pandas.DataFrame:
+        """Compare each result with a baseline of the same guesser, paired over questions.
+
+        Args:
+            metrics: Names of metrics; none for `ew`.
+            to: The k of the baseline, with the same translator, or the label of the baseline's translator.
+
+        Returns:
+            A frame with a row per compared result and metric: translator, guesser, k, metric, diff (result minus
+            baseline), low, high (95% interval) and p (approximate randomisation).
+
+        Raises:
+            ConfigError: If no result has that baseline.
+        """
+        header = (*KEYS, "metric", "diff", "low", "high", "p")
+        rows = []
+        for result in self:
+            base = next((other for other in self if other.is_baseline_of(result, to)), None)
+            if base is not None and base is not result:
+                for row in paired.compare(result.run.read, base.run.read, wanted=metrics or ("ew",))[0]:
+                    key = (result.translator, result.guesser, result.k)
+                    rows.append((*key, row.metric, row.diff, row.low, row.high, row.p_randomization))
+        if not rows:
+            raise ConfigError(f"to={to!r}: no result has that k or translator as its baseline")
+        return frames().DataFrame(rows, columns=header)
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""

@@ -14,9 +14,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from sqa.core.compute import set_for
-from sqa.core.errors import NotComputable
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.own import GIVEN
 from sqa.core.paths import config_file
+from sqa.core.registry import did_you_mean
 from sqa.core.significance import total
 from sqa.files.store import Store
 from sqa.pipeline import engine, paired, saving
@@ -30,7 +31,9 @@ from sqa.results import Frame, Row, Table, frames
 if TYPE_CHECKING:
     import pandas
 
+    from sqa.api.look import Page
     from sqa.core.trace import QuestionTrace
+    from sqa.report.plots import Axes
 
 
 _NUMBERS = count()  # of objects that were given as parts
@@ -113,8 +116,72 @@ class Run:
         return dict(self.read.refusals)
 
     def steps(self) -> pandas.DataFrame:
-        """A row a target word: question, step, word, g, rank, score, buzz (`sqa.pipeline.export.Step`)."""
-        return frames().DataFrame(list(steps(self.opened.traces)), columns=list(Step._fields))
+        """Return a row per target word.
+
+        Returns:
+            A frame with the columns question, step (from 0), word, g (source words read of its sentence), share (of
+            the question's source characters read, 0 to 1), guess (the best one, empty if there is none), rank (of the
+            answer, 0: not among the guesses), score (of the buzzer) and buzz.
+        """
+        traces = self.opened.traces
+        table = frames().DataFrame(list(steps(traces)), columns=list(Step._fields))
+        best = [step[0].page if step else "" for trace in traces for step in trace.guesses or [()] * len(trace.g)]
+        table.insert(4, "share", [share for trace in traces for share in trace.fraction.tolist()])
+        table.insert(5, "guess", best)
+        return table
+
+    def over_source(self, points: int = 25) -> pandas.DataFrame:
+        """Return how well the answer is known as the source is read.
+
+        Args:
+            points: Number of shares of the source's characters, evenly spaced up to 1.
+
+        Returns:
+            A frame indexed by share, with means over questions: `log_rank`, the log reciprocal rank of the answer at
+            the newest target word (at least -4), and `ew`, the expected wins of answering there.
+        """
+        from sqa.api.look import over_source
+
+        return frames().DataFrame(over_source(self.traces, points)).set_index("share")
+
+    def view(self, *questions: str, height: int = 720) -> Page:
+        """Return the word-by-word viewer, which Jupyter shows inline.
+
+        Args:
+            questions: Identifiers of the questions to show; none for all.
+            height: Height of the inline frame in pixels.
+
+        Raises:
+            ConfigError: If a question is not in the run.
+        """
+        from sqa.api.look import viewer
+
+        return viewer(self.opened, [self._index(id) for id in questions] or range(len(self.traces)), height)
+
+    def plot_question(self, question: str, curve: str = "qanta2018", ax: Axes | None = None) -> Axes:
+        """Draw the expected wins of an answer over the share of the source read, with the buzz.
+
+        Args:
+            question: Identifier of a question of the run.
+            curve: Expected-wins curve, by name or file.
+            ax: Axes to draw into; None for a new figure.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ConfigError: If the question is not in the run.
+        """
+        from sqa.api.look import plot_question
+
+        return plot_question(self.traces[self._index(question)], curve, ax)
+
+    def _index(self, question: str) -> int:
+        """Return the index of a question."""
+        ids = [trace.question.id for trace in self.opened.traces]
+        if question not in ids:
+            raise ConfigError(f"{question!r} is not a question of {self.folder}{did_you_mean(question, ids)}")
+        return ids.index(question)
 
     def errors(self) -> pandas.DataFrame:
         """A row a step-wise error, worst first, in the columns of `sqa diagnose`."""

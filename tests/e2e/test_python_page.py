@@ -8,6 +8,7 @@ import pytest
 from doubles import write_questions
 from refusals import refused
 
+from sqa.api.experiment import Result
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 
@@ -37,6 +38,18 @@ def test_missing_things_are_refused_at_once(tmp_path: Path) -> None:
         sqa.Experiment(translators=[], guessers=["bm25"], runs=tmp_path).run()
     with pytest.raises(AttributeError, match="has no attribute 'walk'"):
         sqa.walk  # noqa: B018
+
+
+def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="data frames")
+    import sqa
+
+    run = sqa.run("mini_es_wait6_bm25", limit=2, runs=tmp_path, progress=False)
+    for method in (run.view, run.plot_question):
+        refused(ConfigError, "did you mean 'mini-002-es'", method, "mini-02-es")
+    results = sqa.Results([Result("a", "bm25", "6", run), Result("b", "bm25", "-", run)])
+    refused(ConfigError, "no result has that k or translator", results.compare, to="full")
+    assert results.compare(to="b")["diff"].tolist() == [0.0]
 
 
 def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:

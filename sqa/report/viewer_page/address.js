@@ -7,7 +7,8 @@ function writeHash() {
   const hash = "#" + new URLSearchParams({ q: shown.question.id, m: `${w}.${j}`, a: names[0], b: names[1],
     ...(state.axis === "chars" ? {} : { x: state.axis }), ...(state.answer ? { s: "1" } : {}) });
   by("link").href = hash;
-  if (location.hash !== hash) history.replaceState(null, "", hash);
+  const framed = location.protocol === "about:"; // inside a notebook, where the page has no address of its own
+  if (!framed && location.hash !== hash) history.replaceState(null, "", hash);
 }
 
 /** Show what an address names: q question, m moment "w.j" or step (of the first system), a and b systems, x axis, s answer. */

@@ -1,0 +1,78 @@
+"""Drawings and pages of one run, as notebooks show them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sqa.core.trace import QuestionTrace
+from sqa.files.atomic import write_text
+from sqa.metrics.qa import curve_named, log_reciprocal_rank
+from sqa.report.figures import wins_at
+from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, style
+from sqa.report.viewer import render
+from sqa.report.viewer_data import ViewConfig, page_data
+
+if TYPE_CHECKING:
+    from sqa.pipeline.folder import FinishedRun
+    from sqa.report.plots import Axes
+
+
+@dataclass(frozen=True)
+class Page:
+    """A self-contained HTML page; Jupyter shows it inline, and `save` writes it."""
+
+    html: str
+    height: int  # pixels of the inline frame
+
+    def __repr__(self) -> str:
+        return f"<page of {len(self.html) / 1000:.0f} kB, shown inline by Jupyter>"
+
+    def _repr_html_(self) -> str:
+        frame = f'width="100%" height="{self.height}" style="border: 1px solid #ccc"'
+        return f'<iframe srcdoc="{html.escape(self.html)}" {frame} sandbox="allow-scripts"></iframe>'
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file and return the path."""
+        write_text(Path(path), self.html)
+        return Path(path)
+
+
+def viewer(opened: FinishedRun, questions: Sequence[int], height: int) -> Page:
+    """Return the viewer's page of some questions, given by their indices."""
+    return Page(render(page_data([opened], list(questions), ViewConfig())), height)
+
+
+def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:
+    """Draw the value of an answer over the share of the source read, and mark the buzz."""
+    worth, share = curve_named(curve)(trace.fraction), 100 * trace.fraction
+    buzzes = [step for step, buzz in enumerate(trace.buzzes or ()) if buzz.buzz][:1]
+    with style(to_files=False):
+        if ax is None:
+            _, [[ax]] = canvas((1.5 * COLUMN, 2.3))
+        ax.plot(share, worth, "--", color=GREY, label="a right answer")
+        ax.step(share, worth * trace.correct, where="post", color=COLOURS[0], label="the best guess")
+        ax.plot(share[buzzes], (worth * trace.correct)[buzzes], "o", color=COLOURS[1], label="the buzz")
+        ax.set(xlabel="source read (% of its characters)", ylabel="expected wins", ylim=(0, None))
+        ax.set_title(f"{trace.question.id}: {trace.question.page}", loc="left")
+        ax.legend(loc="lower left")
+    return ax
+
+
+def over_source(traces: Sequence[QuestionTrace], points: int) -> dict[str, np.ndarray]:
+    """Return the means over questions at `points` shares of the source, (points,) each."""
+    shares = np.arange(1, points + 1) / points
+    logs = [_log_rank_at(trace, shares) for trace in traces]
+    wins = [wins_at(trace, points) for trace in traces]
+    return {"share": shares, "log_rank": np.mean(logs, axis=0), "ew": np.mean(wins, axis=0)}
+
+
+def _log_rank_at(trace: QuestionTrace, shares: np.ndarray) -> np.ndarray:
+    """Return the answer's log reciprocal rank at the newest word at each share; -4 before the first word."""
+    newest = np.searchsorted(trace.fraction, shares + 1e-9, side="right")
+    return np.concatenate([[-4.0], log_reciprocal_rank(trace.rank)])[newest]
