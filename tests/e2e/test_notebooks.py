@@ -92,7 +92,8 @@ def executed(code: str, name: str, names: dict[str, object]) -> str:
         exec(compile(code, name, "exec"), names)
         return ""
     exec(compile(ast.Module(tree.body[:-1], []), name, "exec"), names)
-    return repr(eval(compile(ast.Expression(last.value), name, "eval"), names))
+    value = eval(compile(ast.Expression(last.value), name, "eval"), names)
+    return "" if value is None else repr(value)
 
 
 def shown(cell: dict[str, Any]) -> str:
