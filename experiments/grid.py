@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from experiments.contestants import Contestant, Needs, Value, names_of, twice
+from experiments.measured import intervals
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.k import K
 from sqa.core.schema import Count, checked
-from sqa.core.significance import Interval, bootstrap_many
+from sqa.core.types import Floats
 from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
 from sqa.files.store import Store
@@ -21,10 +20,10 @@ from sqa.pipeline import folder as folders
 from sqa.pipeline import paired
 from sqa.pipeline.blocks import Workshop, workshop_of
 from sqa.pipeline.config import QualityConfig, RunConfig, folder_name, of_parts, to_mapping, with_limit
-from sqa.pipeline.engine import EMPTY_SENTENCES
-from sqa.pipeline.saving import UNKNOWN_PAGES
 from sqa.pipeline.spread import run_all
+from sqa.results import Row
 
+COLUMNS = ("dataset", "translator", "k", "contestant")
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long as the separate ones
@@ -110,6 +109,11 @@ class Cell:
         return with_seed(self.family, self.seed)
 
     @property
+    def key(self) -> tuple[str, str, str, str]:
+        """The cell of its rows."""
+        return self.dataset, self.translator, str(self.k), self.guesser
+
+    @property
     def beside(self) -> str:
         """What it has in common with the cells of its data set that share its translator's work within a process."""
         # Prefix translations of a command are remembered within a process, so its k stay together too.
@@ -118,16 +122,19 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A finished cell."""
+class Finished:
+    """A finished cell: its numbers in the columns COLUMNS, and their statistics for each question."""
 
     cell: Cell
     n: int  # questions
-    stats: dict[str, np.ndarray]  # metric -> (n, d)
-    intervals: dict[str, Interval]
-    signatures: dict[str, str]
-    unknown_pages: int | None
-    empty_sentences: int
+    rows: tuple[Row, ...]
+    stats: dict[str, Floats]  # metric -> (n, d)
+    counts: dict[str, int]  # of empty output and unknown pages
+
+    @property
+    def by_metric(self) -> dict[str, Row]:
+        """The numbers by metric."""
+        return {row.metric: row for row in self.rows}
 
 
 def usable(config: AblationConfig) -> list[str]:
@@ -230,26 +237,21 @@ def finished(
     runs: Path,
     wanted: Callable[[Cell], bool] = lambda _: True,
     reserved: Mapping[str, str] | None = None,
-) -> list[Row]:
-    """The rows of the wanted cells; what the store lacks is run.  reserved: as in `cells`."""
+) -> list[Finished]:
+    """Return the wanted cells; what the store lacks is run.  reserved: as in `cells`."""
     metric_names.build(config.metrics)
     models = trained(runs, config.sweeps, config.k)
-    return run_cells([cell for cell in cells(config, usable(config), models, reserved) if wanted(cell)], config, runs)
+    todo = [cell for cell in cells(config, usable(config), models, reserved) if wanted(cell)]
+    made = run_all([cell.run for cell in todo], runs, workers=config.workers, beside=[cell.beside for cell in todo])
+    return [measured(cell, saved, config) for cell, saved in zip(todo, made, strict=True)]
 
 
-def run_cells(todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[Row]:
-    """Return the rows of all cells; read finished runs from their folders and make the others first."""
-    made = run_all([c.run for c in todo], runs, workers=config.workers, beside=[c.beside for c in todo])
-    return [row_of_run(cell, saved, config) for cell, saved in zip(todo, made, strict=True)]
-
-
-def row_of_run(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Row:
-    """The row of a finished run; metrics that refused it are left out."""
+def measured(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Finished:
+    """Return a cell with its run read back; metrics that refused the run are left out."""
     metrics = paired.metrics_of(list(saved.signatures), saved)
-    signatures, counts = {metric.name: metric.signature() for metric in metrics}, saved.counts
-    intervals = bootstrap_many([saved.stats[name] for name in signatures], metrics, config.resamples, config.seed)
-    by_name, n = dict(zip(signatures, intervals, strict=True)), len(saved.questions)
-    return Row(cell, n, saved.stats, by_name, signatures, counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES])
+    scored = [(metric, saved.stats[metric.name]) for metric in metrics]
+    rows = tuple(intervals(cell.key, scored, config.resamples, config.seed))
+    return Finished(cell, len(saved.questions), rows, saved.stats, saved.counts)
 
 
 def workshop(runs: Path) -> Workshop:

@@ -2,7 +2,7 @@
 
 Every claim is that the best of some k is above one other.  The best k is chosen on the questions that it is then tested
 on, so the null distribution is that of the best difference when the k of each question change places at random
-(sqa/core/permutation.py).  Intervals are percentiles over questions, drawn within each data set; they do not account
+(sqa/core/significance.py).  Intervals are percentiles over questions, drawn within each data set; they do not account
 for the choice of the best k.
 """
 
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.grid import Row as GridRow
-from experiments.lab.ledger import Row
+from experiments.grid import Finished
+from experiments.lab.ledger import Row, row_of
 from sqa import metrics as metric_names
+from sqa.core.differences import PERMUTATIONS, compare_pooled, null_of, p_value, p_values
 from sqa.core.k import FULL, K, order
-from sqa.core.permutation import PERMUTATIONS, null_of, p_value, p_values
 from sqa.core.types import Floats
 
 POOLED = "both"  # the data sets of a ladder of several
@@ -71,7 +71,7 @@ class Ladder(NamedTuple):
         return indices[int(np.argmax(self.scores(metric)[list(indices)]))]
 
 
-def ladders(grid: Sequence[GridRow]) -> list[Ladder]:
+def ladders(grid: Sequence[Finished]) -> list[Ladder]:
     """Return the ladders of a grid's translators; separately trained ones have none."""
     once = (row for row in grid if row.cell.family != "reference" and row.cell.seed is None)
     return of_tables({(r.cell.dataset, r.cell.family, r.cell.guesser, r.cell.k): r.stats for r in once})
@@ -118,17 +118,9 @@ def differences(ladder: Ladder) -> Iterator[Row]:
 def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
     """k of index a minus k of index b, with its percentile interval."""
     [built] = metric_names.build([metric])
-    rng = np.random.default_rng(0)
-    parts = [part[metric] for part in ladder.parts]
-    value, samples = 0.0, np.zeros(RESAMPLES)
-    for part in parts:
-        n = len(part)
-        weights = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-        value += (built.score(part[:, a].sum(axis=0)) - built.score(part[:, b].sum(axis=0))) / len(parts)
-        samples += (built.score_many(weights @ part[:, a]) - built.score_many(weights @ part[:, b])) / len(parts)
-    low, high = np.percentile(samples, [2.5, 97.5])
+    gap = compare_pooled([(part[metric][:, a], part[metric][:, b]) for part in ladder.parts], built, RESAMPLES)
     cell = (ladder.dataset, ladder.translator, ladder.contestant, claim, f"k = {ladder.ks[a]} minus k = {ladder.ks[b]}")
-    return Row(cell, metric, value, float(low), float(high), sum(map(len, parts)), built.unit, built.signature())
+    return row_of(cell, metric, gap, built.unit, built.signature())
 
 
 # ---------------------------------------------------------------------------------------------------------- the test

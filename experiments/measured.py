@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.lab.ledger import Row, row_of
 from sqa.core.significance import bootstrap_many
 from sqa.core.types import Floats
 from sqa.pipeline.engine import RunResult
+from sqa.results import Row, row_of
 
 Scored = Sequence[tuple[Any, Floats]]  # metric, its statistics (n, d)
 

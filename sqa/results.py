@@ -8,9 +8,6 @@ show     print a table in the style that the command's options ask for
 
 from __future__ import annotations
 
-import csv
-import html
-import io
 import json
 import math
 import unicodedata
@@ -26,7 +23,7 @@ from sqa.core.errors import DataError
 if TYPE_CHECKING:
     import pandas
 
-    from sqa.core.differences import Band, Comparison
+    from sqa.core.differences import Comparison
     from sqa.core.significance import Interval
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # the columns of a row, after those of its cell
@@ -72,14 +69,6 @@ def row_of(
     return Row(cell, metric, measured.value, defined(measured.low), defined(measured.high), measured.n, unit, signature)
 
 
-def of_band(
-    cells: Iterable[tuple[str, ...]], metric: str, band: Band, unit: str = "", signature: str = ""
-) -> list[Row]:
-    """Return a row for each point of a band."""
-    points = zip(cells, band.value.tolist(), band.low.tolist(), band.high.tolist(), strict=True)
-    return [Row(cell, metric, value, low, high, band.n, unit, signature) for cell, value, low, high in points]
-
-
 @dataclass(frozen=True)
 class Frame:
     """Rows and the columns of their cells."""
@@ -122,13 +111,6 @@ class Frame:
 
 
 # ---------------------------------------------------------------------------------------------------------- tables
-
-_ESCAPED = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -177,22 +159,22 @@ class Table:
 
     def to_csv(self) -> str:
         """Comma-separated lines."""
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(self.text)
-        return text.getvalue()
+        from sqa.core import formats
+
+        return formats.csv_text(self.text)
 
     def to_latex(self) -> str:
         """A tabular with the rules of booktabs."""
-        cells = [[latex_escaped(cell) for cell in row] for row in self.text]
-        return booktabs(cells, "".join("r" if right else "l" for right in self._numeric()))
+        from sqa.core import formats
+
+        cells = [[formats.latex_escaped(cell) for cell in row] for row in self.text]
+        return formats.booktabs(cells, "".join("r" if right else "l" for right in self._numeric()))
 
     def to_html(self) -> str:
         """A plain HTML table, as a notebook shows it."""
-        head, *body = (
-            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for tag, row in zip(("th", *["td"] * len(self.rows)), self.text, strict=True)
-        )
-        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+        from sqa.core import formats
+
+        return formats.html_table(self.text)
 
     def to_objects(self) -> list[dict[str, Any]]:
         """One object a row, by the names of the header; None for a missing number."""
@@ -255,26 +237,6 @@ def _width(text: str) -> int:
     """Columns of a terminal: wide signs take two, combining ones none."""
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
     return len(text) + wide - sum(bool(unicodedata.combining(sign)) for sign in text)
-
-
-def latex_escaped(text: str) -> str:
-    """The text with LaTeX's special characters escaped."""
-    return "".join(_ESCAPED.get(sign, sign) for sign in text)
-
-
-def booktabs(rows: Sequence[Sequence[str]], columns: str) -> str:
-    """A tabular with the rules of booktabs, of cells in LaTeX; the first row is the header."""
-    head, *body = [" & ".join(row) + r" \\" for row in rows]
-    lines = [
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        head,
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "".join(line + "\n" for line in lines)
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

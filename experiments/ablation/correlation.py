@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.grid import Row as GridRow
+from experiments.grid import Finished
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Row
 from experiments.outputs import Outputs
@@ -64,7 +64,7 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.end()
 
 
-def ranked(config_path: Path, runs: Path) -> tuple[list[GridRow], Taus, dict[str, Any]]:
+def ranked(config_path: Path, runs: Path) -> tuple[list[Finished], Taus, dict[str, Any]]:
     """All finished cells, the correlations of each data set and guesser (none where it has too few systems), and the
     metrics that these are of; what the store lacks is run."""
     config = load(config_path, CorrelationConfig)

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.grid import AblationConfig, Row, finished
+from experiments.grid import AblationConfig, Finished, finished
 from experiments.lab import grid_rows
 from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
 from experiments.paper.figure3 import PANELS, drawn_over, every_k
 from experiments.studies import training
+from sqa.pipeline.engine import EMPTY_SENTENCES
 from sqa.pipeline.overrides import load_study
+from sqa.pipeline.saving import UNKNOWN_PAGES
 from sqa.report import plots
 from sqa.results import Frame, Table, show
 
@@ -49,7 +51,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
         report += tables(frame, [row for row in rows if row.cell.dataset == dataset])
     outputs.write("report.md", "\n".join(report) + "\n")
     if len(once) < len(rows):
-        outputs.rows("seeds.csv", training.COLUMNS, training.rows_of(rows))
+        outputs.rows("seeds.csv", training.COLUMNS, training.rows_of(rows, config.resamples))
     outputs.end()
 
 
@@ -75,15 +77,15 @@ def figure(frame: Frame, dataset: str, translators: Sequence[str], above: str) -
     )
 
 
-def tables(frame: Frame, rows: Sequence[Row]) -> Iterator[str]:
+def tables(frame: Frame, rows: Sequence[Finished]) -> Iterator[str]:
     """The table of each contestant on a data set, and what was counted as wrong or came out empty."""
-    unknown = {row.cell.guesser: row.unknown_pages for row in rows}
+    unknown = {row.cell.guesser: row.counts.get(UNKNOWN_PAGES) for row in rows}
     for contestant in unknown:
         yield from (f"Answered by {contestant}:", "", *every_k(rows[0].cell.dataset, contestant)(frame), "")
     yield f"{rows[0].n} questions; 95% intervals over questions."
     for guesser, pages in unknown.items():
         if pages is not None:
             yield f"{pages} of the answer pages are unknown to {guesser}; those questions count as wrong."
-    empty = [(row.cell, row.empty_sentences) for row in rows if row.empty_sentences]
+    empty = [(row.cell, empty) for row in rows if (empty := row.counts[EMPTY_SENTENCES])]
     shown = dict.fromkeys(f"{cell.translator} k={cell.k}: {n}" for cell, n in empty)
     yield f"Sentences with an empty translation: {', '.join(shown) or 'none'}."

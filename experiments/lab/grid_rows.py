@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments import grid
-from experiments.grid import AblationConfig, Cell
-from experiments.grid import Row as GridRow
+from experiments.grid import COLUMNS as COLUMNS
+from experiments.grid import AblationConfig, Cell, Finished
 from experiments.lab.item import Item, config_inputs, dataset_digests, digest_of, model_digests
-from experiments.lab.ledger import Row, row_of
-from sqa import metrics as metric_names
+from experiments.lab.ledger import Row
 from sqa.core.paths import CONFIGS
 from sqa.pipeline.config import load
-
-COLUMNS = ("dataset", "translator", "k", "contestant")
 
 
 def measure(config_path: Path, runs: Path) -> Iterable[Row]:
@@ -22,19 +19,14 @@ def measure(config_path: Path, runs: Path) -> Iterable[Row]:
     return rows_of(finished(config_path, runs))
 
 
-def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> list[GridRow]:
+def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> list[Finished]:
     """The wanted cells of a grid; missing runs are made."""
     return grid.finished(load(config_path, AblationConfig), runs, wanted)
 
 
-def rows_of(rows: Iterable[GridRow]) -> list[Row]:
+def rows_of(grid: Iterable[Finished]) -> list[Row]:
     """A row for each metric of each cell."""
-    measured = []
-    for row in rows:
-        cell = (row.cell.dataset, row.cell.translator, str(row.cell.k), row.cell.guesser)
-        units = {metric.name: metric.unit for metric in metric_names.build(row.cell.run.scored)}
-        measured += [row_of(cell, name, i, units[name], row.signatures[name]) for name, i in row.intervals.items()]
-    return measured
+    return [row for each in grid for row in each.rows]
 
 
 def inputs(config_path: Path) -> dict[str, str]:

@@ -18,7 +18,6 @@ from sqa.core.errors import DataError
 from sqa.files.atomic import write_text
 from sqa.results import Frame
 from sqa.results import Row as Row
-from sqa.results import of_band as of_band
 from sqa.results import row_of as row_of
 
 MEASURED = (*results.MEASURED, "run")  # after the item's own columns; run: empty

@@ -36,9 +36,8 @@ def of_grid(metrics: tuple[str, ...], contestant: str) -> Callable[[Path, Path],
     """Return a function (config, runs) -> the tables of some metrics of a grid, answered by one contestant."""
 
     def tables(config: Path, runs: Path) -> Tables:
-        rows = grid_rows.finished(config, runs, lambda cell: cell.guesser == contestant)
-        cells = {(r.cell.dataset, r.cell.translator, str(r.cell.k), contestant): r.stats for r in rows}
-        return {(*cell, name): stats[name] for cell, stats in cells.items() for name in metrics if name in stats}
+        grid = grid_rows.finished(config, runs, lambda cell: cell.guesser == contestant)
+        return {(*one.cell.key, name): one.stats[name] for one in grid for name in metrics if name in one.stats}
 
     return tables
 

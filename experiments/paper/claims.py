@@ -30,8 +30,8 @@ from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.ladders import CLAIMS, COLUMNS, POOLED, Ladder, differences, ladders, p_of
 from experiments.paper.figure3 import BEST, NAMES
+from sqa.core.differences import PERMUTATIONS, holm, shuffled
 from sqa.core.errors import DataError
-from sqa.core.permutation import PERMUTATIONS, holm, shuffled
 from sqa.core.types import Floats
 from sqa.report import plots
 from sqa.results import markdown
@@ -114,7 +114,7 @@ def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str
 
 def without_effect(ladder: Ladder, sets: int, seed: int = 0) -> Floats:
     """Return (n, K, d, sets): the table with the k of each question shuffled."""
-    return shuffled([ladder.table("ew")], sets, seed)[0]
+    return shuffled(ladder.table("ew"), sets, seed)
 
 
 def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) -> Floats:

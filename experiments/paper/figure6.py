@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from experiments.grid import workshop
-from experiments.lab.ledger import Row, of_band
+from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs, gap
 from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
-from sqa.core.differences import Comparison, MeanCurve, bootstrap_band, compare, curve_stats
-from sqa.core.significance import Mean, means
+from sqa.core.differences import Comparison, compare
+from sqa.core.significance import Mean, bootstrap_band, mean_curve, means
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.pipeline import folder as folders
@@ -86,9 +86,9 @@ def lines_of(grid: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict
 def binned(grid: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
     """Yield the value of every line in every bin, with its band over questions."""
     for k, values in lines.items():
-        band = bootstrap_band(curve_stats(values), MeanCurve("log-mrr"), grid.config.resamples, grid.config.seed)
-        cells = [(dataset, grid.labels[guesser], str(k), str(number + 1)) for number in range(values.shape[1])]
-        yield from of_band(cells, "log-mrr", band, "nats")
+        band = bootstrap_band(means(values), mean_curve, grid.config.resamples, grid.config.seed)
+        for number, interval in enumerate(band, 1):
+            yield row_of((dataset, grid.labels[guesser], str(k), str(number)), "log-mrr", interval, "nats")
 
 
 def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:

@@ -11,22 +11,21 @@ at a smaller k than EW; full input has the worse EW and the better accuracy.  Ea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from experiments.grid import Row as GridRow
-from experiments.grid import workshop
+from experiments.grid import Finished, workshop
 from experiments.lab import grid_rows
-from experiments.lab.ledger import Row, of_band
+from experiments.lab.ledger import Row, row_of
 from experiments.ladders import POOLED, differences, ladders
+from experiments.measured import intervals
 from experiments.outputs import Outputs
 from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
 from sqa import metrics as metric_names
-from sqa.core.differences import bootstrap_band
-from sqa.core.significance import bootstrap_many
+from sqa.core.significance import bootstrap_band
 from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts
 from sqa.report import plots
@@ -57,31 +56,24 @@ def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
         for dataset in grid.datasets
     }
 
-    def only(row: GridRow) -> GridRow:
-        mask = masks[row.cell.dataset]
-        stats = {name: values[mask] for name, values in row.stats.items()}
-        tables, metrics = [stats[name] for name in PANELS], metric_names.build(PANELS)
-        intervals = bootstrap_many(tables, metrics, grid.config.resamples, grid.config.seed)
-        return replace(row, n=int(mask.sum()), stats=stats, intervals=dict(zip(PANELS, intervals, strict=True)))
+    def only(each: Finished) -> Finished:
+        stats = {name: values[masks[each.cell.dataset]] for name, values in each.stats.items()}
+        scored = [(metric, stats[metric.name]) for metric in metric_names.build(PANELS)]
+        rows = intervals(each.cell.key, scored, grid.config.resamples, grid.config.seed)
+        return replace(each, n=rows[0].n, rows=tuple(rows), stats=stats)
 
     return grid._replace(rows=list(map(only, grid.rows)))
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Kendall's tau (a) of two guessers over K values of k, as a curve of one point for `bootstrap_band`.
+def agreement(stats: np.ndarray) -> np.ndarray:
+    """Return Kendall's tau (a) of two guessers over K values of k, (B, 4 K) -> (B, 1), for `bootstrap_band`.
 
-    stats (n, 4 K): sum and count of each k for the first guesser, then for the second.
+    stats: sum and count of each k for the first guesser, then for the second.  A tie counts for neither side.
     """
-
-    name: str = "agreement"
-
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """(B, 4 K) -> (B, 1), -1 to 1; a tie counts for neither side."""
-        values = (stats[:, 0::2] / stats[:, 1::2]).reshape(len(stats), 2, -1)  # (B, 2, K)
-        first, other = np.triu_indices(values.shape[2], 1)
-        signs = np.sign(values[:, :, first] - values[:, :, other])  # (B, 2, pairs)
-        return (signs[:, 0] * signs[:, 1]).mean(axis=1, keepdims=True)
+    values = (stats[:, 0::2] / stats[:, 1::2]).reshape(len(stats), 2, -1)  # (B, 2, K)
+    first, other = np.triu_indices(values.shape[2], 1)
+    signs = np.sign(values[:, :, first] - values[:, :, other])  # (B, 2, pairs)
+    return (signs[:, 0] * signs[:, 1]).mean(axis=1, keepdims=True)
 
 
 def of_guessers(grid: Runs) -> Iterator[Row]:
@@ -95,20 +87,20 @@ def of_guessers(grid: Runs) -> Iterator[Row]:
             for metric in PANELS:
                 rows = [row for g in (a, b) for row in grid.of(dataset, g) if row.cell.family == WAIT_K]
                 stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
-                band = bootstrap_band(stats, Agreement(), grid.config.resamples, grid.config.seed)
+                [tau] = bootstrap_band(stats, agreement, grid.config.resamples, grid.config.seed)
                 claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
                 cell = (dataset, WAIT_K, f"{grid.labels[a]}, {grid.labels[b]}", claim, f"{len(rows) // 2} k")
-                yield from of_band([cell], "tau", band)
+                yield row_of(cell, "tau", tau)
 
 
 def over_k(grid: Runs, dataset: str) -> list[Row]:
     """Return the drawn rows: each guesser's metrics for wait-k at every k and for the human translation."""
-    named = [
-        replace(row, cell=replace(row.cell, guesser=label))
+    return [
+        replace(row, cell=(*row.cell[:3], label))
         for guesser, label in grid.labels.items()
-        for row in grid.of(dataset, guesser)
+        for row in grid_rows.rows_of(grid.of(dataset, guesser))
+        if row.metric in PANELS
     ]
-    return [row for row in grid_rows.rows_of(named) if row.metric in PANELS]
 
 
 def by_guesser(rows: Sequence[Row], which: str) -> plots.Figure:

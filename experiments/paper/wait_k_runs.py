@@ -16,8 +16,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 
 from experiments.contestants import Contestant, NamedContestant, Value, check_labels, components, names_of, sift
-from experiments.grid import AblationConfig, finished, language_of
-from experiments.grid import Row as GridRow
+from experiments.grid import AblationConfig, Finished, finished, language_of
 from experiments.outputs import LeftOut
 from experiments.studies.guesser_report import knows
 from sqa.core.errors import ConfigError
@@ -53,7 +52,7 @@ class Runs(NamedTuple):
     """Runs of the ablation's wait-k models, answered by some contestants."""
 
     config: AblationConfig
-    rows: list[GridRow]  # wait-k of every k, and the human translation at full input
+    rows: list[Finished]  # wait-k of every k, and the human translation at full input
     labels: dict[str, str]  # name of a contestant (Cell.guesser) -> its label
     left_out: list[LeftOut]
 
@@ -62,7 +61,7 @@ class Runs(NamedTuple):
         """Available data sets."""
         return list(dict.fromkeys(row.cell.dataset for row in self.rows))
 
-    def of(self, dataset: str, guesser: str | None = None) -> list[GridRow]:
+    def of(self, dataset: str, guesser: str | None = None) -> list[Finished]:
         """Return the rows of a data set and guesser (None: all) by k; the human translation is last."""
         rows = [row for row in self.rows if row.cell.dataset == dataset and guesser in (None, row.cell.guesser)]
         return sorted(rows, key=lambda row: (row.cell.family == "reference", plots.order(row.cell.k)))

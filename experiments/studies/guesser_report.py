@@ -19,7 +19,8 @@ fingerprint, block by block: a killed report goes on, and a guesser trained anew
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -27,16 +28,16 @@ import numpy as np
 
 from experiments.contestants import NamedContestant, check_labels, components, sift
 from experiments.grid import usable
-from experiments.lab.ledger import Row, of_band
+from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs
 from experiments.stored import stored
 from guessers.evaluate import DEPTH, rank_of
 from sqa import __version__
 from sqa.core.answers import key as answer_key
-from sqa.core.differences import MeanCurve, bootstrap_band, curve_stats
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import GUESSERS
 from sqa.core.schema import Count, checked
+from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.core.types import Guess, IncrementalGuesser, Question
 from sqa.data.datasets import MINI, load_questions
 from sqa.data.texts import load_guessdev
@@ -141,11 +142,9 @@ def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]
                 if not members.any():
                     continue
                 scores = values(ranks[members], config.fractions, curve_named(config.curve))
-                band = bootstrap_band(curve_stats(scores), MeanCurve("guesser"), config.resamples, config.seed)
-                read = [(name, group, label, f"{fraction:g}") for fraction in config.fractions]
-                rows = of_band(read * len(MEASURES), "", band, "0-1", signature)
-                for number, row in enumerate(rows):
-                    yield replace(row, metric=MEASURES[number // len(read)])
+                band = bootstrap_band(means(scores), mean_curve, config.resamples, config.seed)
+                for (metric, fraction), interval in zip(product(MEASURES, config.fractions), band, strict=True):
+                    yield row_of((name, group, label, f"{fraction:g}"), metric, interval, "0-1", signature)
 
 
 # ------------------------------------------------------------------------------------------------------- ranks

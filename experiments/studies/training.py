@@ -12,30 +12,25 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
-import numpy as np
-
-from experiments.grid import CONTINUED, SEPARATE
-from experiments.grid import Row as GridRow
+from experiments.grid import CONTINUED, SEPARATE, AblationConfig, Finished
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import DEVIATION
 from smt.training.sweep import MULTI, finished
 from sqa import metrics as metric_names
-from sqa.core.errors import DataError
-from sqa.core.significance import Interval, Resampled
-from sqa.core.types import Floats
+from sqa.core.differences import compare_trainings
+from sqa.pipeline.config import load
 from sqa.report import plots
 
 LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
 SHIPPED = "wait-k"  # the bundled model, which they began with
 SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
 COLUMNS = ("dataset", "translator", "k", "guesser")
-_QUESTIONS, _TRAININGS = 5, 6  # streams of random numbers that share a seed with those of sqa/core
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
-Groups = Mapping[Key, Sequence[GridRow]]
-Pair = tuple[tuple[str, ...], Sequence[GridRow], Sequence[GridRow], bool]  # cell, trainings a and b, the same ones
+Groups = Mapping[Key, Sequence[Finished]]
+Pair = tuple[tuple[str, ...], Sequence[Finished], Sequence[Finished], bool]  # cell, trainings a and b, the same ones
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
@@ -58,28 +53,28 @@ def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], un
 
 def answers(config: Path, runs: Path) -> Iterator[Row]:
     """Yield means, deviations and differences over trainings by question answering."""
-    return rows_of(grid_rows.finished(config, runs))
+    return rows_of(grid_rows.finished(config, runs), load(config, AblationConfig).resamples)
 
 
-def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
+def rows_of(grid: Sequence[Finished], resamples: int) -> Iterator[Row]:
     """Yield means and deviations over trainings, largest k minus smallest, and separate models minus the others.
 
     The shipped model counts as one training.
     """
-    groups: defaultdict[Key, list[GridRow]] = defaultdict(list)
+    groups: defaultdict[Key, list[Finished]] = defaultdict(list)
     for row in grid:
         if row.cell.seed is not None or row.cell.family == SHIPPED:
             groups[row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser].append(row)
     metrics = metric_names.build(SHOWN)
     for (dataset, family, k, guesser), trainings in groups.items():
-        for metric in (metric for metric in metrics if all(metric.name in row.intervals for row in trainings)):
-            values = [row.intervals[metric.name].value for row in trainings]
+        for metric in (metric for metric in metrics if all(metric.name in row.by_metric for row in trainings)):
+            values = [row.by_metric[metric.name].value for row in trainings]
             yield from _spread_over((dataset, family, str(k), guesser), metric.name, values, metric.unit)
     for metric in metrics:
         tables = {key: rows for key, rows in groups.items() if all(metric.name in row.stats for row in rows)}
         for where, a, b, same in (*trends(tables), *models(tables)):
             first, second = ([row.stats[metric.name] for row in rows] for rows in (a, b))
-            i = compare_trainings(first, second, metric, a[0].intervals[metric.name].resamples, same=same)
+            i = compare_trainings(first, second, metric, resamples, same)
             yield Row(where, metric.name, i.value, i.low, i.high, unit=metric.unit)
 
 
@@ -104,34 +99,6 @@ def models(groups: Groups) -> Iterator[Pair]:
         for (dataset, family, k, guesser), separate in groups.items():
             if family == SEPARATE and (others := groups.get((dataset, other, k, guesser))):
                 yield (dataset, f"{SEPARATE} minus {other}", str(k), guesser), separate, others, False
-
-
-def compare_trainings(
-    a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, resamples: int = 1000, same: bool = False
-) -> Interval:
-    """Return the mean score over the trainings of one system minus that of another.
-
-    `a` and `b`: the statistics (n, d) of each training; row i of all of them is the same question.  same: table i of
-    both comes from the same training (one model at two k), so both are drawn together.
-    """
-    if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
-        shapes = ", ".join(str(table.shape) for table in (*a, *b))
-        raise DataError(f"{metric.name}: expected trainings of two systems on the same questions, got {shapes}")
-    tables, n = [np.asarray(table, dtype=np.float64) for table in (*a, *b)], len(a[0])
-    value = _gap(metric.score_many(np.stack([table.sum(axis=0) for table in tables]))[None], len(a))[0]
-    weights = np.random.default_rng([0, _QUESTIONS]).multinomial(n, np.full(n, 1 / n), size=resamples)
-    scores = np.stack([metric.score_many(weights.astype(float) @ table) for table in tables], axis=1)  # (resamples, t)
-    rng = np.random.default_rng([0, _TRAININGS])
-    drawn = [first + rng.integers(0, count, (resamples, count)) for first, count in ((0, len(a)), (len(a), len(b)))]
-    if same:
-        drawn[1] = drawn[0] + len(a)
-    low, high = np.nanpercentile(_gap(np.take_along_axis(scores, np.hstack(drawn), axis=1), len(a)), [2.5, 97.5])
-    return Interval(float(value), float(low), float(high), n, resamples=resamples)
-
-
-def _gap(scores: Floats, size: int) -> Floats:
-    """Return (B,): mean of the first `size` trainings minus mean of the others, from (B, trainings)."""
-    return np.asarray(scores[:, :size].mean(axis=1) - scores[:, size:].mean(axis=1))
 
 
 def spread(ledger: Ledger) -> plots.Figure:

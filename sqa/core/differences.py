@@ -1,44 +1,44 @@
-"""Paired differences of two systems, and bands of curves, by resampling questions (sqa/core/significance.py).
+"""Differences of systems, trainings and values of k, by resampling questions (sqa/core/significance.py).
 
-    interval of a difference  plain percentiles, which hold there and BCa does not (Efron 1979; Koehn 2004); so a band's
-                              (what each covers: tests/property/test_coverage_of_intervals.py)
+    interval of a difference  plain percentiles, which hold there and BCa does not (Efron 1979; Koehn 2004); their
+                              coverage: tests/property/test_coverage_of_intervals.py
     paired bootstrap          p = (1 + #{|d*_b - d| >= |d|}) / (B + 1), d the observed difference; two-sided
     approximate randomisation p = (1 + #{|d*_b| >= |d|}) / (B + 1), where resample b exchanges the two systems'
                               statistics on a random half of the questions; two-sided
                               (Noreen 1989; Riezler and Maxwell 2005)
+    permutation               p = (1 + #{permuted >= observed}) / (B + 1), one-sided, of n questions under m conditions
+                              (values of k).  If the condition does not matter, the m rows of a question are
+                              exchangeable.  The statistic may be a maximum over conditions
+                              (Pitman 1937; Westfall and Young 1993)
 
-Ties count against a difference: a system compared with itself has p = 1.
+Ties and undefined values count against a difference: a system compared with itself has p = 1.  Data sets
+(`compare_pooled`) and trainings (`compare_trainings`) are levels above the question.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from sqa.core.errors import DataError
-from sqa.core.permutation import p_value
-from sqa.core.significance import LEVEL, Resampled, block_sizes, bootstrap_weights, common_size, score_sums
-from sqa.core.types import Floats
+from sqa.core.significance import (
+    CELLS,
+    TIE,
+    Interval,
+    Resampled,
+    block_sizes,
+    bootstrap_weights,
+    common_size,
+    percentiles,
+    score_sums,
+)
+from sqa.core.types import Bools, Floats
 
-_SWAP = 2  # stream of random numbers that shares a seed with those of sqa/core/significance.py
-
-
-class Curve(Protocol):
-    """What a band needs."""
-
-    def score_many(self, stats: Floats) -> Floats:
-        """Sums of statistics (B, d) -> values (B, k); nan where undefined."""
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """A curve on all questions and its pointwise percentile band, each (k,); nan where undefined."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-    n: int  # questions
+PERMUTATIONS = 20_000  # of every test
+STOP = 0.05  # a permutation test ends early once its p is above
+_BLOCK = 2_000  # permutations
+_SWAP, _INSIDE, _SETS, _QUESTIONS, _TRAININGS = range(2, 7)  # streams of random numbers that share a seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,6 @@ class Comparison:
         return self.diff
 
 
-def bootstrap_band(stats: Floats, curve: Curve, n_resamples: int = 1000, seed: int = 0) -> Band:
-    """A curve's values on all questions with a pointwise percentile band; stats (n, d), `score_many` gives (B, k)."""
-    n = common_size([stats], [curve], n_resamples)
-    [samples] = score_sums([stats], [curve.score_many], bootstrap_weights(n, n_resamples, seed))  # (B, k)
-    low, high = _percentiles(samples)
-    return Band(curve.score_many(stats.sum(axis=0, keepdims=True))[0], low, high, n)
-
-
 def compare_many(
     pairs: Sequence[tuple[Floats, Floats]], metrics: Sequence[Resampled], n_resamples: int = 1000, seed: int = 0
 ) -> list[Comparison]:
@@ -80,22 +72,119 @@ def compare_many(
     points = [(m.score(x.sum(axis=0)), m.score(y.sum(axis=0))) for x, y, m in zip(a, b, metrics, strict=True)]
     scorers = [metric.score_many for metric in (*metrics, *metrics)]
     resampled = score_sums([*a, *b], scorers, bootstrap_weights(n, n_resamples, seed))
-    gaps = [_gap(m, x.sum(axis=0), y.sum(axis=0)) for x, y, m in zip(a, b, metrics, strict=True)]
+    gaps = [_exchanged(m, x.sum(axis=0), y.sum(axis=0)) for x, y, m in zip(a, b, metrics, strict=True)]
     changes = [y - x for x, y in zip(a, b, strict=True)]
     swapped = score_sums(changes, gaps, _swap_weights(n, n_resamples, seed))
     comparisons, m = [], len(metrics)
     for i, (value_a, value_b) in enumerate(points):
         diff = value_a - value_b
         boot = resampled[i] - resampled[m + i]  # (B,)
-        [low], [high] = _percentiles(boot[:, None])
         p_bootstrap, p_swap = (float(p_value(np.abs(diff), np.abs(null))) for null in (boot - diff, swapped[i]))
-        comparisons.append(Comparison(value_a, value_b, diff, float(low), float(high), p_bootstrap, p_swap, n))
+        comparisons.append(Comparison(value_a, value_b, diff, *percentiles(boot), p_bootstrap, p_swap, n))
     return comparisons
 
 
 def compare(a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Paired comparison of two systems' statistics (n, d) on the same questions in the same order."""
     return compare_many([(a, b)], [metric], n_resamples, seed)[0]
+
+
+def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_resamples: int = 1000) -> Interval:
+    """Return a minus b with its percentile interval, the mean over data sets of the same weight.
+
+    pairs: a and b (n_i, d) of each data set.  Questions are drawn within each of them.
+    """
+    rng, value, samples = np.random.default_rng(0), 0.0, np.zeros(n_resamples)
+    for a, b in pairs:
+        weights = _multinomial(rng, len(a), n_resamples)
+        value += (metric.score(a.sum(axis=0)) - metric.score(b.sum(axis=0))) / len(pairs)
+        samples += (metric.score_many(weights @ a) - metric.score_many(weights @ b)) / len(pairs)
+    return Interval(value, *percentiles(samples), sum(len(a) for a, _ in pairs))
+
+
+def compare_trainings(
+    a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, n_resamples: int = 1000, same: bool = False
+) -> Interval:
+    """Return the mean score over the trainings of one system minus that of another, with its percentile interval.
+
+    a, b: statistics (n, d) of each training; row i of all of them is the same question.  Questions and trainings are
+    drawn.  same: table i of both comes from the same training (one model at two k), so both are drawn together.
+    """
+    if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
+        shapes = ", ".join(str(table.shape) for table in (*a, *b))
+        raise DataError(f"{metric.name}: expected trainings of two systems on the same questions, got {shapes}")
+
+    def gap(scores: Floats) -> Floats:  # (B, trainings of both) -> (B,)
+        return np.asarray(scores[:, : len(a)].mean(axis=1) - scores[:, len(a) :].mean(axis=1))
+
+    value = gap(metric.score_many(np.stack([table.sum(axis=0) for table in (*a, *b)]))[None])[0]
+    weights = _multinomial(np.random.default_rng([0, _QUESTIONS]), len(a[0]), n_resamples)
+    scores = np.stack([metric.score_many(weights @ table) for table in (*a, *b)], axis=1)  # (B, trainings of both)
+    rng = np.random.default_rng([0, _TRAININGS])
+    drawn = [first + rng.integers(0, count, (n_resamples, count)) for first, count in ((0, len(a)), (len(a), len(b)))]
+    if same:
+        drawn[1] = drawn[0] + len(a)
+    samples = gap(np.take_along_axis(scores, np.hstack(drawn), axis=1))
+    return Interval(float(value), *percentiles(samples), len(a[0]))
+
+
+def p_value(observed: Floats, null: Floats) -> Floats:
+    """Return how often chance gives as much or more, (R,), one-sided; observed is (R,), null (B, R)."""
+    result: Floats = (1 + (~_smaller(null, observed)).sum(axis=0)) / (len(null) + 1)
+    return np.where(np.isnan(observed), 1.0, result)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values (Holm 1979): rejecting those at most alpha errs anywhere with a chance of alpha at most."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, least = [0.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = least
+    return adjusted
+
+
+# ------------------------------------------------------------------------------------------------------- permutations
+
+
+def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Floats]:
+    """Yield blocks (b, m, c) of sums over questions of a table (n, m, c), its conditions permuted inside each question.
+
+    The same seed and shape give the same permutations for every table.
+    """
+    return _sums(table, _permutation_seeds(permutations, seed))
+
+
+def null_of(table: Floats, statistic: Callable[[Floats], Floats], permutations: int, seed: int) -> Floats:
+    """Return a statistic of every permutation of a table (n, m, c), (B, R); it maps sums (b, m, c) to (b, R)."""
+    return np.concatenate([statistic(sums) for sums in permuted_sums(table, permutations, seed)])
+
+
+def p_values(
+    table: Floats, statistic: Callable[[Floats], Floats], observed: Floats, permutations: int, seed: int
+) -> Floats:
+    """Return p of R tables (n, m, d, R) against `observed` (R,), one-sided; the statistic is that of `null_of`."""
+    seeds = _permutation_seeds(permutations, seed)
+    as_large, drawn = np.zeros(len(observed), np.int64), np.zeros(len(observed), np.int64)
+    for start in range(0, permutations, _BLOCK):
+        going = np.flatnonzero(as_large < STOP * (permutations + 1))
+        if not len(going):
+            break
+        block, flat = seeds[start : start + _BLOCK], table[..., going].reshape(*table.shape[:2], -1)
+        null = np.concatenate([statistic(sums) for sums in _sums(flat, block)])  # (b, going)
+        as_large[going] += (~_smaller(null, observed[going])).sum(axis=0)
+        drawn[going] += len(block)
+    return np.where(np.isnan(observed), 1.0, (1 + as_large) / (drawn + 1))
+
+
+def shuffled(table: Floats, sets: int, seed: int) -> Floats:
+    """Return copies (n, m, d, sets) of a table (n, m, d), the conditions permuted inside each question."""
+    n, m = table.shape[:2]
+    order = np.random.default_rng([seed, _SETS]).random((sets, n, m)).argsort(axis=2).transpose(1, 2, 0)  # (n, m, sets)
+    return np.take_along_axis(table[..., None], order[:, :, None, :], axis=1)
+
+
+# ------------------------------------------------------------------------------------------------------------ drawing
 
 
 def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
@@ -105,30 +194,58 @@ def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
         yield rng.integers(0, 2, size=(rows, n)).astype(np.float64)
 
 
-def _gap(metric: Resampled, a: Floats, b: Floats) -> Callable[[Floats], Floats]:
+def _multinomial(rng: np.random.Generator, n: int, n_resamples: int) -> Floats:
+    """All weights (n_resamples, n) at once, for the levels above the question."""
+    return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
+
+
+def _exchanged(metric: Resampled, a: Floats, b: Floats) -> Callable[[Floats], Floats]:
     """The differences of two systems with sums a and b (d,), some questions' statistics exchanged, by w @ (b - a)."""
     return lambda change: metric.score_many(a + change) - metric.score_many(b - change)
 
 
-def _percentiles(samples: Floats) -> tuple[Floats, Floats]:
-    """Lower and upper percentile of each column of (B, k), nan values left out; nan where all are."""
-    tails = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
-    defined = [column[~np.isnan(column)] for column in samples.T]
-    ends = [np.percentile(column, tails) if len(column) else np.array([np.nan, np.nan]) for column in defined]
-    return np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
+def _smaller(null: Floats, observed: Floats) -> Bools:
+    return null < observed - TIE * np.abs(observed)  # False for nan
 
 
-@dataclass(frozen=True, slots=True)
-class MeanCurve:
-    """Means over questions of several values, for `bootstrap_band`; stats (d + 1,) = the values, then 1."""
-
-    name: str
-
-    def score_many(self, stats: Floats) -> Floats:
-        """(B, d + 1) -> (B, d)."""
-        return stats[:, :-1] / stats[:, -1:]
+def _permutation_seeds(permutations: int, seed: int) -> Any:
+    """(permutations,) uint64: where the random numbers of each begin."""
+    return np.random.default_rng([seed, _INSIDE]).integers(2**64, size=permutations, dtype=np.uint64)
 
 
-def curve_stats(values: Floats) -> Floats:
-    """(n, d) values -> (n, d + 1) statistics of `MeanCurve`."""
-    return np.hstack([values, np.ones((len(values), 1))])
+def _sums(table: Floats, seeds: Any) -> Iterator[Floats]:
+    """Yield blocks (b, m, c): one permutation of a table (n, m, c) for each of the seeds (B,)."""
+    table = np.asarray(table, dtype=np.float64)
+    differs = table != table[:, :1]  # values that are equal under all conditions need no permutation
+    questions, columns = np.flatnonzero(differs.any(axis=(1, 2))), np.flatnonzero(differs.any(axis=(0, 1)))
+    moving, still = table[questions][..., columns], table[~differs.any(axis=(1, 2))].sum(axis=0)
+    still = still + table[questions].sum(axis=0) * ~differs.any(axis=(0, 1))
+    size = max(1, min(_BLOCK, CELLS // table[0].size))
+    for start in range(0, len(seeds), size):
+        block = seeds[start : start + size]
+        sums = np.repeat(still[None], len(block), axis=0)
+        sums[..., columns] += _permuted(moving, questions, block)
+        yield sums
+
+
+def _permuted(table: Floats, questions: Any, seeds: Any) -> Floats:
+    """Return the sums (b, m, c) of a table (n, m, c), the rows of each question in an own order for each seed (b,).
+
+    Fisher and Yates's shuffle, by the upper 32 bits of Marsaglia's xorshift, which begins at Steele's mixture of the
+    seed and the question's number (n,): an order depends on nothing else.
+    """
+    rows, upper, sums = np.arange(len(seeds)), np.uint64(32), np.zeros((len(seeds), *table.shape[1:]))
+    for question, values in zip(questions, table, strict=True):
+        state = seeds + np.array([question], np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+        order = np.tile(np.arange(len(values)), (len(seeds), 1))  # (b, m)
+        for last in range(len(values) - 1, 0, -1):
+            other = (((state >> upper) * np.uint64(last + 1)) >> upper).astype(np.int64)
+            order[rows, other], order[:, last] = order[:, last].copy(), order[rows, other]
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+        sums += values.take(order, axis=0)
+    return sums

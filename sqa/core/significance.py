@@ -6,8 +6,9 @@ questions give the same resamples for every metric and system; the result is a f
 
     interval of a value       95%: BCa, bias-corrected and accelerated percentiles of the score over B resamples with
                               replacement (Efron 1987).  Plain percentiles are too low where most questions win nothing
+    band of a curve           plain percentiles at every point
 
-Differences of two systems and bands of curves: sqa/core/differences.py.
+Everything that compares systems, trainings or values of k: sqa/core/differences.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +23,8 @@ from sqa.core.types import Floats
 
 LEVEL = 0.95  # of intervals and bands
 CELLS = 4_000_000  # weights or sums held at a time: 32 MB
-_BOOTSTRAP = 1  # stream of random numbers; 2 is that of sqa/core/differences.py, 3 and 4 of sqa/core/permutation.py
 TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
+_BOOTSTRAP = 1  # stream of random numbers; sqa/core/differences.py has the others
 _NORMAL = NormalDist()
 
 
@@ -48,21 +49,59 @@ class ScoredTogether(Protocol):
         """The score of all questions (n, d) together."""
 
 
-def total(stats: Floats, metric: Resampled) -> float:
-    """A metric's score of all questions (n, d); NotComputable where undefined."""
-    return metric.score_all(stats) if isinstance(metric, ScoredTogether) else metric.score(stats.sum(axis=0))
-
-
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A score on all questions and its BCa interval; its ends are nan where no resample has a value."""
+    """A score on all questions and its 95% interval; its ends are nan where no resample has a value."""
 
     value: float
     low: float
     high: float
     n: int  # questions
-    resamples: int = 1000
-    undefined: int = 0  # resamples on which the metric has no value; the interval is over the others
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean: stats = [sum of values, number of values], see `means`; undefined where there are none."""
+
+    name: str
+
+    def score(self, stats: Floats) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: Floats) -> Floats:
+        return ratio_many(stats)
+
+
+def means(values: Floats) -> Floats:
+    """Return statistics of means over questions, (n,) -> (n, 2) for `Mean`, (n, k) -> (n, k + 1) for `mean_curve`."""
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def mean_curve(stats: Floats) -> Floats:
+    """Return the means of sums of the statistics of `means`, (B, k + 1) -> (B, k), for `bootstrap_band`."""
+    return np.asarray(stats[:, :-1] / stats[:, -1:])
+
+
+def ratio(stats: Floats, name: str) -> float:
+    """stats[0] / stats[1] of summed statistics (d,).  Nothing counted: NotComputable naming the metric."""
+    if not stats[1] > 0:
+        raise NotComputable(f"{name}: undefined, it has no value on any question")
+    return float(stats[0] / stats[1])
+
+
+def ratio_many(stats: Floats) -> Floats:
+    """The same for many sums at once: (B, d) -> (B,), nan where nothing was counted."""
+    values = np.full(len(stats), np.nan)
+    np.divide(stats[:, 0], stats[:, 1], out=values, where=stats[:, 1] > 0)
+    return values
+
+
+def total(stats: Floats, metric: Resampled) -> float:
+    """A metric's score of all questions (n, d); NotComputable where undefined."""
+    return metric.score_all(stats) if isinstance(metric, ScoredTogether) else metric.score(stats.sum(axis=0))
+
+
+# ---------------------------------------------------------------------------------------------------------- intervals
 
 
 def bootstrap_many(
@@ -78,8 +117,7 @@ def bootstrap_many(
     intervals = []
     for value, scores, s, metric in zip(values, samples, stats, metrics, strict=True):
         without = metric.score_many(s.sum(axis=0) - s)  # (n,), each question left out once
-        low, high = bca(value, scores, without)
-        intervals.append(Interval(value, low, high, n, n_resamples, int(np.isnan(scores).sum())))
+        intervals.append(Interval(value, *bca(value, scores, without), n))
     return intervals
 
 
@@ -88,7 +126,54 @@ def bootstrap(stats: Floats, metric: Resampled, n_resamples: int = 1000, seed: i
     return bootstrap_many([stats], [metric], n_resamples, seed)[0]
 
 
-# ------------------------------------------------------------------------------------------------ resampling
+def bootstrap_band(
+    stats: Floats, curve: Callable[[Floats], Floats], n_resamples: int = 1000, seed: int = 0
+) -> list[Interval]:
+    """A curve's k values on all questions, each with its percentile interval; the curve maps sums (B, d) to (B, k)."""
+    n = common_size([stats], [curve], n_resamples)
+    [samples] = score_sums([stats], [curve], bootstrap_weights(n, n_resamples, seed))  # (B, k)
+    values = curve(stats.sum(axis=0, keepdims=True))[0].tolist()
+    return [Interval(value, *percentiles(column), n) for value, column in zip(values, samples.T, strict=True)]
+
+
+def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) -> tuple[float, float]:
+    """The BCa interval of a value from its resamples (B,) and the values with each question left out (n,).
+
+    Each end is the percentile F(b + (b + z) / (1 - a (b + z))), F normal, z the normal quantile of the tail.  The bias
+    b is the normal quantile of the share of resamples below the value, ties by half, itself among them (so b is
+    finite); a is the sum of cubes of the influences (the mean of `without` minus each) over six times the 1.5th power
+    of that of squares, 0 where all are equal.  What is undefined (nan) is left out; without a defined resample both
+    ends are nan.
+    """
+    samples, without = samples[~np.isnan(samples)], without[~np.isnan(without)]
+    if not len(samples):
+        return np.nan, np.nan
+    tie = TIE * max(abs(value), float(np.ptp(samples)))  # sums in another order differ in their last digits
+    below, above = int((samples < value - tie).sum()), int((samples > value + tie).sum())
+    bias = _NORMAL.inv_cdf((1 + (below - above) / (len(samples) + 1)) / 2)
+    influence = without.mean() - without if len(without) else np.zeros(1)
+    spread = float((influence**2).sum())
+    negligible = len(influence) * (TIE * abs(value)) ** 2
+    acceleration = float((influence**3).sum()) / (6 * spread**1.5) if spread > negligible else 0.0
+    ends = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        shift = bias + _NORMAL.inv_cdf(tail)
+        slope = 1 - acceleration * shift  # at most 0 beyond the pole, where the end is the farthest resample
+        ends.append(_NORMAL.cdf(bias + shift / slope) if slope > 0 else float(shift > 0))
+    low, high = np.percentile(samples, [100 * end for end in ends])
+    return float(low), float(high)
+
+
+def percentiles(samples: Floats) -> tuple[float, float]:
+    """Lower and upper percentile of samples (B,), nan values left out; nan where all are."""
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return np.nan, np.nan
+    low, high = np.percentile(defined, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    return float(low), float(high)
+
+
+# --------------------------------------------------------------------------------------------------------- resampling
 
 
 def bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
@@ -120,34 +205,6 @@ def score_sums(
     return [np.concatenate(parts) for parts in blocks]
 
 
-def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """The BCa interval of a value from its resamples (B,) and the values with each question left out (n,).
-
-    Each end is the percentile F(b + (b + z) / (1 - a (b + z))), F normal, z the normal quantile of the tail.  The bias
-    b is the normal quantile of the share of resamples below the value, ties by half, itself among them (so b is
-    finite); a is the sum of cubes of the influences (the mean of `without` minus each) over six times the 1.5th power
-    of that of squares, 0 where all are equal.  What is undefined (nan) is left out; without a defined resample both
-    ends are nan.
-    """
-    samples, without = samples[~np.isnan(samples)], without[~np.isnan(without)]
-    if not len(samples):
-        return np.nan, np.nan
-    tie = TIE * max(abs(value), float(np.ptp(samples)))  # sums in another order differ in their last digits
-    below, above = int((samples < value - tie).sum()), int((samples > value + tie).sum())
-    bias = _NORMAL.inv_cdf((1 + (below - above) / (len(samples) + 1)) / 2)
-    influence = without.mean() - without if len(without) else np.zeros(1)
-    spread = float((influence**2).sum())
-    negligible = len(influence) * (TIE * abs(value)) ** 2
-    acceleration = float((influence**3).sum()) / (6 * spread**1.5) if spread > negligible else 0.0
-    ends = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        shift = bias + _NORMAL.inv_cdf(tail)
-        slope = 1 - acceleration * shift  # at most 0 beyond the pole, where the end is the farthest resample
-        ends.append(_NORMAL.cdf(bias + shift / slope) if slope > 0 else float(shift > 0))
-    low, high = np.percentile(samples, [100 * end for end in ends])
-    return float(low), float(high)
-
-
 def common_size(stats: Sequence[Floats], metrics: Sequence[object], n_resamples: int) -> int:
     """The common number of questions."""
     if n_resamples < 1:
@@ -158,35 +215,3 @@ def common_size(stats: Sequence[Floats], metrics: Sequence[object], n_resamples:
     if len(sizes) != 1 or 0 in sizes:
         raise DataError(f"significance: tables must have the same number of questions, at least 1; got {sorted(sizes)}")
     return sizes.pop()
-
-
-def ratio(stats: Floats, name: str) -> float:
-    """stats[0] / stats[1] of summed statistics (d,).  Nothing counted: NotComputable naming the metric."""
-    if not stats[1] > 0:
-        raise NotComputable(f"{name}: undefined, it has no value on any question")
-    return float(stats[0] / stats[1])
-
-
-def ratio_many(stats: Floats) -> Floats:
-    """The same for many sums at once: (B, d) -> (B,), nan where nothing was counted."""
-    values = np.full(len(stats), np.nan)
-    np.divide(stats[:, 0], stats[:, 1], out=values, where=stats[:, 1] > 0)
-    return values
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean for `sqa.core.significance`: stats = [sum of values, number of values]; undefined where there are none."""
-
-    name: str
-
-    def score(self, stats: Floats) -> float:
-        return ratio(stats, self.name)
-
-    def score_many(self, stats: Floats) -> Floats:
-        return ratio_many(stats)
-
-
-def means(values: Floats) -> Floats:
-    """(n,) values -> (n, 2) statistics of `Mean`."""
-    return np.stack([values, np.ones(len(values))], axis=1)

@@ -2,7 +2,7 @@
 
     sqa compare RUN RUN RUN... --metric ew --metric bleu --output compared
 
-The p-values are those of approximate randomisation over questions (sqa/core/differences.py); `p_holm` is adjusted, for
+The p-values are those of approximate randomisation over questions (sqa/core/significance.py); `p_holm` is adjusted, for
 each metric, for all pairs of runs.
 """
 
@@ -16,15 +16,16 @@ from itertools import combinations, groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqa.core.differences import holm
 from sqa.core.errors import ConfigError
-from sqa.core.permutation import holm
+from sqa.core.formats import booktabs, latex_escaped
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
 from sqa.pipeline import paired, saving
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
 from sqa.report.plots import COLOURS, canvas, save, style
-from sqa.results import Table, booktabs, latex_escaped
+from sqa.results import Table
 
 if TYPE_CHECKING:
     from sqa.report.plots import Axes

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.differences import bootstrap_band
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import did_you_mean
+from sqa.core.significance import Interval, bootstrap_band
 from sqa.core.types import BuiltMetric, Metric
 from sqa.pipeline import folder as folders
 from sqa.pipeline import paired
@@ -145,17 +145,18 @@ def correlate(
     usable = [metric for metric in metrics if metric.name not in refused]
     todo = [pair for pair in pairs if not refused.keys() & set(pair)]
     n = next((len(table) for stats in systems.values() for table in stats.values()), 0)
-    estimates: dict[tuple[str, str], Sequence[float]] = {}
+    estimates: dict[tuple[str, str], Interval] = {}
     without: dict[tuple[str, str], int] = {}
     if todo:
         tables = [stats[metric.name] for metric in usable for stats in systems.values()]
         agreement = _Agreement(usable, len(systems), [table.shape[1] for table in tables], todo)
-        band = bootstrap_band(np.hstack(tables), agreement, n_resamples, seed)
-        estimates = dict(zip(todo, np.stack([band.value, band.low, band.high], 1).tolist(), strict=True))
+        band = bootstrap_band(np.hstack(tables), agreement.score_many, n_resamples, seed)
+        estimates = dict(zip(todo, band, strict=True))
         without = dict(zip(todo, agreement.undefined.tolist(), strict=True))
     rows = []
     for a, b in pairs:
-        tau, low, high = (defined(x) for x in estimates.get((a, b), [math.nan] * 3))
+        interval = estimates.get((a, b), Interval(math.nan, math.nan, math.nan, n))
+        tau, low, high = map(defined, (interval.value, interval.low, interval.high))
         reasons = [refused[name] for name in (a, b) if name in refused]
         if tau is None and not reasons:
             reasons = ["all systems have the same value"]
@@ -183,8 +184,6 @@ class _Agreement:
     Columns: metric by metric, of each the systems in order.  `undefined` (pairs,) counts the rows scored so far on
     which a pair has no tau.
     """
-
-    name = "kendall-tau"
 
     def __init__(
         self, metrics: Sequence[BuiltMetric], systems: int, widths: Sequence[int], pairs: Sequence[tuple[str, str]]

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sqa.core.answers import is_right
-from sqa.core.differences import Band, MeanCurve, bootstrap_band, curve_stats
 from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.core.k import FULL, order
 from sqa.core.packages import need
-from sqa.core.significance import Interval
+from sqa.core.significance import Interval, bootstrap_band, mean_curve, means
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named
 from sqa.pipeline.folder import open_run
@@ -161,7 +160,7 @@ def _right(trace: QuestionTrace, step: int) -> bool:
 
 
 def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
-    bands: dict[str, Band] = {}
+    bands: dict[str, list[Interval]] = {}
     gaps: list[Drawn | Gap] = []
     parts = Parts()
     for run in group:
@@ -172,7 +171,7 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         except SqaError as error:
             gaps.append(Gap("expected wins over the source read", (run.label,), one_line(str(error))))
             continue
-        bands[run.label] = bootstrap_band(curve_stats(values), MeanCurve("ew-at"), seed=run.saved.config.seed)
+        bands[run.label] = bootstrap_band(means(values), mean_curve, seed=run.saved.config.seed)
     if not bands:
         return gaps
     drawn = [(name, [run for run in runs if run.label in bands]) for name, runs in series.items()]
@@ -185,9 +184,9 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         f"{len(group[0].saved.questions)} questions, with its 95% band."
     )
     numbers = [
-        (label, f"{i / BINS:g}", *map(float, point))
+        (label, f"{i / BINS:g}", point.value, point.low, point.high)
         for label, band in bands.items()
-        for i, point in enumerate(zip(band.value, band.low, band.high, strict=True), start=1)
+        for i, point in enumerate(band, start=1)
     ]
     table = Table(("run", "source_read", "ew", "low", "high"), numbers)
     draw = partial(_source_figure, panels)
@@ -198,20 +197,14 @@ def _k(run: Reported) -> str:
     return "full input" if run.k == FULL else f"k = {run.k}"
 
 
-def _source_figure(panels: Mapping[str, Mapping[str, Band]]) -> Figure:
+def _source_figure(panels: Mapping[str, Mapping[str, Sequence[Interval]]]) -> Figure:
     """A panel for each series of several runs, and one for the other runs."""
     x = {str(i): 100 * i / BINS for i in range(1, BINS + 1)}
-    drawn = [
-        Panel(title, [Line(name, i, _points(band), x=x) for i, (name, band) in enumerate(bands.items())])
-        for title, bands in panels.items()
-    ]
+    drawn = []
+    for title, bands in panels.items():
+        by_name = [(name, dict(zip(x, band, strict=True))) for name, band in bands.items()]
+        drawn.append(Panel(title, [Line(name, i, by_bin, x=x) for i, (name, by_bin) in enumerate(by_name)]))
     columns = min(2, len(drawn))
     grid = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
     width = PAGE if columns > 1 else 0.7 * PAGE
     return over_k(grid, "source read (% of its characters)", 2.3, width, ylabel="expected wins if answered here")
-
-
-def _points(band: Band) -> dict[str, Interval]:
-    """bin, from 1 -> the value there with its interval."""
-    ends = zip(band.value.tolist(), band.low.tolist(), band.high.tolist(), strict=True)
-    return {str(i): Interval(*numbers, band.n) for i, numbers in enumerate(ends, start=1)}

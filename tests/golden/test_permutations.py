@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sqa.core.permutation import permuted_sums
+from sqa.core.differences import permuted_sums
 
 
 def test_the_orders_of_three_permutations() -> None:

@@ -13,8 +13,8 @@ from small_ablation import BUZZER, changed, write_small_ablation
 from experiments import grid
 from experiments.ablation.report import main as ablation
 from experiments.paper import figure6, figure7, wait_k_runs
-from sqa.core.differences import bootstrap_band
 from sqa.core.errors import ConfigError
+from sqa.core.significance import bootstrap_band
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions
@@ -115,5 +115,5 @@ def test_agreement_is_kendalls_tau():
     values = np.random.default_rng(0).permutation(12).reshape(2, 6).astype(float)
     stats = np.stack([values, np.ones_like(values)], axis=-1).reshape(1, -1)
     tau = kendalltau(*values).statistic
-    assert figure7.Agreement().score_many(stats)[0, 0] == pytest.approx(tau)
-    assert bootstrap_band(np.repeat(stats, 5, axis=0), figure7.Agreement(), 20).low[0] == pytest.approx(tau)
+    assert figure7.agreement(stats)[0, 0] == pytest.approx(tau)
+    assert bootstrap_band(np.repeat(stats, 5, axis=0), figure7.agreement, 20)[0].low == pytest.approx(tau)

@@ -5,9 +5,9 @@ import pytest
 import scipy.stats
 from refusals import refused
 
-from sqa.core.differences import bootstrap_band, compare
+from sqa.core.differences import compare, compare_trainings
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.significance import bca, bootstrap, bootstrap_many, bootstrap_weights, means
+from sqa.core.significance import bca, bootstrap, bootstrap_band, bootstrap_many, bootstrap_weights, means
 from sqa.metrics import build
 
 [ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])
@@ -21,11 +21,10 @@ def test_many_metrics_give_what_each_gives_alone():
         assert (got.value, got.low, got.high) == pytest.approx((alone.value, alone.low, alone.high), rel=1e-12)
 
 
-def test_undefined_resamples_are_counted():
+def test_undefined_resamples_are_left_out():
     stats = np.array([[3.0, 1, 0], [0, 0, 1]])  # one question of two has no latency
     interval = bootstrap(stats, DAL, n_resamples=1000)
     assert interval.value == interval.low == interval.high == 3
-    assert 180 < interval.undefined < 320  # one resample in four
     refused(NotComputable, "dal", bootstrap, stats[1:], DAL)
 
 
@@ -91,19 +90,44 @@ def test_intervals_and_both_p_values_follow_the_seed():
     assert bootstrap(a, ACCURACY, seed=1) == bootstrap(a, ACCURACY, seed=1) != bootstrap(a, ACCURACY, seed=2)
 
 
-class Bins:
+def bins(stats):
     """Two bins, of which a question may have no step in one: sums, then counts."""
-
-    name = "bins"
-
-    def score_many(self, stats):
-        return np.divide(stats[:, :2], stats[:, 2:], out=np.full((len(stats), 2), np.nan), where=stats[:, 2:] > 0)
+    return np.divide(stats[:, :2], stats[:, 2:], out=np.full((len(stats), 2), np.nan), where=stats[:, 2:] > 0)
 
 
 def test_band_has_one_interval_per_bin():
-    band = bootstrap_band(np.array([[-4.0, 0, 1, 0], [-2.0, 0, 1, 0], [0.0, 0, 1, 0]]), Bins())
-    assert band.value[0] == pytest.approx(-2) and band.low[0] < -2 < band.high[0]
-    assert np.isnan([band.value[1], band.low[1], band.high[1]]).all()
+    first, second = bootstrap_band(np.array([[-4.0, 0, 1, 0], [-2.0, 0, 1, 0], [0.0, 0, 1, 0]]), bins)
+    assert first.value == pytest.approx(-2) and first.low < -2 < first.high
+    assert np.isnan([second.value, second.low, second.high]).all()
+
+
+def test_the_variance_of_trainings_widens_the_interval() -> None:
+    rng = np.random.default_rng(0)
+    questions = rng.random(400)
+    equal = [means(questions)] * 3
+    spread = [means(questions + shift) for shift in (-0.2, 0.0, 0.2)]
+    base = [means(questions - 0.1)] * 3
+    narrow, wide = compare_trainings(equal, base, ACCURACY), compare_trainings(spread, base, ACCURACY)
+    assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
+    assert narrow.high - narrow.low < 1e-9  # the same questions on both sides: nothing else varies
+    assert wide.low < 0 < narrow.low and wide.high > 0.2
+
+
+def test_one_training_against_itself() -> None:
+    values = means([1.0] * 30 + [0.0] * 70)
+    same = compare_trainings([values], [values], ACCURACY, n_resamples=200)
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+    refused(DataError, r"got \(100, 2\), \(2, 2\)", compare_trainings, [values], [means(np.array([1.0, 0]))], ACCURACY)
+    refused(DataError, "accuracy: expected trainings of two systems", compare_trainings, [values], [], ACCURACY)
+
+
+def test_one_training_at_two_k_is_resampled_jointly() -> None:
+    questions = np.random.default_rng(0).random(400)
+    below = [means(questions + shift) for shift in (-0.2, 0.0, 0.2)]
+    above = [means(questions + shift + 0.1) for shift in (-0.2, 0.0, 0.2)]
+    apart, together = (compare_trainings(above, below, ACCURACY, same=same) for same in (False, True))
+    assert apart.value == pytest.approx(together.value) == pytest.approx(0.1)
+    assert apart.low < 0 < together.low and together.high - together.low < 1e-9
 
 
 @pytest.mark.parametrize(
