@@ -2,7 +2,7 @@
 
 Every claim is that the best of some k is above one other.  The best k is chosen on the questions that it is then tested
 on, so the null distribution is that of the best difference when the k of each question change places at random
-(sqa/core/significance.py).  Intervals are percentiles over questions, drawn within each data set; they do not account
+(sqa/core/differences.py).  Intervals are percentiles over questions, drawn within each data set; they do not account
 for the choice of the best k.
 """
 

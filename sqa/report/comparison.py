@@ -2,7 +2,7 @@
 
     sqa compare RUN RUN RUN... --metric ew --metric bleu --output compared
 
-The p-values are those of approximate randomisation over questions (sqa/core/significance.py); `p_holm` is adjusted, for
+The p-values are those of approximate randomisation over questions (sqa/core/differences.py); `p_holm` is adjusted, for
 each metric, for all pairs of runs.
 """
 
@@ -24,6 +24,7 @@ from sqa.files.atomic import write_text
 from sqa.pipeline import paired, saving
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
+from sqa.report.data import check_distinct, run_names
 from sqa.report.plots import COLOURS, canvas, save, style
 from sqa.results import Table
 
@@ -49,11 +50,10 @@ def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) ->
     measured = dict.fromkeys(name for run in runs for name in run.signatures)
     problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(measured))}" for m in metrics if m not in measured]
     problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
-    names = _names(runs)
-    if len(runs) > 2:  # one run may be compared with itself, as a check
-        problems += [f"RUN: {name} is named twice" for name in dict.fromkeys(names) if names.count(name) > 1]
     if problems:
         raise ConfigError(problems)
+    if len(runs) > 2:  # one run may be compared with itself, as a check
+        check_distinct([run.folder for run in runs])
 
 
 def compare_all(
@@ -66,7 +66,8 @@ def compare_all(
     _check(runs, metrics, resamples)
     by_metric: dict[str, list[tuple[str, str, ComparisonRow]]] = {}
     notes: dict[str, None] = {}
-    for (a, run_a), (b, run_b) in combinations(zip(_names(runs), runs, strict=True), 2):
+    names = run_names([run.folder for run in runs])
+    for (a, run_a), (b, run_b) in combinations(zip(names, runs, strict=True), 2):
         rows, left_out = paired.compare(run_a, run_b, resamples, metrics)
         for row in rows:
             by_metric.setdefault(row.metric, []).append((a, b, row))
@@ -94,12 +95,6 @@ def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
     groups = [list(group) for _, group in groupby(pairs, key=lambda pair: pair.row.metric)]
     write_text(latex, "\n".join(map(_latex, groups)))
     return [tsv, latex, *(path for group in groups for path in draw(group, folder))]
-
-
-def _names(runs: Sequence[RunFolder]) -> list[str]:
-    """The runs' folders, by their last part where that tells them apart."""
-    short = [run.folder.resolve().name for run in runs]
-    return short if len(set(short)) == len(short) else [str(run.folder) for run in runs]
 
 
 def _matrix(pairs: Sequence[Pair]) -> tuple[list[str], dict[tuple[str, str], tuple[float, float]]]:

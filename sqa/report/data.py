@@ -1,21 +1,19 @@
 """The report's data: finished run folders, grouped by questions and compared, and the reasons for missing values."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.k import FULL, K
 from sqa.core.own import short
 from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
-from sqa.files.records import parse_json
-from sqa.files.store import digest
+from sqa.files.store import Store, digest
 from sqa.pipeline import folder as runs
 from sqa.pipeline import paired
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
@@ -23,7 +21,6 @@ from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
 from sqa.results import Row
 
-_KEY = re.compile(r"[0-9a-f]{64}")
 _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question sets whose file has another name in the manifest
 
 
@@ -139,7 +136,7 @@ def _read(folder: Path, label: str) -> Reported:
     rows = saved.report
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
-    components, gaps = _components(folder, saved.stages, label)
+    components, gaps = _components(saved, label)
     return Reported(label, saved, rows, refusals, _digits(saved), components, saved.times, tuple(gaps))
 
 
@@ -161,23 +158,16 @@ def _reason(row: Row) -> str:
     return reason if reason != row.signature else "undefined on these questions"
 
 
-def _components(folder: Path, keys: Mapping[str, str], label: str) -> tuple[tuple[Component, ...], list[Gap]]:
-    """The component of each stage, from the manifests in the store beside the run."""
-    components, gaps = [], []
-    for stage in (stage for stage in keys if stage != "score"):  # made by the metrics, whose signatures are given
-        key = str(keys[stage])
-        manifest = folder.resolve().parent / "store" / stage / key / "manifest.json"
+def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
+    """The component of each stage, from the store beside the run."""
+    store, components, gaps = Store(saved.folder.resolve().parent), [], []
+    for name in (name for name in saved.stages if name != "score"):  # made by the metrics, whose signatures are given
         try:
-            if not _KEY.fullmatch(key):
-                raise ValueError("not a key of the store")
-            content = parse_json(manifest.read_bytes())
-            components.append(Component(stage, str(content["implementation"]), str(content["fingerprint"])))
-            continue
-        except FileNotFoundError:
-            why = "the store beside the run no longer has this stage"
-        except (ValueError, KeyError, TypeError) as error:
-            why = f"its manifest is damaged ({one_line(str(error))})"
-        gaps.append(Gap(f"fingerprint of {stage}", (label,), why))
+            stage = store.stage(name, saved.stages[name])
+            components.append(Component(name, stage.implementation, stage.fingerprint))
+        except DataError:
+            why = "the store beside the run no longer has this stage, or its manifest is damaged"
+            gaps.append(Gap(f"fingerprint of {name}", (label,), why))
     return tuple(components), gaps
 
 
