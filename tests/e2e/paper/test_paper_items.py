@@ -11,9 +11,9 @@ from small_ablation import changed, write_small_ablation
 
 from experiments.ablation import correlation, models
 from experiments.ablation.report import main as ablation
-from experiments.paper import examples as paper
+from experiments.paper import figure5, table5
 from experiments.stepwise import errors as stepwise
-from experiments.stepwise import systems
+from experiments.stepwise import examples, systems
 from experiments.stepwise.figure import red_curve
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import ROOT
@@ -77,7 +77,7 @@ def subject(folder, runs):
 
 @pytest.fixture
 def selection(folder, runs):
-    return paper.load_systems(folder / "examples.yaml", runs)
+    return examples.load_systems(folder / "examples.yaml", runs)
 
 
 def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys):
@@ -109,7 +109,7 @@ def test_the_means_behind_the_differences(folder, runs, subject):
 
 @pytest.mark.parametrize(("log_mrr", "answerable"), [([-1.0, 0.0], True), ([0.0, -1.0], False), ([], False)])
 def test_examples_need_the_answer_in_the_human_text(log_mrr, answerable):
-    assert paper.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
+    assert examples.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
 
 
 def test_words_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, capsys):
@@ -149,11 +149,11 @@ def test_models(folder, tmp_path, capsys):
 
 def test_the_papers_examples_and_texts(folder, runs, selection):
     assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
-    paper.figure5(folder / "examples.yaml", runs)
-    paper.table5(folder / "examples.yaml", runs)
+    figure5.main(folder / "examples.yaml", runs)
+    table5.main(folder / "examples.yaml", runs)
     page = selection.subjects[0].run.questions[4].page
     named = selection._replace(config=replace(selection.config, pages=(page,)))
-    assert paper.shown_questions(named, selection.subjects[0]) == [4]
+    assert table5.shown_questions(named, selection.subjects[0]) == [4]
 
 
 def test_the_red_curve_is_binary():
@@ -163,6 +163,7 @@ def test_the_red_curve_is_binary():
 
 
 def test_an_example_that_is_not_there_is_named(folder, runs, monkeypatch):
-    monkeypatch.setattr(paper, "is_answerable", lambda subject, index: False)
-    for item in (paper.figure5, paper.table5):
+    for module in (examples, table5):
+        monkeypatch.setattr(module, "is_answerable", lambda subject, index: False)
+    for item in (figure5.main, table5.main):
         refused(NotComputable, "answer is known", item, folder / "examples.yaml", runs)

@@ -11,7 +11,8 @@ from refusals import refused
 from small_ablation import rows as read_rows
 
 from experiments.paper import table4_answers
-from experiments.paper.table4 import COLUMNS, Table4Config, main
+from experiments.paper.table4 import main
+from experiments.paper.table4_config import COLUMNS, Table4Config
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data import xor_tydi

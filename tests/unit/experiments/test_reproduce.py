@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.beside import beside
-from experiments.paper import examples
+from experiments.stepwise import examples
 from sqa.cli import evidence
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from experiments.lab.pages import ledger_of
-from experiments.paper import claims, examples, table4_answers
+from experiments.paper import claims, table4_answers
 from experiments.stepwise import errors as stepwise
+from experiments.stepwise import examples
 from experiments.stepwise.systems import RULES
 from experiments.studies import guessers as guesser_items
 
