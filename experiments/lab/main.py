@@ -10,7 +10,7 @@ import sqa
 from experiments.lab import ledger as ledgers
 from experiments.lab import pages, values
 from experiments.lab.item import Item, chosen, items
-from experiments.lab.ledger import MEASURED, Ledger
+from experiments.lab.ledger import Ledger
 from experiments.lab.pages import ledger_of, ledger_path
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
@@ -130,10 +130,10 @@ def page(output: Path) -> None:
     parts = [f"{title}<h1>Results</h1>"]
     for item in (item for item in items().values() if ledger_path(item.name).is_file()):
         ledger = ledger_of(item.name)
-        rows = [[*r.cell, r.metric, r.value, r.low, r.high, r.n, r.unit, r.signature] for r in ledger.rows]
         options = {"table_id": item.name, "classes": "display compact", "column_filters": "header", "maxBytes": 0}
-        table = pandas.DataFrame(rows, columns=[*ledger.columns, *MEASURED[:-1]])
-        shown = to_html_datatable(table, connected=False, showIndex=False, **options)
+        table = ledger.table()
+        frame = pandas.DataFrame(table.rows, columns=table.header)
+        shown = to_html_datatable(frame, connected=False, showIndex=False, **options)
         caption = html.escape(f"{item.shows}. Measured {ledger.date} with version {ledger.version}: {ledger.command}")
         parts.append(f'<h2 id="of-{item.name}">{item.name}</h2><p>{caption}</p>{shown}')
     write_text(output, "".join(parts) + "\n")

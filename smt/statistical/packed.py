@@ -255,6 +255,7 @@ def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: 
 
 
 def _write_ngrams(path: Path, out: Path) -> None:
+    """Write the decoder's language model: a line for each n-gram with the count of its history and its own count."""
     counts: dict[str, int] = {}
     for number, line in enumerate(lines(path), 1):
         try:

@@ -113,7 +113,11 @@ class Registry:
         return cls
 
     def build(self, name: str, config: object) -> Any:
-        """Return the component of a name, made from an instance of its config class."""
+        """Return the component of a name, made by its builder from an instance of its config class.
+
+        An object that was given to `sqa.run` is returned as it is.  Raises ConfigError if the user's own file was
+        edited after the config was read.
+        """
         if name in own.GIVEN:
             return self._checked(name, name, own.GIVEN[name], config)
         build = self.resolve(name)

@@ -15,7 +15,7 @@ from experiments.grid import AblationConfig
 from experiments.lab import grid_rows, pages, values
 from experiments.ladders import POOLED, differences, ladders, p_of
 from experiments.outputs import Outputs
-from experiments.paper import claims, figure3
+from experiments.paper import claims, error_rates, figure3
 from experiments.studies import buzzers, delay_or_text, facts, training, which_metric
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
@@ -80,9 +80,9 @@ def test_items_of_the_grid(config, runs, record, name, measure, config_of):
 
 
 def test_error_rates_of_the_claims(config, runs, record, monkeypatch):
-    monkeypatch.setattr(claims, "SETS", 20)
-    monkeypatch.setattr(claims, "PLANTED", 10)
-    record("error-rates", claims.error_rates(config, runs))
+    monkeypatch.setattr(error_rates, "SETS", 20)
+    monkeypatch.setattr(error_rates, "PLANTED", 10)
+    record("error-rates", error_rates.measure(config, runs))
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")  # resamples of few questions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.ladders import POOLED, Ladder
-from experiments.paper import claims
+from experiments.paper import claims, error_rates
 from experiments.stored import stored
 from experiments.studies.which_metric import auc
 from sqa.files.store import Stage, Store
@@ -20,8 +20,8 @@ def test_planting_adds_what_it_says():
         won = (rng.random((size, 6)) < rate).astype(float)
         parts.append({"ew": np.stack([0.6 * won, np.ones_like(won)], axis=2)})
     ladder = Ladder(POOLED, claims.PRIMARY, "rerank", (1, 2, 3, 6, 9, "full"), tuple(parts))
-    gained = (claims.planted(ladder, 50, [2, 3]).sum(axis=0) / 2)[:, 0].mean(axis=1)  # (K,)
-    assert gained[[2, 3]] - gained[[0, 1, 4, 5]].mean() == pytest.approx([claims.DIFFERENCE] * 2, abs=0.006)
+    gained = (error_rates.planted(ladder, 50, [2, 3]).sum(axis=0) / 2)[:, 0].mean(axis=1)  # (K,)
+    assert gained[[2, 3]] - gained[[0, 1, 4, 5]].mean() == pytest.approx([error_rates.DIFFERENCE] * 2, abs=0.006)
 
 
 def test_auc_counts_pairs_and_ties_half():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from experiments.lab.pages import ledger_of
-from experiments.paper import claims, table4_answers
+from experiments.paper import error_rates, table4_answers
 from experiments.stepwise import errors as stepwise
 from experiments.stepwise import examples
 from experiments.stepwise.systems import RULES
@@ -50,4 +50,4 @@ def test_the_cost_limit_tolerates_rounding(rounding: float, shown: tuple[bool, b
 def test_power_is_for_the_documented_difference() -> None:
     """experiments/ledger/error-rates.tsv was measured with these."""
     planted = {row.metric for row in ledger_of("error-rates").rows if row.metric.startswith("found")}
-    assert planted == {f"found: a {shape} of {claims.DIFFERENCE}" for shape in ("hill", "spike")}
+    assert planted == {f"found: a {shape} of {error_rates.DIFFERENCE}" for shape in ("hill", "spike")}

@@ -1,0 +1,86 @@
+"""Error rates of the primary claims over k (experiments/paper/claims.py).
+
+They are how often a claim is held where k does not matter, and how often a true difference is found.  False
+alarms: the k of every question change places at random, and both claims are tested each time as they are on the
+real table; at the level of .05 one set in twenty may hold one.  Power: in such sets, some k win questions that they did
+not win, drawn at random, until they have DIFFERENCE more expected wins than chance gives: every k between the smallest
+and full input (a hill, as the curves have), or the one in the middle alone (a spike, the hardest case).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binomtest
+
+from experiments.lab import grid_rows
+from experiments.lab.ledger import Row
+from experiments.ladders import POOLED, Ladder, ladders, p_of
+from experiments.paper.claims import ALPHA, FAMILY, PRIMARY
+from experiments.paper.figure3 import BEST
+from sqa.core.differences import PERMUTATIONS, holm, shuffled
+from sqa.core.errors import DataError
+from sqa.core.types import Floats
+
+DIFFERENCE = 0.03  # expected wins
+SETS, PLANTED = 1000, 200  # tables without and with an effect
+ANY = "either claim"
+
+
+def measure(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield shares of sets with their Clopper-Pearson intervals."""
+    by_system = {ladder[:3]: ladder for ladder in ladders(grid_rows.finished(config_path, runs))}
+    ladder = by_system.get((POOLED, PRIMARY, BEST))
+    if ladder is None:
+        raise DataError(f"error-rates: no runs of the {PRIMARY} in both languages; make lm, then sqa results update")
+    yield from shares("false alarms", held(ladder, without_effect(ladder, SETS)))
+    full = len(ladder.ks) - 1
+    for shape, indices in (("hill", range(1, full)), ("spike", [full // 2])):
+        tables = planted(ladder, PLANTED, indices)
+        yield from shares(f"found: a {shape} of {DIFFERENCE}", held(ladder, tables, shuffled_only=False))
+
+
+def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str, np.ndarray]:
+    """Return whether each claim is held on each table (n, K, d, R) after Holm over the family, as (R,) per claim."""
+    permutations = PERMUTATIONS if shuffled_only else 2000
+    p = np.stack([p_of(ladder, claim, tables, shuffled_only, permutations) for claim in FAMILY])
+    corrected = np.array([holm(column) for column in p.T]).T <= ALPHA
+    return {**dict(zip(FAMILY, corrected, strict=True)), ANY: corrected.any(axis=0)}
+
+
+def without_effect(ladder: Ladder, sets: int, seed: int = 0) -> Floats:
+    """Return (n, K, d, sets): the table with the k of each question shuffled."""
+    return shuffled(ladder.table("ew"), sets, seed)
+
+
+def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) -> Floats:
+    """Return shuffled tables in which the k at `indices` win DIFFERENCE more, on questions that they lost."""
+    tables = without_effect(ladder, sets, seed)
+    rng, start = np.random.default_rng(seed), 0
+    for part in ladder.parts:
+        n, won = len(part["ew"]), part["ew"][..., 0]
+        value = float(won[won > 0].mean())
+        for r in range(sets):
+            drawn = start + rng.permutation(n)
+            for index in indices:
+                lost = drawn[tables[drawn, index, 0, r] == 0]
+                tables[lost[: round(DIFFERENCE * n / value)], index, 0, r] = value / n
+        start += n
+    return tables
+
+
+def shares(quantity: str, held_by_claim: dict[str, np.ndarray]) -> Iterator[Row]:
+    """Yield a row for each claim."""
+    for claim, yes in held_by_claim.items():
+        test = binomtest(int(yes.sum()), len(yes))
+        ends = test.proportion_ci()
+        yield Row((claim,), quantity, float(yes.mean()), float(ends.low), float(ends.high), len(yes), "share of sets")
+
+
+ITEMS = (
+    grid_rows.of_grid(
+        "error-rates", "false alarms and power of the primary claims", columns=("claim",), measure=measure
+    ),
+)
