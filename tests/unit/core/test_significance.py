@@ -96,9 +96,12 @@ def bins(stats):
 
 
 def test_band_has_one_interval_per_bin():
-    first, second = bootstrap_band(np.array([[-4.0, 0, 1, 0], [-2.0, 0, 1, 0], [0.0, 0, 1, 0]]), bins)
+    """The second bin has a value in one of three questions, so a resample without this question is left out."""
+    first, second = bootstrap_band(np.array([[-4.0, 0, 1, 0], [-2.0, 0, 1, 0], [0.0, 5, 1, 1]]), bins)
     assert first.value == pytest.approx(-2) and first.low < -2 < first.high
-    assert np.isnan([second.value, second.low, second.high]).all()
+    assert (second.value, second.low, second.high) == (5, 5, 5)
+    [_, undefined] = bootstrap_band(np.array([[1.0, 0, 1, 0]]), bins)
+    assert np.isnan([undefined.value, undefined.low, undefined.high]).all()
 
 
 def test_the_variance_of_trainings_widens_the_interval() -> None:
