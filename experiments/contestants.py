@@ -18,6 +18,7 @@ from typing import Any
 from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import lacking
+from sqa.core.schema import checked
 from sqa.files.store import digest
 from sqa.pipeline.config import ComponentConfig, of_parts, to_mapping
 
@@ -60,6 +61,7 @@ class Contestant:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class NamedContestant:
     """A guesser and perhaps its buzzer, as in a run's YAML, with the name they go by."""
 
@@ -69,9 +71,11 @@ class NamedContestant:
     optional: bool = False
     every_word: bool = True  # Table 1 asks it for all prefixes at once if it can; false = for those at the fractions
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Return no problem; an unknown or wrong part of a contestant that is not optional: ConfigError."""
         if not self.optional:
             components(self.guesser, self.buzzer)
+        return []
 
 
 def components(

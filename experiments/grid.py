@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from experiments.contestants import Contestant, Needs, Value, names_of, twice
 from experiments.measured import intervals
 from sqa import metrics as metric_names
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.errors import DataError, SqaError
 from sqa.core.k import K
-from sqa.core.schema import Count, checked
+from sqa.core.schema import Count, Whole, checked
 from sqa.core.types import Floats
 from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
@@ -30,6 +30,7 @@ CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class System:
     """A translator of the grid, at every k."""
 
@@ -38,16 +39,16 @@ class System:
     translator: dict[str, Value]  # as in a run's config, without k
     k: tuple[K, ...] | None = None  # its values of k; null = those of the grid
     needs: Needs | None = None  # without which it is left out, with the reason on stderr
-    seed: int | None = None  # of its training; entries that differ in it and in the model only are one translator
+    seed: Whole | None = None  # of its training; entries that differ in it and in the model only are one translator
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Return problems beyond the declared bounds; a wrong translator: ConfigError."""
         wrong = [] if self.label.strip() and self.label.isprintable() else [f"label: a name, got {self.label!r}"]
         wrong += ["k: at least one value, or null"] if self.k == () else []
-        wrong += [f"seed: must be >= 0, got {self.seed}"] if self.seed is not None and self.seed < 0 else []
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
-        if wrong:
-            raise ConfigError(wrong)
-        of_parts(translator=self.translator)
+        if not wrong:
+            of_parts(translator=self.translator)
+        return wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from experiments.lab.ledger import Row
 from experiments.measured import intervals, scored
 from experiments.outputs import LeftOut, Outputs, gap
 from sqa.core.differences import compare
-from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.errors import NotComputable
+from sqa.core.schema import checked
 from sqa.files.store import Store
 from sqa.pipeline.config import QualityConfig, load, of_parts, to_mapping
 from sqa.pipeline.engine import RunResult, run
@@ -33,6 +34,7 @@ COLUMNS = ("dataset", "translator", "k")
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Figure9Config:
     """Keys of `sqa reproduce fig9`; configs/figure9.yaml explains them."""
 
@@ -41,9 +43,10 @@ class Figure9Config:
     quality: tuple[QualityConfig, ...]
     labels: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        if not self.quality or len(self.labels) != len(self.quality):
-            raise ConfigError(f"labels: one for each of the {len(self.quality)} entries of quality, at least one")
+    def problems(self) -> list[str]:
+        """Return problems beyond the declared bounds."""
+        right = self.quality and len(self.labels) == len(self.quality)
+        return [] if right else [f"labels: one for each of the {len(self.quality)} entries of quality, at least one"]
 
 
 class Point(NamedTuple):

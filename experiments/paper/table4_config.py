@@ -7,7 +7,6 @@ from typing import Literal
 
 from experiments.contestants import Value, twice
 from experiments.paper.table4_answers import ReaderEntry
-from sqa.core.errors import ConfigError
 from sqa.core.schema import Count, checked
 from sqa.pipeline.config import of_parts
 
@@ -32,6 +31,7 @@ Language = Literal["fi", "ru"]
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class System:
     """A way to put questions into English."""
 
@@ -41,11 +41,13 @@ class System:
     languages: tuple[Language, ...] = ("fi", "ru")  # those it is for
     sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # those it is for; a file of translations is of one set
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Return problems beyond the declared bounds; a wrong translator: ConfigError."""
         if (self.question == "translated") != bool(self.translator):
-            raise ConfigError("translator: needed for question: translated, and for nothing else")
+            return ["translator: needed for question: translated, and for nothing else"]
         if self.translator:
-            of_parts(translator=self.translator)  # raises ConfigError
+            of_parts(translator=self.translator)
+        return []
 
 
 @dataclass(frozen=True, slots=True)

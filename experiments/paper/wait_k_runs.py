@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from experiments.contestants import Contestant, NamedContestant, Value, check_labels, components, names_of, sift
 from experiments.grid import AblationConfig, Finished, finished, language_of
@@ -21,6 +22,7 @@ from experiments.outputs import LeftOut
 from experiments.studies.guesser_report import knows
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.core.schema import checked
 from sqa.core.types import Question
 from sqa.data.languages import code_of
 from sqa.pipeline.config import load
@@ -31,6 +33,7 @@ WAIT_K = "wait-k"  # the translator that the figures are about
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class FigureConfig:
     """Keys of `sqa reproduce fig6`, fig7 and fig10; configs/figure6.yaml and figure7.yaml explain them."""
 
@@ -38,14 +41,12 @@ class FigureConfig:
     ablation: Path
     contestants: tuple[NamedContestant, ...]
     questions: Literal["guessable", "matched", "all"] = "all"
-    bins: Annotated[int, "of Figure 6"] = 25
+    bins: Annotated[int, Meta(ge=2), "of Figure 6"] = 25
     language: Annotated[str | None, "of Figure 7"] = None
 
-    def __post_init__(self) -> None:
-        problems = check_labels(self.contestants, "contestants")
-        problems += [] if self.bins >= 2 else [f"bins: must be >= 2, got {self.bins}"]
-        if problems:
-            raise ConfigError(problems)
+    def problems(self) -> list[str]:
+        """Return problems beyond the declared bounds."""
+        return check_labels(self.contestants, "contestants")
 
 
 class Runs(NamedTuple):

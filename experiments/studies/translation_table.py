@@ -57,6 +57,7 @@ class SetConfig:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class TranslatorConfig:
     """A translator of the table, one row for each k."""
 
@@ -66,9 +67,11 @@ class TranslatorConfig:
     k: Annotated[tuple[int | str, ...], "values of the translator's k; none = one row, as the translator stands"] = ()
     needs: Needs | None = None
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Return no problem; a wrong translator or k: ConfigError."""
         for k in self.k or (None,):
-            self.run(k)  # raises ConfigError("translator...: ...")
+            self.run(k)
+        return []
 
     def run(self, k: int | str | None, dataset: str = "mini-es") -> RunConfig:
         """Return a run on questions that are given to it."""

@@ -108,7 +108,7 @@ def test_names_that_would_mix_rows_are_refused(systems, changes, message):
         ({"translator": {**CAT, "k": 3}}, "translator.k: give it as `k`"),
         ({"k": ()}, "k: at least one value"),
         ({"label": " "}, "label: a name"),
-        ({"seed": -1}, "seed: must be >= 0, got -1"),
+        ({"seed": -1}, "seed: must be >= 0 or null, got -1"),
         ({"translator": {"name": "waitkk", "model": "es-en"}}, "did you mean 'waitk'"),
     ],
 )
