@@ -22,7 +22,6 @@ from sqa.core.schema import checked
 from sqa.files.store import digest
 from sqa.pipeline.config import ComponentConfig, of_parts, to_mapping
 
-Value = str | int | float | bool | tuple[str, ...] | None
 _DIGITS = 8  # of the config's sha256 in a name
 
 
@@ -56,8 +55,8 @@ class Needs:
 class Contestant:
     """A guesser and the buzzer that goes with it, as in a run's YAML."""
 
-    guesser: dict[str, Value]
-    buzzer: dict[str, Value]
+    guesser: dict[str, Any]
+    buzzer: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,8 @@ class NamedContestant:
     """A guesser and perhaps its buzzer, as in a run's YAML, with the name they go by."""
 
     label: str  # in figures and tables
-    guesser: dict[str, Value]
-    buzzer: dict[str, Value] | None = None
+    guesser: dict[str, Any]
+    buzzer: dict[str, Any] | None = None
     optional: bool = False
     every_word: bool = True  # Table 1 asks it for all prefixes at once if it can; false = for those at the fractions
 

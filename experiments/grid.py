@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.contestants import Contestant, Needs, Value, names_of, twice
+from experiments.contestants import Contestant, Needs, names_of, twice
 from experiments.measured import intervals
 from sqa import metrics as metric_names
 from sqa.core.errors import DataError, SqaError
@@ -36,7 +36,7 @@ class System:
 
     label: str  # its name in tables and figures
     language: str  # code of the source language of the data sets it is for: es, or spa
-    translator: dict[str, Value]  # as in a run's config, without k
+    translator: dict[str, Any]  # as in a run's config, without k
     k: tuple[K, ...] | None = None  # its values of k; null = those of the grid
     needs: Needs | None = None  # without which it is left out, with the reason on stderr
     seed: Whole | None = None  # of its training; entries that differ in it and in the model only are one translator

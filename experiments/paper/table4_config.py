@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from experiments.contestants import Value, twice
+from experiments.contestants import twice
 from experiments.paper.table4_answers import ReaderEntry
 from sqa.core.schema import Count, checked
 from sqa.pipeline.config import of_parts
@@ -37,7 +37,7 @@ class System:
 
     label: str
     question: Question = "translated"
-    translator: dict[str, Value] = field(default_factory=dict)  # as in a run's config; for "translated"
+    translator: dict[str, Any] = field(default_factory=dict)  # as in a run's config; for "translated"
     languages: tuple[Language, ...] = ("fi", "ru")  # those it is for
     sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # those it is for; a file of translations is of one set
 

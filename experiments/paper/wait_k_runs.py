@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
 
-from experiments.contestants import Contestant, NamedContestant, Value, check_labels, components, names_of, sift
+from experiments.contestants import Contestant, NamedContestant, check_labels, components, names_of, sift
 from experiments.grid import AblationConfig, Finished, finished, language_of
 from experiments.outputs import LeftOut
 from experiments.studies.guesser_report import knows
@@ -110,7 +110,7 @@ def runs_of(
 
 
 def nameable(
-    guessers: Sequence[Mapping[str, Value]], questions: Sequence[Question], word: str, parts: Parts
+    guessers: Sequence[Mapping[str, Any]], questions: Sequence[Question], word: str, parts: Parts
 ) -> np.ndarray:
     """Return (n,) bool: the questions whose answer at least one of the guessers can name.
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from experiments.contestants import Needs, Value, twice
+from experiments.contestants import Needs, twice
 from experiments.grid import DECODED
 from experiments.lab.item import Item, config_inputs, model_digests
 from experiments.lab.ledger import Row
@@ -63,7 +63,7 @@ class TranslatorConfig:
 
     label: Annotated[str, "its name in table and figure"]
     pair: Annotated[str, "the test sets it is for"]
-    translator: Annotated[dict[str, Value], "as in a run's config, without k where `k` is given"]
+    translator: Annotated[dict[str, Any], "as in a run's config, without k where `k` is given"]
     k: Annotated[tuple[int | str, ...], "values of the translator's k; none = one row, as the translator stands"] = ()
     needs: Needs | None = None
 

@@ -7,8 +7,18 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
+from experiments.ablation.correlation import CorrelationConfig
+from experiments.ablation.models import ModelsConfig
 from experiments.contestants import Contestant, names_of
 from experiments.grid import AblationConfig, cells
+from experiments.paper.figure9 import Figure9Config
+from experiments.paper.table4_config import Table4Config
+from experiments.paper.wait_k_runs import FigureConfig
+from experiments.stepwise.errors import StepwiseConfig
+from experiments.stepwise.examples import ExamplesConfig
+from experiments.studies.guesser_report import ReportConfig
+from experiments.studies.head_to_head import HeadToHeadConfig
+from experiments.studies.translation_table import TableConfig
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, SqaError, TraceError
 from sqa.core.paths import ROOT
@@ -113,3 +123,20 @@ def test_every_exception_can_be_pickled():
     error = pickle.loads(pickle.dumps(ConfigError(["a: one", "b: two"])))
     assert error.problems == ("a: one", "b: two") and error.exit_code == 2
     assert issubclass(TraceError, SqaError)
+
+
+SHIPPED = {
+    "ablation": AblationConfig,
+    "correlation": CorrelationConfig,
+    "models": ModelsConfig,
+    "figure9": Figure9Config,
+}
+SHIPPED |= dict.fromkeys(("figure6", "figure7", "figure10"), FigureConfig)
+SHIPPED |= dict.fromkeys(("guessers", "table3"), ReportConfig)
+SHIPPED |= {"table4": Table4Config, "stepwise": StepwiseConfig, "examples": ExamplesConfig}
+SHIPPED |= {"head_to_head": HeadToHeadConfig, "translation_table": TableConfig}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_configs_of_experiments_load(name):
+    assert load(ROOT / "configs" / f"{name}.yaml", SHIPPED[name]).name
