@@ -23,6 +23,7 @@ from experiments.lab.tables import columns, pivot
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.causal_lm import fast_precision
 from smt.lm.network import KeyValue, Seen, mask_of
+from sqa.core.significance import percentiles
 from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
 from sqa.files.records import json_lines
@@ -64,8 +65,7 @@ def spread(texts: Sequence[str], n: int) -> list[str]:
 def interval(values: np.ndarray) -> tuple[float, float, float]:
     """Return the mean and its 95% bootstrap interval over texts."""
     drawn = np.random.default_rng(0).integers(len(values), size=(1000, len(values)))
-    low, high = np.percentile(values[drawn].mean(1), [2.5, 97.5])
-    return float(values.mean()), float(low), float(high)
+    return float(values.mean()), *percentiles(values[drawn].mean(1))
 
 
 @torch.inference_mode()

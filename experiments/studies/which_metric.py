@@ -24,6 +24,7 @@ from experiments.lab.tables import number
 from experiments.paper import figure9
 from experiments.paper.figure3 import BEST
 from sqa import metrics as metric_names
+from sqa.core.significance import percentiles
 from sqa.core.types import Bools, Floats
 from sqa.files.store import Store
 from sqa.pipeline.config import load
@@ -102,8 +103,7 @@ def _dataset(dataset: str, systems: Sequence[System], answerable: Bools, metrics
 
 def _row(cell: tuple[str, str, str], metric: str, values: Floats, n: int) -> Row:
     """Return the row of a value, which is followed by its resamples."""
-    low, high = np.nanpercentile(values[1:], [2.5, 97.5])
-    return Row(cell, metric, float(values[0]), float(low), float(high), n, "AUC")
+    return Row(cell, metric, float(values[0]), *percentiles(values[1:]), n, "AUC")
 
 
 def block(ledger: Ledger) -> list[str]:
