@@ -23,7 +23,7 @@ WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ModelColumn:
     """A model of the table, or a recipe."""
 
     part: str  # of the system: translator, guesser, buzzer
@@ -37,7 +37,7 @@ class ModelsConfig:
     """What `sqa reproduce models` reads; configs/models.yaml explains each key."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[ModelColumn, ...]
     prefixes: tuple[str, ...] = ()
 
 
@@ -53,7 +53,7 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.end()
 
 
-def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
+def settings(column: ModelColumn, prefixes: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
     """(value, file it was read from or "measured") of every setting of a model by its dotted name, its size last."""
     values: dict[str, tuple[str, str]] = {}
     for file in column.files:
