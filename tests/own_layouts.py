@@ -13,7 +13,7 @@ def write(folder: Path, **modules: str) -> None:
     """Write modules by their names, "package/module" too."""
     for name, text in modules.items():
         file = folder / f"{name}.py"
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The Elasticsearch guesser: pages found by a real server, all beginnings of a text asked in one multi-search.
+"""The Elasticsearch guesser: pages found by a real server, which answers a few multi-searches of texts at a time.
 
 It needs a server with an index (guessers/elastic/index.py makes one) and the Python client (extra "elasticsearch").
 It never falls back: with no server, no index, an index of other texts or settings, or a
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 VERSION = 2  # of the reading of answers; raise it when stored guesses must be made again
 MOST = 10_000  # guesses a server gives at most (index.max_result_window)
+IN_FLIGHT = 4  # multi-searches at a time; the client has ten connections
+# The parts of an answer that are read.  A server leaves out the others, and empty lists too.
+READ = "status error timed_out terminated_early _shards hits.hits._id hits.hits._score".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,51 +76,53 @@ class ElasticGuesser:
         """The best `n` pages (MOST at most) for each text, equal scores by title. DataError if the server fails."""
         guesses: list[list[Guess]] = [[] for _ in texts]
         indices = [index for index, text in enumerate(texts) if n > 0 and text.strip()]
-        for start in range(0, len(indices), self._config.batch):
-            chunk = indices[start : start + self._config.batch]
-            with _explained(self._client, self._config):
-                for index, answer in self._search(texts, chunk, min(n, MOST)):
+        starts = range(0, len(indices), self._config.batch)
+        chunks = [{index: texts[index] for index in indices[start : start + self._config.batch]} for start in starts]
+        with _explained(self._client, self._config), ThreadPoolExecutor(IN_FLIGHT) as pool:
+            for answers in pool.map(lambda chunk: self._search(chunk, min(n, MOST)), chunks):
+                for index, answer in answers.items():
                     guesses[index] = _hits(answer)
         return guesses
 
-    def _search(self, texts: Sequence[str], indices: Sequence[int], n: int) -> Iterator[tuple[int, Any]]:
-        """Yield places and answers; ask again for answers that a busy server refuses."""
+    def _search(self, texts: Mapping[int, str], n: int) -> dict[int, Any]:
+        """Return the answer to each text; ask again for answers that a busy server refuses."""
         from elasticsearch import ApiError
 
+        found: dict[int, Any] = {}
+        paths = [f"responses.{part}" for part in READ]
         for attempt in range(self._config.retries + 1):
             if attempt:
                 time.sleep(min(0.2 * 2**attempt, 10.0))
-            lines = [line for index in indices for line in ({}, _query(texts[index], n))]
+            left = [index for index in texts if index not in found]
+            lines = [line for index in left for line in ({}, _query(texts[index], n))]
             try:
-                answers = self._client.msearch(index=self._config.index, searches=lines)["responses"]
+                answers = self._client.msearch(index=self._config.index, searches=lines, filter_path=paths)["responses"]
             except ApiError as error:
                 if error.status_code in elastic_index.BUSY and attempt < self._config.retries:
                     continue
                 raise
-            if len(answers) != len(indices):
-                raise DataError(f"the server answered {len(answers)} of {len(indices)} searches")
-            left = []
-            for index, answer in zip(indices, answers, strict=True):
+            if len(answers) != len(left):
+                raise DataError(f"the server answered {len(answers)} of {len(left)} searches")
+            for index, answer in zip(left, answers, strict=True):
                 if answer.get("status", 200) in elastic_index.BUSY:
-                    left.append(index)
                     busy = elastic_index.reason(answer)
                 elif "error" in answer:
                     raise DataError(f"index {self._config.index!r}: a search failed ({elastic_index.reason(answer)})")
                 else:
-                    yield index, answer
-            if not left:
-                return
-            indices = left
-        where = elastic_index.where(self._client)
-        raise DataError(f"{where} is too busy for {len(indices)} searches, {attempt + 1} tries ({busy})")
+                    found[index] = answer
+            if len(found) == len(texts):
+                return found
+        where, missing = elastic_index.where(self._client), len(texts) - len(found)
+        raise DataError(f"{where} is too busy for {missing} searches, {attempt + 1} tries ({busy})")
 
 
 def _hits(answer: Mapping[str, Any]) -> list[Guess]:
     """Return the pages of one answer; raise DataError if it is not complete."""
     try:
         elastic_index.check_complete(answer, "search")
-        return [Guess(hit["_id"], float(hit["_score"])) for hit in answer["hits"]["hits"]]
-    except (KeyError, TypeError) as error:
+        hits = answer.get("hits", {}).get("hits", ())
+        return [Guess(hit["_id"], float(hit["_score"])) for hit in hits]
+    except (AttributeError, KeyError, TypeError) as error:
         raise DataError(f"a search has no usable answer ({type(error).__name__}: {error})") from error
 
 

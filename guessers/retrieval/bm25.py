@@ -12,15 +12,17 @@ With `similarity: lucene` or `elasticsearch` lengths and scores are theirs (gues
 counted with their analyzer (configs/train_guessers.yaml:bm25-lucene) this guesser is then the twin of
 guessers/elastic/guesser.py.
 
-A score is a sum over the words read, so the next word only adds its postings; nothing is read twice.  That loop is in
-guessers/retrieval/kernel.py.
+A score is a sum over the words read, so the next word only adds its postings.  Scores never fall, so the worst of the
+best pages is a bound for the next word.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -177,13 +179,18 @@ def tfidf_weights(index: Index, b: float, pair_boost: float) -> np.ndarray:
     return idf * vector / length[index.pages] ** b
 
 
-def best_indices(scores: np.ndarray, n: int) -> list[int]:
-    """The indices of the `n` highest of scores (pages,) >= 0, best first, equal ones in order; those of 0 left out."""
-    n = min(n, int(np.count_nonzero(scores)))
-    if n < 1:
-        return []
-    candidates = np.flatnonzero(scores >= np.partition(scores, -n)[-n])
-    return candidates[np.argsort(-scores[candidates], kind="stable")][:n].tolist()
+def best_indices(scores: np.ndarray, n: int, least: float = math.ulp(0.0)) -> np.ndarray:
+    """Return the indices of the `n` highest scores, highest first and equal scores in order.
+
+    scores (pages,) float64.  Scores below `least`, which must be above 0, are left out.  A bound that `n` scores are
+    known to reach leaves little to sort.
+    """
+    indices = (scores >= least).nonzero()[0]
+    high = scores[indices]
+    if len(indices) > 4 * n:  # a partition is linear in the number of scores
+        kept = high >= np.partition(high, -n)[-n]
+        indices, high = indices[kept], high[kept]
+    return indices[(-high).argsort(kind="stable")[:n]]
 
 
 class Bm25Guesser:
@@ -228,40 +235,39 @@ class Bm25Guesser:
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
         """The guesses after each word; each word's postings are added once."""
-        from guessers.retrieval.kernel import best_pages  # here, since numba takes a while to import
+        scores, best, least = np.zeros(len(self._titles)), np.empty(0, np.int64), math.ulp(0.0)
+        pages, high, ends = [best], [scores[best]], []
+        for terms in self.terms(words):
+            if terms:
+                self._add(terms, scores)
+                best = best_indices(scores, n, least)
+                pages.append(best)
+                high.append(scores[best])
+                if len(best) == n > 0:
+                    least = scores[best[-1]]
+            ends.append(len(pages))
+        guesses = self._guesses(np.concatenate(pages), np.concatenate(high))
+        rows = [list(islice(guesses, len(best))) for best in pages]
+        return [rows[end - 1].copy() for end in ends]
 
-        n = min(n, len(self._titles))
-        if n < 1:
-            return [[] for _ in words]
-        terms: list[int] = []
-        ends = []
-        for of_word in self.terms(words):
-            terms += of_word
-            ends.append(len(terms))
-        pages, scores, listing, first, last = best_pages(
-            np.array(terms, np.int64),
-            np.array(ends, np.int64),
-            self.index.starts,
-            self._pages,
-            self.weights,
-            len(self._titles),
-            n,
-        )
-        titles = map(self._titles.__getitem__, pages.tolist())
-        listed = np.fromiter(Guess.many(titles, scores.tolist()), dtype=object, count=len(pages))
-        listed = listed[listing].tolist()
-        return [listed[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
+    def _guesses(self, pages: np.ndarray, scores: np.ndarray) -> Iterator[Guess]:
+        """Yield the guesses of pages (R,) int64 and scores (R,); equal guesses are one object."""
+        pairs, places = np.unique(pages + 1j * scores, return_inverse=True)  # complex numbers, for a sort by both
+        titles = map(self._titles.__getitem__, pairs.real.astype(np.int64).tolist())
+        guesses = np.fromiter(Guess.many(titles, pairs.imag.tolist()), dtype=object, count=len(pairs))
+        return iter(guesses[places].tolist())
 
     def _guess(self, line: str, n: int) -> list[Guess]:
-        all_scores = np.zeros(len(self._titles))
+        scores = np.zeros(len(self._titles))
         for terms in self.terms(line.split()):
-            for term in terms:
-                start, end = self._starts[term], self._starts[term + 1]
-                pages = self._pages[start:end]
-                scores = all_scores.take(pages)
-                scores += self.weights[start:end]
-                all_scores[pages] = scores
-        return [Guess(self._titles[page], float(all_scores[page])) for page in best_indices(all_scores, n)]
+            self._add(terms, scores)
+        return [Guess(self._titles[page], float(scores[page])) for page in best_indices(scores, n).tolist()]
+
+    def _add(self, terms: Iterable[int], scores: np.ndarray) -> None:
+        """Add the postings of the terms to scores (pages,), one after the other."""
+        for term in terms:
+            postings = slice(self._starts[term], self._starts[term + 1])
+            scores[self._pages[postings]] += self.weights[postings]
 
     def terms(self, words: Iterable[str]) -> Iterator[list[int]]:
         """The known terms of each word: its words and the pairs that end with one of them."""

@@ -1,4 +1,4 @@
-"""Threads of numerical libraries, batches of similar length, and compiled loops.
+"""Threads of numerical libraries, and batches of similar length.
 
 Networks of a few million weights are slower on many threads than on one, and on a busy machine many times slower,
 because a thread that waits for a processor holds up all others.  So small models take one thread, large ones all
@@ -7,7 +7,7 @@ processors.  A user's OMP_NUM_THREADS is kept.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,20 +73,3 @@ def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
         group.append(i)
     if group:
         yield group
-
-
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function with numba if the extra `fast` is installed; the results are the same.
-
-    Machine code is cached beside its file or in the user's cache folder.  The import of numba takes half a second, so
-    modules that call this are imported where their loops are needed.
-    """
-    try:
-        import numba
-    except ModuleNotFoundError:
-        return function
-    try:
-        machine: Callable[..., Any] = numba.njit(cache=True)(function)
-    except RuntimeError:  # neither folder is writable: every process compiles for itself
-        machine = numba.njit(function)
-    return machine

@@ -124,16 +124,14 @@ class Registry:
         target = self.target(name)
         if not own.is_own(target):
             return _made(build, config)
-        from sqa.core.own.code import building
-
         code = _code(target)
         if type(config) is not self.config_class(name):
             raise ConfigError(f"{self.kind} {own.short(name)!r}: edited since its config was read; read it again")
-        with building(code):
-            try:
-                part = _made(build, config)
-            except OSError as error:
-                raise DataError(f"{self.kind} {own.short(name)!r}: {error}") from error
+        try:
+            part = _made(build, config)
+        except OSError as error:
+            raise DataError(f"{self.kind} {own.short(name)!r}: {error}") from error
+        own.BUILT.append(code)
         return self._checked(own.short(target), code.digest, part, config)
 
     def _checked(self, name: str, digest: str, part: Any, config: object) -> Any:

@@ -6,11 +6,10 @@ States are the words of the side that is picked from, each once as a link and on
 counterpart, and the position does not change: Och and Ney 2003).
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from sqa.core.compute import compiled
 
 WIDEST = 10  # jumps farther than this many words count as this far
 
@@ -143,6 +142,22 @@ def _all_posteriors(
         jumped += weights[n] * steps
 
 
-moves = compiled(_moves)
-posteriors = compiled(_posteriors)
-all_posteriors = compiled(_all_posteriors)
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function with numba if the extra `fast` is installed; the results are the same.
+
+    Machine code is cached beside its file or in the user's cache folder.  The import of numba takes half a second.
+    """
+    try:
+        import numba
+    except ModuleNotFoundError:
+        return function
+    try:
+        machine: Callable[..., Any] = numba.njit(cache=True)(function)
+    except RuntimeError:  # neither folder is writable: every process compiles for itself
+        machine = numba.njit(function)
+    return machine
+
+
+moves = _compiled(_moves)
+posteriors = _compiled(_posteriors)
+all_posteriors = _compiled(_all_posteriors)

@@ -3,7 +3,6 @@
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
     <root>/store/<stage>/<key>/parts.json       the same part by part, for `sqa store explain`; a later run adds it
     <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
-    <root>/store/<stage>/<key>/loaded.json          code of your own that was loaded while they were made
     <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, read without their data set
 
 `numpy.load` opens a block: NAME has a column's values (of texts, indices), NAME.offsets where its lists begin,

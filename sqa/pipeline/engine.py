@@ -241,17 +241,13 @@ class Work:
             if name in wanted and (component := getattr(config, part)) is not None:
                 built = self.built[name] = parts.component(registry, component)
                 stage = stage_of(name, registry, component, built, upstream, dataset)
-                self._settle(stage, parts.codes(built))
+                self.stages[name], self.codes[name] = stage, parts.codes(built)
                 upstream = (self.stages[name].key,)
         if "score" in wanted:
-            self._settle(stage_of_scores(self.of_traces, self.stages, dataset), of_metrics)
-
-    def _settle(self, stage: Stage, codes: Sequence[Code]) -> None:
-        if codes:
-            from sqa.files.late_code import settled
-
-            stage = settled(self.store, stage)
-        self.stages[stage.name], self.codes[stage.name] = stage, codes
+            self.stages["score"], self.codes["score"] = (
+                stage_of_scores(self.of_traces, self.stages, dataset),
+                of_metrics,
+            )
 
     def key_parts(self, name: str) -> dict[str, str]:
         """What a stage's key depends on, part by part, for `sqa store explain`."""
@@ -276,16 +272,17 @@ class Work:
 
     def make(self, name: str, index: int, tick: Tick) -> None:
         """Make one block of a stage, after the blocks of the same index before it."""
-        with self._recording(name):
+        with self._watched(name):
             table = self._table(name, index, tick)
         self.store.write(self.stages[name], index, table)
 
-    def _recording(self, name: str) -> AbstractContextManager[None]:
+    def _watched(self, name: str) -> AbstractContextManager[None]:
+        """Check what parts of your own import meanwhile."""
         if not self.codes[name]:
             return nullcontext()
-        from sqa.files.late_code import recording
+        from sqa.core.own.code import at_work
 
-        return recording(self.store, self.stages[name])
+        return at_work()
 
     def _table(self, name: str, index: int, tick: Tick) -> Table:
         block = blocks_of(self.questions, BLOCK_SIZE)[index]

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
 from sqa.core.errors import NotComputable, SqaError
+from sqa.core.own.code import at_work
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.core.types import BuiltMetric, TextMetric
-from sqa.files.late_code import recording, settled
 from sqa.files.store import Stage, Store
 from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
 from sqa.pipeline.parts import in_a_line
@@ -66,8 +66,6 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     if identity is None:
         return metric.measure(segments)
     stage = Stage("quality", type(metric).__name__, identity, (), "any", 1)
-    is_own = hasattr(metric, "own_part")
-    stage = settled(store, stage) if is_own else stage
     keys = [segment.key for segment in segments]
     kept = _kept(store, stage)
     todo = {key: segment for key, segment in zip(keys, segments, strict=True) if key not in kept}
@@ -75,7 +73,7 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     with bar(f"{metric.name:9}", len(keys), len(keys) - len(missing), disable=not (progress and missing)) as shown:
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
-            with recording(store, stage) if is_own else nullcontext():
+            with at_work() if hasattr(metric, "own_part") else nullcontext():
                 stats = metric.measure([segment for _, segment in chunk])
             kept = _keep(store, stage, dict(zip((key for key, _ in chunk), stats, strict=True)))
             shown.update(len(chunk))

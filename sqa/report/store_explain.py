@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from sqa.core.errors import DataError
 from sqa.files.atomic import held as locked
-from sqa.files.late_code import recorded
 from sqa.files.records import parse_json
 from sqa.files.store import Stage, Store
 from sqa.pipeline import folder as folders
@@ -108,7 +107,7 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     made = {"fingerprint", "implementation"} & {*differing}
     if not made and "dataset" not in differing:
         return
-    now, then = _parts(store, stage), _parts(store, other)
+    now, then = store.parts(stage), store.parts(other)
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
     both = {*now} & {*then}
     of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
@@ -119,9 +118,3 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
         yield part, now.get(part, "not there"), then.get(part, "not there")
     if made and not shown:
         yield "its code", "other, but no part that is recorded", ""
-
-
-def _parts(store: Store, stage: Stage) -> dict[str, str]:
-    """The recorded parts of a stage's key, and the code that was loaded while it ran."""
-    code = {f"code of {name}": sha256[:DIGITS] for name, sha256 in recorded(store, stage).items()}
-    return store.parts(stage) | code

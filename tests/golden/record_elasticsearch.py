@@ -68,7 +68,7 @@ def used(url: str, folder: Path, analyzer: str, k1: float, b: float) -> list[lis
     options = ["--url", url, "--index", INDEX, "--k1", str(k1), "--b", str(b)]
     if elastic_index.main([str(twin(folder, analyzer)), *options]):
         sys.exit(1)
-    guesser = elastic.build(ElasticConfig(str(folder / "twin"), INDEX, url, k1, b, batch=30))
+    guesser = elastic.build(ElasticConfig(str(folder / "twin"), INDEX, url, k1, b))
     _, queries = record_lucene.documents_and_queries()
     return [[(guess.page, guess.score) for guess in row] for row in guesser.guess(queries, record_lucene.HITS)]
 

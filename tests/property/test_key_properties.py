@@ -1,70 +1,19 @@
 """Different inputs have different store keys, whatever their texts contain."""
 
-import dataclasses
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from smt.engines import ctranslate, pretrained
 from smt.engines.fixed import FixedConfig, FixedTranslator
-from sqa.core.own.parts import tagged
-from sqa.files.store import digest
 
 # texts that look like each other's separators, values and keywords
 TRICKY = st.sampled_from(["", " ", "a", "b", "a b", "b a", "None", "1", "reference", "source", "a\tb", "a\nb", "['a']"])
 CODE = st.none() | TRICKY
-
-
-@dataclass(frozen=True)
-class First:
-    n: object
-
-
-@dataclass(frozen=True)
-class Second:
-    n: object
-
-
-SCALAR = st.none() | st.booleans() | st.integers(0, 1) | st.sampled_from([0.0, 1.0]) | TRICKY | TRICKY.map(Path)
-VALUES = st.recursive(
-    SCALAR,
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from([0, 1, "0", "1", "True", True, "\0"]), inner, max_size=2)
-        | st.builds(First, inner)
-        | st.builds(Second, inner)
-    ),
-    max_leaves=4,
-)
-
-
-def normal(value: object) -> object:
-    """A value as Python compares it, with the types of its scalars."""
-    if isinstance(value, dict):
-        return ("dict", frozenset((normal(key), normal(item)) for key, item in value.items()))
-    if isinstance(value, list):
-        return ("list", tuple(map(normal, value)))
-    if dataclasses.is_dataclass(value):
-        return (type(value).__name__, normal(vars(value)))
-    return (type(value).__name__, value)
-
-
-@given(VALUES, VALUES)
-@settings(max_examples=500)
-def test_different_values_have_different_digests(one: object, other: object) -> None:
-    assert (digest(tagged(one)) == digest(tagged(other))) == (normal(one) == normal(other))
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [({1: "a"}, {"1": "a"}), (First(1), Second(1)), (Path("a"), "a"), ({1: "a"}, {True: "a"})]
-)
-def test_values_that_look_alike_have_different_digests(one: object, other: object) -> None:
-    assert digest(tagged(one)) != digest(tagged(other))
 
 
 LINES = st.lists(TRICKY.filter(lambda text: "\n" not in text), min_size=1, max_size=2)

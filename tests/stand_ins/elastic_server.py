@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs
 
 from tests.golden import record_lucene
 
@@ -58,6 +59,9 @@ class Server:
     refuse_page: str = ""  # a document with this id is refused
     searched: dict[str, Any] = field(default_factory=dict)  # the answer to each search; empty: the recorded one
     shards: dict[str, Any] = field(default_factory=dict)  # `_shards` of searches, counts and refreshes; empty: complete
+    together: threading.Barrier | None = None  # multi-searches wait here for others
+    at_work: set[int] = field(default_factory=set)  # threads with a multi-search
+    most_at_work: int = 0
     gone: bool = False  # closes every connection without a word
 
     def answer(self, method: str, path: str, lines: list[Any]) -> Answer:
@@ -89,6 +93,7 @@ class Server:
         """The answer to a request about an index that exists."""
         match method, action:
             case "POST", "_msearch":
+                self.meet()
                 answers = [self.search(state, index, body) for _, body in zip(lines[::2], lines[1::2], strict=True)]
                 return {"took": 1, "responses": answers}, 200
             case "GET", "_mapping":
@@ -105,6 +110,15 @@ class Server:
             case _:
                 return error(400, f"no handler found for {method} {index}/{action}")
         return {"acknowledged": True}, 200
+
+    def meet(self) -> None:
+        """Wait until as many multi-searches as `together` wants are at work."""
+        if self.together:
+            self.at_work.add(threading.get_ident())
+            self.together.wait()
+            self.most_at_work = max(self.most_at_work, len(self.at_work))
+            self.together.wait()
+            self.at_work.discard(threading.get_ident())
 
     def put(self, action: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
         """One line of a bulk request."""
@@ -145,6 +159,18 @@ def error(status: int, reason: str = "") -> Answer:
     return {"error": {**cause, "root_cause": [cause]}, "status": status}, status
 
 
+def filtered(body: Any, paths: list[list[str]]) -> Any:
+    """The parts of an answer at some paths, without the objects and lists that are left empty."""
+    if [] in paths:
+        return body
+    if isinstance(body, list):
+        return [kept for entry in body if (kept := filtered(entry, paths)) not in ({}, [], None)]
+    if not isinstance(body, dict):
+        return None
+    parts = {name: filtered(part, [path[1:] for path in paths if path[0] == name]) for name, part in body.items()}
+    return {name: part for name, part in parts.items() if part not in ({}, [], None)}
+
+
 @contextmanager
 def running() -> Iterator[Server]:
     """A server on a free port of this machine."""
@@ -162,7 +188,10 @@ def running() -> Iterator[Server]:
                 self.close_connection = True
                 return
             lines = [json.loads(line) for line in raw.split(b"\n") if line]
-            body, status = state.answer(self.command, self.path.split("?")[0], lines)
+            path, _, query = self.path.partition("?")
+            body, status = state.answer(self.command, path, lines)
+            if status == 200 and (wanted := parse_qs(query).get("filter_path")):
+                body = filtered(body, [name.split(".") for name in wanted[0].split(",")])
             data = json.dumps(body).encode()
             self.send_response(status)
             if state.product:

@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.own.code import Code, building
+from sqa.core.own import BUILT
+from sqa.core.own.code import Code
 from sqa.core.packages import need
 from sqa.core.types import Emission, Question
 from sqa.files.atomic import file_digest
@@ -69,8 +70,8 @@ class SimulevalTranslator:
             from simuleval.data.segments import EmptySegment, Segment, TextSegment
 
             kind, code = agent_class("agent", config.agent, GenericAgent)
-            with building(code):
-                self.agent = _build_agent(kind, arguments)
+            self.agent = _build_agent(kind, arguments)
+            BUILT.append(code)
         self._empty, self._segment, self._text = EmptySegment, Segment, TextSegment
         medium = f"{self.agent.source_type} to {self.agent.target_type}"
         if medium != "text to text":

@@ -36,18 +36,14 @@ def is_own(target: str) -> bool:
 
 def split(target: str) -> tuple[str, str]:
     """Return (file or module, attribute)."""
-    home, _, attribute = target.rpartition(":") if in_file(target) else target.partition(":")
-    return home, attribute
+    return target.rpartition(":")[0], target.rpartition(":")[2]
 
 
 def located(target: str, folder: Path | None = None) -> str:
     """Return a target with its file's absolute path; unchanged if it is in a module or its file is missing."""
-    if not in_file(target):
-        return target
     file, attribute = split(target)
-    for start in (folder or Path(), Path()):
-        path = start / Path(file).expanduser()
-        if path.is_file():
+    for path in (start / Path(file).expanduser() for start in (folder or Path(), Path())):
+        if in_file(target) and path.is_file():
             return f"{path.resolve()}:{attribute}"
     return target
 

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 import time
 
 import pytest
@@ -77,6 +78,13 @@ def test_prefixes_share_a_request_and_blanks_send_none(server, twin):
     assert guesser.guess(["", "  ", "qzxqzxv"], 5) == [[], [], []]
     assert guesser.guess(["Peru"], 0) == [[]] and guesser.guess([], 5) == []
     assert server.requests.count("POST /sqa-pages/_msearch") == 9
+
+
+def test_four_multi_searches_are_in_flight(server, twin):
+    index(twin, server)
+    server.together = threading.Barrier(4, timeout=30)
+    assert all(elastic.build(options(twin, server, batch=3)).guess(PREFIXES, 1))
+    assert server.most_at_work == 4
 
 
 def test_indexing_again_spares_foreign_indices(server, twin, capsys):
@@ -184,7 +192,10 @@ SEARCHED = {  # what a server answers to a search, what is said
     ),
     "ended early": ({**FOUND, "_shards": WHOLE, "terminated_early": True}, "not complete: it ended early"),
     "no shards": (FOUND, "a search has no usable answer (KeyError: '_shards')"),
-    "no hits": ({**FOUND, "hits": [], "_shards": WHOLE}, "a search has no usable answer (TypeError: "),
+    "no score": (
+        {**FOUND, "hits": {"hits": [{"_id": "x"}]}, "_shards": WHOLE},
+        "no usable answer (KeyError: '_score')",
+    ),
     "root cause": (
         {"error": {**ALL, "root_cause": [WINDOW], "failed_shards": []}, "status": 400},
         "all shards failed; illegal_argument_exception: Result window is too large: [10] but was [50])",

@@ -35,9 +35,15 @@ WAYS = {  # how the page of a guesser is imported: at the top, while it guesses,
     "module": ("import {0} as it", "pass", "it.PAGE"),
     "computed": ("import importlib; it = importlib.import_module('{0}')", "pass", "it.PAGE"),
     "late": ("", "from {0} import PAGE", "PAGE"),
-    "late-computed": ("", "it = __import__('{0}', fromlist=['x'])", "it.PAGE"),
+    "folder": ("import sys; sys.path.insert(0, __file__[:-7] + 'lib'); from {0} import PAGE", "pass", "PAGE"),
 }
-HOMES = {"beside": ("{0}", "{0}"), "package": ("pk_{0}.inner", "pk_{0}/inner")}  # module, its file
+HOMES = {  # way -> module, its file
+    "name": ("name_helper", "name_helper"),
+    "module": ("pk_module.sub.inner", "pk_module/sub/inner"),
+    "computed": ("computed_helper", "computed_helper"),
+    "late": ("pk_late.inner", "pk_late/inner"),
+    "folder": ("folder_helper", "lib/folder_helper"),
+}
 
 
 def guessed(folder: Path, **keys: object) -> tuple[str, int]:
@@ -46,11 +52,9 @@ def guessed(folder: Path, **keys: object) -> tuple[str, int]:
     return result.traces[0].guesses[-1][0].page, result.made["guess"]  # type: ignore[index]
 
 
-@pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize("way", WAYS)
-def test_edited_helper_is_computed_again(tmp_path: Path, way: str, home: str) -> None:
-    unique = f"{way.replace('-', '_')}_helper"
-    module, file = (text.format(unique) for text in HOMES[home])
+def test_edited_helper_is_computed_again(tmp_path: Path, way: str) -> None:
+    module, file = HOMES[way]
     early, late, page = (text.format(module) for text in WAYS[way])
     write(tmp_path, mine=GUESSER.format(early=early, late=late, page=page))
     found = []
@@ -108,12 +112,10 @@ class Mine:
 """
 
 
-def test_configs_of_a_part_import_their_own(tmp_path: Path) -> None:
-    write(tmp_path, mine=CHOOSES, chosen_one="PAGE = 'one'\n", chosen_two="PAGE = 'two'\n")
-    pages = ("chosen_one", "chosen_two", "chosen_one", "chosen_two")
-    assert [guessed(tmp_path, page=page) for page in pages] == [("one", 1), ("two", 1), ("one", 0), ("two", 0)]
-    write(tmp_path, chosen_two="PAGE = 'TWO'\n")
-    assert [guessed(tmp_path, page="chosen_two") for _ in range(2)] == [("TWO", 1), ("TWO", 0)]
+def test_late_import_by_computed_name_is_warned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, mine=CHOOSES, chosen="PAGE = 'one'\n")
+    assert guessed(tmp_path, page="chosen") == ("one", 1)
+    assert "'chosen' was imported by a computed name, and no store key holds its code" in capsys.readouterr().err
 
 
 def test_config_goes_to_another_process(tmp_path: Path) -> None:
