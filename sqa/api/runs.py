@@ -125,9 +125,9 @@ class Run:
         """
         traces = self.opened.traces
         table = frames().DataFrame(list(steps(traces)), columns=list(Step._fields))
-        best = [step[0].page if step else "" for trace in traces for step in trace.guesses or [()] * len(trace.emissions)]
+        guesses = [step for trace in traces for step in trace.guesses or [()] * len(trace.emissions)]
         table.insert(4, "share", [share for trace in traces for share in trace.fraction.tolist()])
-        table.insert(5, "guess", best)
+        table.insert(5, "guess", [step[0].page if step else "" for step in guesses])
         return table
 
     def over_source(self, points: int = 25) -> pandas.DataFrame:
