@@ -57,10 +57,10 @@ def _run(
     from sqa.files.store import Store
     from sqa.pipeline import engine
 
-    def ahead(*arguments: Any) -> Any:
+    def ahead(work: Any, given: bool, progress: bool) -> Any:
         from sqa.pipeline.spread import make_ahead
 
-        return make_ahead(*arguments, workers=workers)
+        return make_ahead(work, given, progress, workers)
 
     result = engine.run(_load(path, overrides, limit), Store(runs), until=until, ahead=None if workers == 1 else ahead)
     for name, stage in result.stages.items():
