@@ -13,6 +13,25 @@ from sqa.core.trace import table_of
 from sqa.files.store import Stage, Store
 
 
+def number_of_blocks(stage: Stage, ids: Sequence[str]) -> int:
+    """Return the number of blocks of a stage."""
+    return -(-len(ids) // stage.block_size)
+
+
+def store_block(
+    store: Store,
+    stage: Stage,
+    ids: Sequence[str],
+    make: Callable[[slice], Iterable[tuple[Any, ...]]],
+    index: int,
+    **kinds: str,
+) -> None:
+    """Make one block; the arguments are those of `stored`."""
+    block = slice(index * stage.block_size, (index + 1) * stage.block_size)
+    rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
+    store.write(stage, index, table_of({"question_id": "text", **kinds}, rows))
+
+
 def stored(
     store: Store,
     stage: Stage,
@@ -26,14 +45,12 @@ def stored(
     make: the tuples of a block that the store lacks.  title: of the progress bar.
     """
     schema = {"question_id": "text", **kinds}
-    starts = range(0, len(ids), stage.block_size)
-    if store.missing(stage, len(starts)):
+    blocks = number_of_blocks(stage, ids)
+    if store.missing(stage, blocks):
         with store.working_on(stage):
-            for index in tqdm(store.missing(stage, len(starts)), desc=title, unit="block", mininterval=2):
-                block = slice(starts[index], starts[index] + stage.block_size)
-                rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
-                store.write(stage, index, table_of(schema, rows))
-    tables = [store.read(stage, index, schema) for index in range(len(starts))]
+            for index in tqdm(store.missing(stage, blocks), desc=title, unit="block", mininterval=2):
+                store_block(store, stage, ids, make, index, **kinds)
+    tables = [store.read(stage, index, schema) for index in range(blocks)]
     columns = [[value for table in tables for value in table[name].to_list()] for name in schema]
     if columns[0] != list(ids):
         raise DataError(f"{store.folder(stage)}: its rows are not those of the questions; delete it, run again")

@@ -1,6 +1,8 @@
 """Small components with a plain, known behaviour, and the questions they are used on."""
 
 import json
+import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -76,6 +78,32 @@ class EchoTranslator:
 
 
 def build_translator(config: EchoConfig) -> EchoTranslator:
+    return EchoTranslator(config)
+
+
+class DyingTranslator(EchoTranslator):
+    """Kills its process at the word $FATAL_WORD, unless the current folder says that a process was killed."""
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        for word in super().translate(source):
+            if word == os.environ.get("FATAL_WORD") and not Path("dead").exists():
+                Path("dead").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield word
+
+
+def build_dying(config: EchoConfig) -> DyingTranslator:
+    return DyingTranslator(config)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedConfig(EchoConfig):
+    """Options of a translator that claims a GPU and computes nothing there."""
+
+    device: str = "cuda"
+
+
+def build_placed(config: PlacedConfig) -> EchoTranslator:
     return EchoTranslator(config)
 
 

@@ -28,6 +28,7 @@ from sqa.files.store import Store
 from sqa.pipeline.config import QualityConfig, load, of_parts, to_mapping
 from sqa.pipeline.engine import RunResult, run
 from sqa.pipeline.parts import Parts
+from sqa.pipeline.spread import make_ahead
 from sqa.report import plots
 
 COLUMNS = ("dataset", "translator", "k")
@@ -93,7 +94,7 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
                     seed=base.seed,
                     quality=to_mapping(config.quality),
                 )
-                yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False))
+                yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False, ahead=make_ahead))
 
 
 def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> list[Row]:

@@ -28,6 +28,7 @@ from sqa.pipeline import engine
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.pipeline.parts import Parts
+from sqa.pipeline.spread import make_ahead
 
 VERSION = 1  # of the steps; raise it when the same parts would give other rows
 
@@ -134,7 +135,14 @@ class Steps:
     def translated(self, translator: Mapping[str, Any], parts: Parts) -> list[str]:
         """Return each question in English, by a translator that reads all of it first; raises SqaError if it cannot."""
         sources = [question.as_question() for question in self.questions]
-        run = engine.run(of_parts(translator=translator), self.store, parts=parts, questions=sources, until="translate")
+        run = engine.run(
+            of_parts(translator=translator),
+            self.store,
+            parts=parts,
+            questions=sources,
+            until="translate",
+            ahead=make_ahead,
+        )
         return [" ".join(filter(None, trace.hypotheses)) for trace in run.traces]
 
     def retrieved(self, texts: Sequence[str]) -> list[Retrieval]:

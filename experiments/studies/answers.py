@@ -14,6 +14,7 @@ from sqa.files.store import Store
 from sqa.pipeline.config import AnswersConfig, RunConfig, load_run
 from sqa.pipeline.engine import run
 from sqa.pipeline.parts import Parts
+from sqa.pipeline.spread import make_ahead
 
 STRICT, MORE = "strictly", "aliases add"
 
@@ -32,7 +33,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 def both_rules(cell: tuple[str, ...], config: RunConfig, store: Store, parts: Parts) -> Iterator[Row]:
     """Yield the measures of a run by both rules, on the same traces."""
     config_of_rules = replace(config, metrics=MEASURES, quality=(), answers=AnswersConfig("aliases"))
-    stats, strict = run(config_of_rules, store, parts=parts).stats, metric_names.build(MEASURES)
+    stats, strict = run(config_of_rules, store, parts=parts, ahead=make_ahead).stats, metric_names.build(MEASURES)
     pairs = [(stats[f"{name}@aliases"], stats[name]) for name in MEASURES]
     for metric, gap in zip(strict, compare_many(pairs, strict, 1000, config.seed), strict=True):
         yield Row((*cell, STRICT), metric.name, gap.b, n=gap.n, unit=metric.unit, signature=metric.signature())

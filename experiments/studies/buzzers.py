@@ -45,6 +45,7 @@ from sqa.files.store import Store
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
 from sqa.pipeline import engine
 from sqa.pipeline.config import load_run
+from sqa.pipeline.spread import make_ahead
 
 PLAYED = (("dev", "bm25"), ("dev", "gru"), ("guessdev", "bm25"), ("xqb-es", "bm25"), ("xqb-pl", "bm25"))
 CONTESTANTS, METRICS = ("rerank", "bm25"), ("ew", "accuracy", "stable-ew")
@@ -161,7 +162,7 @@ def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]
 
 def translated(path: Path, runs: Path) -> list[GuessHistory]:
     """Return the guesses of a run after each translated word."""
-    traces = engine.run(load_run(path), Store(runs), until="guess").traces
+    traces = engine.run(load_run(path), Store(runs), until="guess", ahead=make_ahead).traces
     return [
         GuessHistory(
             rows=all_features(trace.guesses),

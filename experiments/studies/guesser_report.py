@@ -30,24 +30,28 @@ from experiments.contestants import NamedContestant, check_labels, components, s
 from experiments.grid import usable
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs
-from experiments.stored import stored
+from experiments.stored import number_of_blocks, store_block, stored
 from guessers.evaluate import DEPTH, rank_of
 from sqa import __version__
 from sqa.core.answers import key as answer_key
+from sqa.core.compute import LARGE
+from sqa.core.compute import usable as processors
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import GUESSERS
 from sqa.core.schema import Count, checked
 from sqa.core.significance import bootstrap_band, mean_curve, means
-from sqa.core.types import Guess, IncrementalGuesser, Question
+from sqa.core.types import ChecksTexts, Guess, IncrementalGuesser, Question
 from sqa.data.datasets import MINI, load_questions
 from sqa.data.texts import load_guessdev
 from sqa.files import records
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.qa import AnyCurve, curve_named
-from sqa.pipeline.config import load
-from sqa.pipeline.engine import BLOCK_SIZE
+from sqa.pipeline.blocks import words_of, workshop_of
+from sqa.pipeline.config import DatasetConfig, load
+from sqa.pipeline.engine import BLOCK_SIZE, FEW
 from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
+from sqa.pipeline.pool import Call, in_pool
 from sqa.report import plots
 
 DEPTHS = (1, 10, DEPTH)
@@ -111,10 +115,11 @@ def given(config: ReportConfig) -> Given:
     return Given(sets, guessers, left_out)
 
 
-def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
+def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int | None = None) -> None:
     """Write tables and figure of the guessers; print the table."""
     config = load_study(config_path, ReportConfig, words)
     inputs, outputs = given(config), Outputs(runs / config.name)
+    make_ranks(inputs, config, Store(runs), workers)
     rows = list(measured(inputs, config, Store(runs)))
     outputs.rows("guessers.csv", COLUMNS, rows, show=True)
     outputs.csv("table1.csv", described(inputs))
@@ -136,7 +141,7 @@ def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]
     how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|v:{__version__}"
     for name, questions in inputs.sets.items():
         for label, (guesser, identity, every_word) in inputs.guessers.items():
-            ranks = ranks_of(guesser, identity, questions, config.fractions, store, every_word)
+            ranks = Ranks(guesser, identity, questions, config.fractions, every_word).read(store)
             signature = f"guesser:{guesser.fingerprint()}|{how}"
             for group, members in groups(name, questions, knows(guesser, questions)):
                 if not members.any():
@@ -168,21 +173,67 @@ def guesses_at(
     return [next(answers) if count else [] for count in counts]
 
 
-def ranks_of(
-    guesser: Any, target: str, questions: Sequence[Question], fractions: Sequence[float], store: Store, every_word: bool
-) -> np.ndarray:
-    """Return (n, F) int64: rank of the answer at each fraction, 0 beyond DEPTH; stored blocks are read."""
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The ranks that a guesser gives the answers of some questions."""
 
-    def make(block: slice) -> Iterator[tuple[list[int]]]:
-        for question in questions[block]:
-            guesses = guesses_at(guesser, question.reference_text.split(), fractions, every_word)
+    guesser: Any
+    identity: str  # of the guesser in the registry
+    questions: Sequence[Question]
+    fractions: Sequence[float]
+    every_word: bool
+
+    @property
+    def stage(self) -> Stage:
+        """The stage under which the store keeps them."""
+        implementation = digest([VERSION, DEPTH, list(self.fractions), self.guesser.fingerprint()])
+        return Stage("ranks", self.identity, implementation, (), dataset_fingerprint(self.questions), BLOCK_SIZE)
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the questions."""
+        return [question.id for question in self.questions]
+
+    def make(self, block: slice) -> Iterator[tuple[list[int]]]:
+        """Yield the ranks at each fraction, 0 beyond DEPTH, of some questions."""
+        for question in self.questions[block]:
+            guesses = guesses_at(self.guesser, question.reference_text.split(), self.fractions, self.every_word)
             yield ([rank_of(listed, question.page) for listed in guesses],)
 
-    identity = digest([VERSION, DEPTH, list(fractions), guesser.fingerprint()])
-    stage = Stage("ranks", target, identity, (), dataset_fingerprint(questions), BLOCK_SIZE)
-    title = f"{questions[0].dataset} {target.partition(':')[0]}"
-    rows = stored(store, stage, [q.id for q in questions], make, title, ranks="[i4]")
-    return np.array([ranks for (ranks,) in rows], dtype=np.int64)
+    def read(self, store: Store) -> np.ndarray:
+        """Return (n, F) int64: the ranks of all questions; blocks that the store lacks are made."""
+        title = f"{self.questions[0].dataset} {self.identity.partition(':')[0]}"
+        rows = stored(store, self.stage, self.ids, self.make, title, ranks="[i4]")
+        return np.array([ranks for (ranks,) in rows], dtype=np.int64)
+
+
+def make_ranks(inputs: Given, config: ReportConfig, store: Store, workers: int | None) -> None:
+    """Make the missing blocks of ranks on worker processes if they are many, unless a guesser must see all texts."""
+    calls: list[Call] = []
+    for entry in config.guessers:
+        for name, questions in inputs.sets.items() if entry.label in inputs.guessers else ():
+            ranks = Ranks(*inputs.guessers[entry.label][:2], questions, config.fractions, entry.every_word)
+            if isinstance(ranks.guesser, ChecksTexts):
+                continue
+            store.describe(ranks.stage)
+            words = words_of(questions)
+            for index in store.missing(ranks.stage, number_of_blocks(ranks.stage, ranks.ids)):
+                arguments = (entry, DatasetConfig(name, config.limit), config.fractions, index, store)
+                group, large = f"{name} {entry.label}", entry.guesser.get("name") in LARGE
+                calls.append(Call(_make_block, arguments, len(calls), words=words[index], group=group, large=large))
+    if workers != 1 and len(calls) * BLOCK_SIZE > FEW:
+        for _ in in_pool(workers or processors(), len(calls), lambda done: [c for c in calls if c.result not in done]):
+            pass
+
+
+def _make_block(
+    entry: NamedContestant, dataset: DatasetConfig, fractions: Sequence[float], index: int, store: Store
+) -> None:
+    """Make a block of ranks on a worker."""
+    parts, (options, _) = workshop_of(store).parts, components(entry.guesser)
+    guesser, identity = parts.component(GUESSERS, options), GUESSERS.identity(options.name)
+    ranks = Ranks(guesser, identity, parts.questions(dataset), fractions, entry.every_word)
+    store_block(store, ranks.stage, ranks.ids, ranks.make, index, ranks="[i4]")
 
 
 def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np.ndarray:

@@ -56,6 +56,7 @@ from sqa.pipeline.engine import RunResult
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
+from sqa.pipeline.spread import make_ahead
 
 POINTS = (10, -15, -5, -10, 15, 5)
 OUTCOMES = tuple(f"{value:+d}" for value in POINTS)
@@ -155,7 +156,11 @@ def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[li
     rows: list[Row] = []
 
     def play(contestant: NamedContestant) -> None:
-        rows.extend(rows_of(contestant.label, run_stages(config.run(contestant), store, parts=parts), kept, config))
+        rows.extend(
+            rows_of(
+                contestant.label, run_stages(config.run(contestant), store, parts=parts, ahead=make_ahead), kept, config
+            )
+        )
 
     sift(config.contestants, play)
     return rows, repeats

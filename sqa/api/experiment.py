@@ -45,6 +45,7 @@ class Experiment:
     metrics: Sequence[str] = ()  # none: the default set
     name: str = "experiment"  # how the names of its runs begin
     runs: str | Path = "runs"
+    workers: int | None = None  # processes; None: one for each processor
 
     def run(self, progress: bool = True) -> Results:
         """Run every combination; what the store has is not made again.  ConfigError lists all problems first."""
@@ -59,7 +60,7 @@ class Experiment:
         if not configs:
             raise ConfigError("an experiment needs at least one translator and one guesser")
         set_for(name for _, config in configs for name in part_names(config))
-        made = run_all([config for _, config in configs], Path(self.runs), progress)
+        made = run_all([config for _, config in configs], Path(self.runs), progress, self.workers)
         return Results(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, made, strict=True))
 
     def _combinations(self) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +26,7 @@ from sqa.pipeline.config import PARTS, RunConfig, to_mapping
 from sqa.pipeline.export import Step, steps
 from sqa.pipeline.overrides import Override, load_with, overridden
 from sqa.pipeline.paired import ComparisonRow
+from sqa.pipeline.spread import make_ahead
 from sqa.results import Frame, Row, Table, frames
 
 if TYPE_CHECKING:
@@ -204,7 +205,13 @@ class Run:
 
 
 def run(
-    config: str | Path | Mapping[str, Any], /, *, runs: str | Path = "runs", progress: bool = True, **keys: Any
+    config: str | Path | Mapping[str, Any],
+    /,
+    *,
+    runs: str | Path = "runs",
+    progress: bool = True,
+    workers: int | None = None,
+    **keys: Any,
 ) -> Run:
     """Run a config and return the run; what the store below `runs` has is not made again.
 
@@ -212,6 +219,7 @@ def run(
         config: A file, the name of a bundled config, or plain values.
         runs: The folder of results and of the store.
         progress: Whether progress goes to stderr.
+        workers: Processes for more than a hundred questions; None: one for each processor.
         keys: Values that replace those of the config, as on the command line (`sqa.pipeline.overrides`): `k=9`,
             `guesser="gru"`, `**{"guesser.model": "mine"}`.  An object as `translator`, `guesser` or `buzzer` is used as
             it is; such a run is deleted with the returned value.
@@ -232,7 +240,8 @@ def run(
         else:
             wanted = load_with(config_file(Path(config)), overrides)
         set_for(part_names(wanted))
-        made = Run(saving.save(engine.run(wanted, Store(folder), progress=progress), folder))
+        ahead = None if objects or workers == 1 else partial(make_ahead, workers=workers)
+        made = Run(saving.save(engine.run(wanted, Store(folder), progress=progress, ahead=ahead), folder))
         if objects:
             weakref.finalize(made, discarded.pop_all().close)
         return made

@@ -97,10 +97,13 @@ def translations(
 
 @evidence_app.command()
 def guessers(
-    config: Config = Path("configs/guessers.yaml"), overrides: Overrides = None, runs: Runs = DEFAULT_RUNS
+    config: Config = Path("configs/guessers.yaml"),
+    overrides: Overrides = None,
+    runs: Runs = DEFAULT_RUNS,
+    workers: Workers = None,
 ) -> None:
     """Compare guessers by accuracy, MRR and EW as a question goes on."""
-    call("experiments.studies.guesser_report:main", config, runs, overrides or ())
+    call("experiments.studies.guesser_report:main", config, runs, overrides or (), workers)
 
 
 @evidence_app.command()

@@ -47,6 +47,7 @@ def sweep(
     axes: Axes,
     runs: Runs = DEFAULT_RUNS,
     workers: Workers = None,
+    shard: Annotated[str | None, option("--shard I/N", "Make one of N shares of the blocks; docs/cluster.md.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
@@ -54,12 +55,21 @@ def sweep(
     set_threads(config, axes)
     from sqa.pipeline import overrides as keys
     from sqa.pipeline.scheduler import scheduled
-    from sqa.pipeline.spread import run_all
+    from sqa.pipeline.spread import run_all, run_shard
 
     combinations = keys.grid(config, keys.parsed_axes(axes))
+    configs = [config for _, config in combinations]
     say(f"{len(combinations)} runs")
+    if shard is not None:
+        if scheduler is not None:
+            raise ConfigError("--shard: is for commands without --scheduler")
+        if not run_shard(configs, runs, _shard(shard), workers):
+            say(
+                f"shard {shard} is done, others are not; the last one, or the command without --shard, prints the table"
+            )
+            return
     with scheduled(scheduler, runs, store):
-        swept = run_all([config for _, config in combinations], runs, workers=workers)
+        swept = run_all(configs, runs, workers=workers)
     for result in swept:
         say(*(f"{result.folder}: {name}: no value: {reason}" for name, reason in result.refusals.items()))
     chosen = [overrides for overrides, _ in combinations]
@@ -72,6 +82,14 @@ def sweep(
         for overrides, result in zip(chosen, swept, strict=True)
     ]
     show(_side_by_side(chosen, swept), objects)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """Return (number from 0, shards) of the text "I/N"; raise ConfigError unless 1 <= I <= N."""
+    number, _, shards = text.partition("/")
+    if not (number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
+        raise ConfigError(f"--shard: expected I/N with 1 <= I <= N, got {text!r}")
+    return int(number) - 1, int(shards)
 
 
 def _value(override: Override) -> str:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sqa.cli.options import (
-    DEFAULT_RUNS,
-    SETTINGS,
-    Config,
-    Limit,
-    Overrides,
-    Runs,
-    say,
-    verbose,
-)
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Limit, Overrides, Runs, Workers, say, verbose
 from sqa.core.errors import ConfigError
 from sqa.results import Table, show
 
@@ -46,8 +37,9 @@ def _add_stage(name: str, until: str, about: str) -> None:
         overrides: Overrides = None,
         runs: Runs = DEFAULT_RUNS,
         limit: Limit = None,
+        workers: Workers = None,
     ) -> None:
-        result = _run(config, overrides, runs, limit, until)
+        result = _run(config, overrides, runs, limit, until, workers)
         if until == "score":
             _finish(result, runs)
         else:
@@ -58,12 +50,19 @@ for _name, (_until, _about) in STAGES.items():
     _add_stage(_name, _until, _about)
 
 
-def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None, until: str) -> RunResult:
+def _run(
+    path: Path, overrides: list[str] | None, runs: Path, limit: int | None, until: str, workers: int | None
+) -> RunResult:
     set_threads(path, overrides or ())
     from sqa.files.store import Store
     from sqa.pipeline import engine
 
-    result = engine.run(_load(path, overrides, limit), Store(runs), until=until)
+    def ahead(work: Any, given: bool, progress: bool) -> Any:
+        from sqa.pipeline.spread import make_ahead
+
+        return make_ahead(work, given, progress, workers)
+
+    result = engine.run(_load(path, overrides, limit), Store(runs), until=until, ahead=None if workers == 1 else ahead)
     for name, stage in result.stages.items():
         seconds = f" in {result.seconds[name]:.1f} s" if name in result.seconds else ""
         verbose(f"{name}: {result.made[name]} blocks made{seconds}; {result.store.folder(stage)}")

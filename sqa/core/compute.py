@@ -13,8 +13,9 @@ from typing import Any
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
 OURS = "SQA_SET_THREADS"  # the number that was set here, so that it is not taken for the user's
-# Parts whose model may be large or is unknown; all others of the registry run best on one thread.
-LARGE = frozenset("causal-lm llm e5 pretrained ctranslate2 command simuleval bert comet bleurt bertscore".split())
+# Parts with a large model, and programs with an unknown one; all others of the registry run best on one thread.
+LARGE = frozenset("causal-lm llm e5 pretrained ctranslate2 bert comet bleurt bertscore".split())
+UNKNOWN = frozenset(("command", "simuleval"))
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors' worth; "max 100000": no limit
 
 
@@ -46,14 +47,16 @@ def part_names(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.environ) -> int | None:
-    """Set and return the number of threads for parts of these names; "mine.py:build" is a part of your own.
+    """Set and return the number of threads for parts of these names; "mine.py:build" is a part of your own."""
+    large = any(part in LARGE | UNKNOWN or ":" in part for part in parts)
+    return set_threads(usable() if large else 1, environment)
 
-    None where the user has set it.  Best called before numpy and torch are loaded; a loaded torch is set too.
-    """
+
+def set_threads(number: int, environment: MutableMapping[str, str] = os.environ) -> int | None:
+    """Set the number of threads of numpy and torch, best before they are loaded; return None if the user has set it."""
     given = environment.get(VARIABLES[0])
     if given is not None and given != environment.get(OURS):
         return None
-    number = usable() if any(part in LARGE or ":" in part for part in parts) else 1
     for variable in VARIABLES:
         if environment.get(variable) in (None, environment.get(OURS)):
             environment[variable] = str(number)

@@ -12,13 +12,19 @@ Questions that are no data set (sentences of a news test, the examples of a boar
     planned = workshop.plan(config, given=given)
 """
 
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Question
-from sqa.files.store import Stage, Store, blocks_of, digest
+from sqa.core.trace import Column, QuestionTrace, Table
+from sqa.core.types import ChecksTexts, Question
+from sqa.files.store import ROWS, Stage, Store, blocks_of, digest, read_rows
 from sqa.pipeline.config import RunConfig, to_mapping
 from sqa.pipeline.engine import BLOCK_SIZE, Work
 from sqa.pipeline.folder import RunFolder, read
@@ -30,12 +36,21 @@ WORKS = 32  # runs whose plans are kept, with their components
 GIVEN = 8  # question sets of `Store.keep` that a process holds in memory
 
 
+BlockPart = tuple[int, int, int]  # index of the block, number of the part, number of parts
+Tables = dict[str, Table]  # by the keys of their stages
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """What has to be made for a run."""
 
     stages: tuple[Stage, ...]  # in the order of STAGES
-    blocks: int  # of each stage
+    words: tuple[int, ...]  # source words of each block, at least 1
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks of each stage."""
+        return len(self.words)
 
 
 class Workshop:
@@ -52,7 +67,7 @@ class Workshop:
         `given`: the fingerprint by `Store.keep` of questions that replace those of `config.dataset`.
         """
         work = self._work(config, until, given)
-        return Planned(tuple(work.stages.values()), len(blocks_of(work.questions, BLOCK_SIZE)))
+        return Planned(tuple(work.stages.values()), words_of(work.questions))
 
     def _work(self, config: RunConfig, until: str, given: str | None) -> Work:
         """Return the work of a run, planned again after code of your own was edited."""
@@ -98,14 +113,79 @@ class Workshop:
         """
         if self.store.has(wanted, index):
             return False
-        work = self._work(config, until, given)
-        if work.stages[wanted.name] != wanted:
-            differ = "models, code or questions here are not those of the machine that planned it"
-            raise DataError(f"{config.name}: stage {wanted.name}: {differ}; use the same version and files everywhere")
+        work = self._planned_work(config, [wanted], given, until)
         self.store.describe(wanted, lambda: work.key_parts(wanted.name))  # each time: a store may be emptied meanwhile
         work.check(wanted.name, [index])
         work.make(wanted.name, index, lambda _: None)
         return True
+
+    def part(
+        self, config: RunConfig, wanted: Sequence[Stage], part: BlockPart, given: str | None, until: str, tables: Tables
+    ) -> dict[str, float]:
+        """Make one of several equal parts of a block; return the seconds of each stage that the store lacked.
+
+        tables: the tables of this part by the keys of their stages.  Those that are made are added; the store is not
+        written.  DataError as for `make`.
+        """
+        work = self._planned_work(config, wanted, given, until)
+        for stage in wanted:
+            self.store.describe(stage, partial(work.key_parts, stage.name))
+        index, number, parts = part
+        block = blocks_of(work.questions, BLOCK_SIZE)[index]
+        questions = block[number * len(block) // parts : (number + 1) * len(block) // parts]
+
+        def rows(name: str) -> Mapping[str, Any]:
+            stage = work.stages[name]
+            if stage.key not in tables:
+                return read_rows(self.store, stage, index, block)
+            found = ROWS[name][1](tables[stage.key])
+            return {q.id: found.get(q.id, ()) for q in questions}
+
+        def traces(names: Collection[str] = tuple(work.stages)) -> list[QuestionTrace]:
+            emissions, guesses, buzzes = (rows(name) if name in names else {} for name in ROWS)
+            return [QuestionTrace(q, emissions[q.id], guesses.get(q.id), buzzes.get(q.id)) for q in questions]
+
+        seconds = {}
+        for stage in wanted:
+            if stage.key not in tables and not self.store.has(stage, index):
+                start = time.perf_counter()
+                if stage.name == "guess" and isinstance(guesser := work.built["guess"], ChecksTexts):
+                    guesser.check_texts(trace.prefixes.texts for trace in traces(["translate"]))
+                with work.watched(stage.name):
+                    tables[stage.key] = work.table(stage.name, questions, rows, traces, lambda _: None)
+                seconds[stage.name] = time.perf_counter() - start
+        return seconds
+
+    def _planned_work(self, config: RunConfig, wanted: Sequence[Stage], given: str | None, until: str) -> Work:
+        """Return the work of a run; raise DataError unless it has the wanted stages."""
+        work = self._work(config, until, given)
+        for stage in wanted:
+            if work.stages[stage.name] != stage:
+                differ = "models, code or questions here are not those of the machine that planned it"
+                remedy = "use the same version and files everywhere"
+                raise DataError(f"{config.name}: stage {stage.name}: {differ}; {remedy}")
+        return work
+
+
+def words_of(questions: Sequence[Question]) -> tuple[int, ...]:
+    """Return the number of source words of each block of questions, at least 1."""
+    blocks = blocks_of(questions, BLOCK_SIZE)
+    return tuple(max(1, sum(len(sentence) for q in block for sentence in q.sentences)) for block in blocks)
+
+
+def joined_column(parts: Sequence[Column]) -> Column:
+    """Return the column of the rows of all parts, one after the other; `parts` is not empty."""
+    words: dict[str, int] = {}
+    values, ends, n = [], [np.zeros(1, np.int32)], 0
+    for part in parts:
+        indices = [words.setdefault(word, len(words)) for word in part.words]
+        is_text = part.kind.strip("[]") == "text"
+        values.append(np.array([*indices, -1], part.values.dtype)[part.values] if is_text else part.values)
+        if part.offsets is not None:
+            ends.append(part.offsets[1:] + np.int32(n))
+        n += len(part.values)
+    offsets = None if parts[0].offsets is None else np.concatenate(ends)
+    return Column(parts[0].kind, np.concatenate(values), tuple(words), offsets)
 
 
 @lru_cache(maxsize=GIVEN)

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 BLOCK_SIZE = 64  # questions per block
+FEW = 100  # questions, summed over runs, that are not worth the start of worker processes
 N_GUESSES = metric_names.KEPT  # guesses kept per step
 STAGES = ("translate", "guess", "buzz", "score")
 COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # of the stages that have one: key of a run's config, registry
@@ -74,6 +75,9 @@ VERSION = 1  # of the stages themselves: raise it when the same components would
 
 EMPTY_QUESTIONS, EMPTY_SENTENCES, _ = metric_names.PRINTED  # counts kept beside the metrics
 Tick = Callable[[int], object]  # called with the number of questions just done
+RowsOf = Callable[[str], Mapping[str, Any]]
+TracesOf = Callable[[], Sequence[QuestionTrace]]
+Ahead = Callable[["Work", bool, bool], tuple[dict[str, int], dict[str, float]]]
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class RunResult:
         default_factory=dict
     )  # blocks made by this run, by stage; the others were in the store
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
-    seconds: dict[str, float] = field(default_factory=dict)  # wall time of each stage that this run made completely
+    seconds: dict[str, float] = field(default_factory=dict)  # of each stage made completely, summed over workers
 
     @property
     def keys(self) -> dict[str, str]:
@@ -139,13 +143,14 @@ def run(
     questions: Sequence[Question] | None = None,
     until: str = "score",
     progress: bool = True,
+    ahead: Ahead | None = None,
 ) -> RunResult:
     """Run the stages of `config` up to `until` (one of STAGES), making only the blocks that the store lacks.
 
     Runs with the same `parts` share models and questions.  `questions` replace those of `config.dataset`.  Progress
-    goes to stderr.
+    goes to stderr.  `ahead` makes blocks of more than FEW questions on other processes.
     """
-    parts = parts or Parts()
+    parts, given = parts or Parts(), questions is not None
     whole = parts.whole(config.dataset) if questions is None else None
     questions = parts.questions(config.dataset) if questions is None else list(questions)
     for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
@@ -155,10 +160,10 @@ def run(
     store.keep(questions)
     if "buzz" in work.stages:
         _check_trained_for(config, getattr(work.built["buzz"], "trained_for", None))
-    made: dict[str, int] = {}
-    seconds: dict[str, float] = {}
+    made, seconds = ahead(work, given, progress) if ahead and len(questions) > FEW else ({}, {})
     for name in work.stages:
-        made[name], took = _whole_stage(work, name, progress)
+        blocks, took = _whole_stage(work, name, progress)
+        made[name] = made.get(name, 0) + blocks
         if took is not None:
             seconds[name] = took
     unknown = _unknown_pages(work.built["guess"], questions) if "guess" in work.stages else None
@@ -224,7 +229,7 @@ class Work:
         until: str = "score",
         whole: Callable[[], Sequence[Question]] | None = None,
     ) -> None:
-        self.config, self.store, self.parts, self.questions = config, store, parts, questions
+        self.config, self.store, self.parts, self.questions, self.until = config, store, parts, questions, until
         self.stages: dict[str, Stage] = {}  # in the order of STAGES
         self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of your own
         self.built: dict[str, Any] = {}  # by stage: its component, the same for all blocks
@@ -272,11 +277,16 @@ class Work:
 
     def make(self, name: str, index: int, tick: Tick) -> None:
         """Make one block of a stage, after the blocks of the same index before it."""
-        with self._watched(name):
-            table = self._table(name, index, tick)
+        block = blocks_of(self.questions, BLOCK_SIZE)[index]
+
+        def rows(earlier: str) -> Mapping[str, Any]:
+            return read_rows(self.store, self.stages[earlier], index, block)
+
+        with self.watched(name):
+            table = self.table(name, block, rows, lambda: self.traces().block(index), tick)
         self.store.write(self.stages[name], index, table)
 
-    def _watched(self, name: str) -> AbstractContextManager[None]:
+    def watched(self, name: str) -> AbstractContextManager[None]:
         """Check what parts of your own import meanwhile."""
         if not self.codes[name]:
             return nullcontext()
@@ -284,16 +294,15 @@ class Work:
 
         return at_work()
 
-    def _table(self, name: str, index: int, tick: Tick) -> Table:
-        block = blocks_of(self.questions, BLOCK_SIZE)[index]
-        if name == "score":
-            return score(self.of_traces, self.traces().block(index), tick)
+    def table(self, name: str, block: Sequence[Question], rows: RowsOf, traces: TracesOf, tick: Tick) -> Table:
+        """Return the rows of a stage; `rows` gives those of an earlier stage, `traces` those of all."""
         if name == "translate":
             return translate(self.built[name], block, tick)
         if name == "guess":
-            emissions = read_rows(self.store, self.stages["translate"], index, block)
-            return guess(self.built[name], block, emissions, tick)
-        return buzz(self.built[name], block, read_rows(self.store, self.stages["guess"], index, block), tick)
+            return guess(self.built[name], block, rows("translate"), tick)
+        if name == "buzz":
+            return buzz(self.built[name], block, rows("guess"), tick)
+        return score(self.of_traces, traces(), tick)
 
 
 # ------------------------------------------------------------------------------------------------------- stages
@@ -318,7 +327,7 @@ def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], da
 def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> Table:
     """Emissions of a block: the batched fast path where there is one, else sentence by sentence."""
     rows: dict[str, Sequence[Emission]] = {}
-    if isinstance(translator, BatchTranslator):
+    if questions and isinstance(translator, BatchTranslator):
         batch = translator.translate_batch(questions)
         if len(batch) != len(questions):
             raise TraceError(f"the translator answered {len(batch)} of {len(questions)} questions", questions[0].id)

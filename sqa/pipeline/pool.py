@@ -6,22 +6,28 @@ where it stopped.  A worker that dies is replaced and its task repeated, at most
 
 from __future__ import annotations
 
+import math
 import resource
 import sys
+import time
+from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqa.core.compute import set_for
+from sqa.core.compute import QUOTA, set_for, set_threads
 from sqa.core.errors import RemoteProtocolError
 from sqa.files.processes import end_with_parent
 
 DEATHS = 3  # workers that may die before the command gives up
 FIRST = 1 << 31  # bytes assumed of a worker before one was measured
-MEMORY = Path("/proc/meminfo")
+AHEAD = 4  # blocks that wait for each worker before another run is planned; more would spoil the order by runs
+UNMEASURED = 1.0  # seconds for a word that are assumed of a group whose first block is being made
+THREADS = 4  # of a large model, whose weights several threads share
 
 
 class Call(NamedTuple):
@@ -31,9 +37,54 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
     result: int | None = None  # index of its value among the results; None: the value is not a result
     then: Callable[[Any], Iterable[Call]] = lambda _: ()  # value -> the calls that follow
+    words: int = 0  # of a block of questions; 0 = the call is no block
+    group: str = ""  # the blocks of a group take equally long for each word
+    large: bool = False  # a large model, which is worth THREADS workers' processors
+    gpu: bool = False  # one worker, the same for all such calls, holds the GPU
 
 
 Calls = Callable[[Collection[int]], list[Call]]  # indices of the results that are there -> the remaining calls
+
+
+class Waiting:
+    """The calls that wait for a worker, in the order in which workers get them.
+
+    Calls that follow a block come first.  Blocks come next, the longest first, by the time that their group took for a
+    word so far; a group without a time comes before the others.  The given calls are begun, the last one first, while
+    fewer than AHEAD blocks wait for each worker.
+    """
+
+    def __init__(self, calls: list[Call], workers: int) -> None:
+        self._given, self._workers = calls, workers
+        self._following: list[Call] = []
+        self._blocks: dict[str, list[Call]] = {}  # by group, the longest last
+        self._pace: dict[str, float] = {}  # least seconds for a word, by group
+
+    def __bool__(self) -> bool:
+        return bool(self._given or self._following or self._blocks)
+
+    def take(self) -> Call:
+        """Remove the next call and return it."""
+        if self._following:
+            return self._following.pop()
+        if self._given and sum(map(len, self._blocks.values())) < AHEAD * self._workers:
+            return self._given.pop()
+        group = max(self._blocks, key=lambda name: self._pace.get(name, math.inf) * self._blocks[name][-1].words)
+        call = self._blocks[group].pop()
+        self._pace.setdefault(group, UNMEASURED)
+        if not self._blocks[group]:
+            del self._blocks[group]
+        return call
+
+    def ended(self, call: Call, value: Any, seconds: float) -> None:
+        """Note the duration of a call and add the calls that follow it."""
+        if call.words:
+            self._pace[call.group] = min(seconds / call.words, self._pace.get(call.group, math.inf))
+        for following in call.then(value):
+            if following.words:
+                insort(self._blocks.setdefault(following.group, []), following, key=lambda block: block.words)
+            else:
+                self._following.append(following)
 
 
 def in_pool(workers: int, total: int, calls: Calls) -> Iterator[tuple[int, Any]]:
@@ -41,7 +92,7 @@ def in_pool(workers: int, total: int, calls: Calls) -> Iterator[tuple[int, Any]]
     done: set[int] = set()
     for deaths in range(DEATHS + 1):
         try:
-            for index, value in _followed(workers, calls(done)):
+            for index, value in _followed(workers, Waiting(calls(done), workers)):
                 done.add(index)
                 yield index, value
             return
@@ -63,34 +114,85 @@ def in_process(calls: Calls) -> Iterator[tuple[int, Any]]:
             yield call.result, value
 
 
-def _followed(workers: int, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
-    """Yield the results of one pool; the last call is submitted first, and no call waits inside the pool."""
-    with ProcessPoolExecutor(workers, get_context("spawn"), _begin) as pool:
-        open_calls: dict[Future[tuple[Any, int]], Call] = {}
-        largest = FIRST
+class Pools:
+    """The processes of one attempt: the workers, and one that holds the GPU."""
+
+    def __init__(self, workers: int, opened: ExitStack) -> None:
+        self.workers, self._opened, self._pools = workers, opened, dict[bool, ProcessPoolExecutor]()
+
+    def submit(self, call: Call) -> Future[tuple[Any, float, int]]:
+        """Start a call."""
+        if call.gpu not in self._pools:
+            pool = ProcessPoolExecutor(1 if call.gpu else self.workers, get_context("spawn"), _begin)
+            self._pools[call.gpu] = self._opened.enter_context(pool)
+        with _without_script():
+            return self._pools[call.gpu].submit(_measured, call.function, call.arguments, max(1, self.places(call)))
+
+    def places(self, call: Call) -> int:
+        """Return the number of workers whose processors a call uses."""
+        return 0 if call.gpu else max(1, min(THREADS, self.workers // 2)) if call.large else 1
+
+    def end(self) -> None:
+        """End without the calls that have not begun."""
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _followed(workers: int, waiting: Waiting) -> Iterator[tuple[int, Any]]:
+    """Yield the results of one attempt; no call waits inside a pool, except for the GPU."""
+    memory, largest = available(), FIRST
+    with ExitStack() as opened:
+        pools = Pools(workers, opened)
+        open_calls: dict[Future[tuple[Any, float, int]], Call] = {}
+        following: Call | None = None
         try:
-            while waiting or open_calls:
-                while waiting and len(open_calls) < min(workers, fitting(largest)):
-                    call = waiting.pop()
-                    open_calls[pool.submit(_measured, call.function, call.arguments)] = call
+            while waiting or following or open_calls:
+                while waiting or following:
+                    following = following or waiting.take()
+                    busy = sum(map(pools.places, open_calls.values()))
+                    if busy and busy + pools.places(following) > min(workers, fitting(largest, memory)):
+                        break
+                    open_calls[pools.submit(following)] = following
+                    following = None
                 for future in wait(open_calls, return_when=FIRST_COMPLETED).done:
-                    call, (value, used) = open_calls.pop(future), future.result()
+                    call, (value, seconds, used) = open_calls.pop(future), future.result()
                     largest = used if largest == FIRST else max(largest, used)
-                    waiting += call.then(value)
+                    waiting.ended(call, value, seconds)
                     if call.result is not None:
                         yield call.result, value
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pools.end()
             raise
 
 
-def fitting(worker: int, file: Path = MEMORY) -> int:
-    """Return how many workers of so many bytes this machine's memory holds, at least 1."""
+def available(memory: Path = Path("/proc/meminfo"), group: Path = QUOTA.parent) -> int | None:
+    """Return the bytes of memory that this process may still use; None if the system does not say."""
+    found = []
+    with suppress(OSError, ValueError, KeyError):
+        fields = dict(line.split(":") for line in memory.read_text(encoding="ascii").splitlines())
+        found.append(int(fields["MemAvailable"].split()[0]) * 1024)
+    with suppress(OSError, ValueError):  # "max" is no number: no limit
+        limit, used = (int((group / f"memory.{name}").read_text(encoding="ascii")) for name in ("max", "current"))
+        found.append(max(0, limit - used))
+    return min(found, default=None)
+
+
+def fitting(worker: int, memory: int | None) -> int:
+    """Return how many workers of so many bytes fit three quarters of the memory, at least 1."""
+    return sys.maxsize if memory is None else max(1, memory * 3 // 4 // worker)
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """Keep workers that start now from executing the user's script, which may have no `if __name__ == "__main__"`."""
+    main = sys.modules["__main__"]
+    names = {name: value for name, value in vars(main).items() if name in ("__file__", "__spec__")}
     try:
-        fields = dict(line.split(":") for line in file.read_text(encoding="ascii").splitlines())
-        return max(1, int(fields["MemTotal"].split()[0]) * 1024 * 3 // 4 // worker)
-    except (OSError, ValueError, KeyError):
-        return sys.maxsize
+        vars(main).pop("__file__", None)
+        main.__spec__ = None
+        yield
+    finally:
+        vars(main).update(names)
 
 
 def _begin() -> None:
@@ -98,9 +200,9 @@ def _begin() -> None:
     set_for(())
 
 
-def _measured(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, int]:
-    """Return a function's value and the largest memory of this process so far, in bytes."""
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+def _measured(function: Callable[..., Any], arguments: tuple[Any, ...], threads: int) -> tuple[Any, float, int]:
+    """Return a function's value, its seconds, and the largest memory of this process so far, in bytes."""
+    set_threads(threads)
+    start = time.perf_counter()
     value = function(*arguments)
-    return value, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return value, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -19,24 +19,28 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from multiprocessing import current_process
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sqa.core.compute import usable
+from sqa.core.compute import LARGE, usable
 from sqa.core.errors import RemoteProtocolError
 from sqa.core.progress import bar
-from sqa.files.store import Store, digest
-from sqa.pipeline.blocks import Planned, workshop_of
+from sqa.core.types import ChecksTexts
+from sqa.files.shared import shared
+from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
+from sqa.pipeline.blocks import BlockPart, Planned, Tables, joined_column, words_of, workshop_of
 from sqa.pipeline.config import RunConfig, to_mapping
-from sqa.pipeline.engine import run
+from sqa.pipeline.engine import BLOCK_SIZE, FEW, Work, run
 from sqa.pipeline.folder import RunFolder, read
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.pool import Call, in_pool, in_process
@@ -46,12 +50,16 @@ from sqa.pipeline.scheduler import Scheduler, current
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-FEW = 200  # questions, summed over runs, that are not worth the start of workers
+PARTS = 4  # of a block at most; a batch of fewer questions is slower
+NVIDIA = Path("/dev/nvidiactl")  # there is a GPU, which `device: auto` takes
 PER_WORKER = 8  # tasks submitted ahead for each worker thread
 FEWEST = 4  # worker threads assumed at least, because more may start
+GPU = "GPU"  # resource that a Dask worker claims: dask worker ... --resources GPU=1
 RECOUNT = 10.0  # seconds after which the workers are counted again
 
 Finish = Callable[[Store, Parts], Any]
+Times = Mapping[str, float]  # seconds by stage
+Shard = tuple[int, int]  # number from 0, and number of shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,18 @@ class Job:
     until: str = "score"
     given: str | None = None  # questions in the store (`Store.keep`), instead of those of config.dataset
     beside: str = ""  # runs of the same name share work within a process (prefixes that a program has translated)
+
+    @property
+    def large(self) -> bool:
+        """Whether a part of the run has a large model."""
+        parts = (self.config.translator, self.config.guesser, self.config.buzzer)
+        return any(part is not None and part.name in LARGE for part in parts)
+
+    @property
+    def gpu(self) -> bool:
+        """Whether the translator computes on a GPU."""
+        device = str(getattr(self.config.translator.options, "device", "cpu"))
+        return device.startswith("cuda") or (device == "auto" and current() is None and NVIDIA.exists())
 
     def group(self) -> str:
         """Equal for runs whose blocks are made by one task."""
@@ -94,35 +114,111 @@ def run_all(
     return [folder or read(path) for folder, path in zip(saved, paths, strict=True)]
 
 
-def spread(jobs: Sequence[Job], store: Store, workers: int | None = None) -> Iterator[tuple[int, Any]]:
+def run_shard(configs: Sequence[RunConfig], runs: Path, shard: Shard, workers: int | None = None) -> bool:
+    """Make a shard's blocks of all runs; return whether the store then has every block of every run.
+
+    Other machines may make other shards at the same time: the store takes no locks, and a block appears whole.
+    """
+    store = Store(*shared(str(runs)))
+    planned = dict(spread([Job(config, partial(_planned, config)) for config in configs], store, workers, shard))
+    return not any(store.missing(stage, plan.blocks) for plan in planned.values() for stage in plan.stages)
+
+
+def spread(
+    jobs: Sequence[Job], store: Store, workers: int | None = None, shard: Shard = (0, 1)
+) -> Iterator[tuple[int, Any]]:
     """Yield (index, value of `finish`) of every job as it ends.  The first error ends all.
 
     workers: processes, None for one for each processor that this process may use.  Inside `scheduled(...)` the
-    scheduler's store replaces `store`.
+    scheduler's store replaces `store`.  shard: makes only its share of the blocks.
     """
-    scheduler, number = current(), workers or usable()
+    scheduler, number = current(), _processes(workers)
     store = store if scheduler is None else scheduler.store
+    pooled = scheduler is None and number > 1 and sum(_size(job, store) for job in jobs) > FEW
 
     def calls(done: Collection[int]) -> list[Call]:
-        groups: dict[str, list[int]] = {}
+        groups: dict[str, dict[int, Job]] = {}
         for index, job in enumerate(jobs):
             if index not in done:
-                groups.setdefault(job.group(), []).append(index)
-        planning = [_group_call({index: jobs[index] for index in group}, store) for group in groups.values()]
+                groups.setdefault(job.group(), {})[index] = job
+        enough = -(-4 * number // max(1, len(groups))) if pooled else 0
+        planning = [_group_call(name, group, store, enough, shard) for name, group in groups.items()]
         if scheduler is not None:
             random.shuffle(planning)  # schedulers on the same store take different orders
-        return planning[::-1]
+            return planning
+        sizes = {name: sum(_size(job, store) for job in group.values()) for name, group in groups.items()}
+        return sorted(planning, key=lambda call: (call.large, sizes[call.group]))
 
     if scheduler is not None:
         return _results(scheduler, number, len(jobs), calls)
-    if number == 1 or sum(_size(job, store) for job in jobs) <= FEW:
-        return in_process(calls)
-    return in_pool(number, len(jobs), calls)
+    return in_pool(number, len(jobs), calls) if pooled else in_process(calls)
+
+
+def _processes(workers: int | None) -> int:
+    """Return the number of worker processes; a process of a user's own pool may have none."""
+    return 1 if current_process().daemon else workers or usable()
 
 
 def _size(job: Job, store: Store) -> int:
     """Return the number of questions of a job."""
     return len(store.kept(job.given)) if job.given else len(workshop_of(store).parts.questions(job.config.dataset))
+
+
+def make_ahead(
+    work: Work, given: bool, progress: bool, workers: int | None = None
+) -> tuple[dict[str, int], dict[str, float]]:
+    """Make the missing blocks of a run on workers if they have more than FEW questions.
+
+    A guesser that must see all texts first needs one process.
+
+    Args:
+        work: The run.
+        given: Whether its questions replace those of the data set.
+        progress: Whether a bar goes to stderr.
+        workers: As in `spread`.
+
+    Returns:
+        By stage, the number of blocks made, and, where all were made, the seconds summed over workers.
+    """
+    number, store, stages = _processes(workers), work.store, list(work.stages.values())
+    blocks, words = blocks_of(work.questions, BLOCK_SIZE), words_of(work.questions)
+
+    def lacking() -> list[int]:
+        return sorted(set().union(*(store.missing(stage, len(blocks)) for stage in stages)))
+
+    def questions(indices: Sequence[int]) -> int:
+        return sum(len(blocks[index]) for index in indices)
+
+    if number == 1 or questions(lacking()) <= FEW or isinstance(work.built.get("guess"), ChecksTexts):
+        return {}, {}
+    seconds = dict.fromkeys(work.stages, 0.0)
+    with ExitStack() as opened:
+        for stage in stages:
+            store.describe(stage, partial(work.key_parts, stage.name))
+            opened.enter_context(store.working_on(stage))
+        todo, total = lacking(), len(work.questions)
+        made = {stage.name: len(store.missing(stage, len(blocks))) for stage in stages}
+        shown = opened.enter_context(bar("run", total, total - questions(todo), disable=not progress))
+        job = Job(
+            work.config,
+            partial(_files, work.config),
+            work.until,
+            dataset_fingerprint(work.questions) if given else None,
+        )
+        parts = _parts(job, len(todo), 2 * number)
+
+        def ended(block: int, took: Times) -> list[Call]:
+            shown.update(len(blocks[block]))
+            for name, value in took.items():
+                seconds[name] += value
+            return []
+
+        def calls(_: Collection[int]) -> list[Call]:
+            making = (_block_calls([job], [stages], b, words[b], parts, store, ended) for b in lacking())
+            return [call for of_block in making for call in of_block]
+
+        deque(in_pool(number, 0, calls), maxlen=0)
+    return made, {name: seconds[name] for name, blocks_made in made.items() if blocks_made == len(blocks)}
 
 
 def each(
@@ -141,24 +237,77 @@ def each(
     return _results(scheduler, workers, len(given), calls)
 
 
-def _group_call(jobs: dict[int, Job], store: Store) -> Call:
-    """The runs of a group: they are planned, then their blocks are made, then each is finished."""
+def _group_call(name: str, jobs: dict[int, Job], store: Store, enough: int, shard: Shard) -> Call:
+    """The runs of a group: they are planned, then the blocks of the shard are made, then each is finished.
+
+    enough: number of blocks that keeps all workers busy; fewer blocks are made in parts.
+    """
     group = tuple(jobs.values())
 
-    def blocks(planned: tuple[list[Planned], list[int]]) -> list[Call]:
-        plans, missing = planned
+    def blocks(planned: tuple[list[tuple[Stage, ...]], dict[int, int]]) -> list[Call]:
+        stages, missing = planned
+        mine = [block for block in missing if (block + int(name[:8], 16)) % shard[1] == shard[0]]
         finishing = [Call(_finish, (job.finish, store), index) for index, job in jobs.items()]
-        left = len(missing)
+        left = len(mine)
 
-        def ended(_: None) -> list[Call]:
+        def ended(_: int, __: Times) -> list[Call]:
             nonlocal left
             left -= 1
             return [] if left else finishing
 
-        order = random.sample(missing, left)
-        return [Call(_make, (group, plans, block, store), then=ended) for block in order] or finishing
+        parts = _parts(group[0], left, enough)
+        order = random.sample(mine, left)
+        made = [_block_calls(group, stages, b, missing[b], parts, store, ended) for b in order]
+        return [call for calls in made for call in calls] or finishing
 
-    return Call(_plan, (group, store), then=blocks)
+    return Call(_plan, (group, store), then=blocks, group=name, large=group[0].large)
+
+
+def _parts(job: Job, blocks: int, enough: int) -> int:
+    """Return the number of parts that each block is made in; a large model needs the whole block to be fast."""
+    return 1 if job.large or job.gpu or not blocks else max(1, min(PARTS, -(-enough // blocks)))
+
+
+def _block_calls(
+    jobs: Sequence[Job],
+    stages: Sequence[Sequence[Stage]],
+    block: int,
+    words: int,
+    parts: int,
+    store: Store,
+    ended: Callable[[int, Times], list[Call]],
+) -> list[Call]:
+    """Return the calls that make a block of the stages of each job; `ended` gives the calls that follow it."""
+    tables: dict[int, Tables] = {}
+    seconds: dict[str, float] = {}
+    call = partial(Call, words=max(1, words // parts), group=jobs[0].group(), large=jobs[0].large)
+
+    def took(times: Times) -> list[Call]:
+        for name, value in times.items():
+            seconds[name] = seconds.get(name, 0.0) + value
+        return ended(block, seconds)
+
+    def translated(times: Times) -> list[Call]:
+        seconds.update(times)
+        return [call(_make, (jobs, [later[1:] for later in stages], block, store), then=took)]
+
+    def joined(number: int, made: tuple[Tables, Times]) -> list[Call]:
+        tables[number] = made[0]
+        if len(tables) < parts:
+            seconds.update({name: value + seconds.get(name, 0.0) for name, value in made[1].items()})
+            return []
+        for stage in {stage.key: stage for of_job in stages for stage in of_job}.values():
+            if all(stage.key in tables[i] for i in range(parts)):
+                columns = {name: [tables[i][stage.key][name] for i in range(parts)] for name in tables[0][stage.key]}
+                store.write(stage, block, {name: joined_column(column) for name, column in columns.items()})
+        return took(made[1])
+
+    if jobs[0].gpu:
+        return [call(_make, (jobs, [of_job[:1] for of_job in stages], block, store), then=translated, gpu=True)]
+    if parts == 1:
+        return [call(_make, (jobs, stages, block, store), then=took)]
+    one = ((jobs, stages, (block, i, parts), store) for i in range(parts))
+    return [call(_make_part, arguments, then=partial(joined, i)) for i, arguments in enumerate(one)]
 
 
 class _Lost(Exception):
@@ -191,14 +340,19 @@ def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
     open_calls: dict[Future, Call] = {}
     following = as_completed(loop=client.loop)  # by default the loop of the newest client
     threads, counted = FEWEST, -math.inf  # worker threads, and when they were counted
+    no_gpu: list[str] = []  # workers that claim none; they get the other tasks while there are any
     try:
         while waiting or open_calls:
             if time.monotonic() - counted > RECOUNT:
-                threads, counted = max(FEWEST, sum(client.nthreads().values())), time.monotonic()
+                workers = client.scheduler_info(n_workers=-1)["workers"]
+                threads, counted = max(FEWEST, sum(w["nthreads"] for w in workers.values())), time.monotonic()
+                no_gpu = [address for address, worker in workers.items() if GPU not in worker["resources"]]
             while waiting and len(open_calls) < PER_WORKER * threads:
                 call = waiting.pop()
                 key = (f"{call.function.__name__}-{name}", next(number))  # one group: assigned as workers get free
-                future = client.submit(_alone, call.function, call.arguments, key=key, pure=False)
+                where: dict[str, Any] = {"workers": no_gpu, "allow_other_workers": True} if no_gpu else {}
+                where = {"resources": {GPU: 1}} if call.gpu else where
+                future = client.submit(_alone, call.function, call.arguments, key=key, pure=False, **where)
                 open_calls[future] = call
                 following.add(future)
             future = next(following)
@@ -240,18 +394,39 @@ def _files(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
     return pack(run(config, store, parts=parts, progress=False))
 
 
-def _plan(jobs: Sequence[Job], store: Store) -> tuple[list[Planned], list[int]]:
-    """The plans of a group of runs, and the blocks that the store lacks of any of their stages."""
+def _planned(config: RunConfig, store: Store, _: Parts) -> Planned:
+    """Return the plan of a run, on a worker."""
+    return workshop_of(store).plan(config)
+
+
+def _plan(jobs: Sequence[Job], store: Store) -> tuple[list[tuple[Stage, ...]], dict[int, int]]:
+    """The stages of a group of runs, and the words of the blocks that the store lacks of any of them."""
     plans = [workshop_of(store).plan(job.config, job.until, job.given) for job in jobs]
     lacking = (store.missing(stage, planned.blocks) for planned in plans for stage in planned.stages)
-    return plans, sorted(set().union(*lacking))
+    return [planned.stages for planned in plans], {b: plans[0].words[b] for b in sorted(set().union(*lacking))}
 
 
-def _make(jobs: Sequence[Job], plans: Sequence[Planned], block: int, store: Store) -> None:
-    """One block of every stage of each run."""
-    for job, planned in zip(jobs, plans, strict=True):
-        for stage in planned.stages:
-            workshop_of(store).make(job.config, stage, block, job.given, job.until)
+def _make(jobs: Sequence[Job], stages: Sequence[Sequence[Stage]], block: int, store: Store) -> dict[str, float]:
+    """Make one block of the stages of each run; return the seconds of each stage that the store lacked."""
+    seconds: dict[str, float] = {}
+    for job, of_job in zip(jobs, stages, strict=True):
+        for stage in of_job:
+            start = time.perf_counter()
+            if workshop_of(store).make(job.config, stage, block, job.given, job.until):
+                seconds[stage.name] = seconds.get(stage.name, 0.0) + time.perf_counter() - start
+    return seconds
+
+
+def _make_part(
+    jobs: Sequence[Job], stages: Sequence[Sequence[Stage]], part: BlockPart, store: Store
+) -> tuple[Tables, Times]:
+    """Return the tables of a part of a block by the keys of their stages, and the seconds of each stage."""
+    tables: Tables = {}
+    seconds: dict[str, float] = {}
+    for job, of_job in zip(jobs, stages, strict=True):
+        times = workshop_of(store).part(job.config, of_job, part, job.given, job.until, tables)
+        seconds.update({name: value + seconds.get(name, 0.0) for name, value in times.items()})
+    return tables, seconds
 
 
 def _finish(finish: Finish, store: Store) -> Any:

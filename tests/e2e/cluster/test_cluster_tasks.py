@@ -34,6 +34,8 @@ from sqa.pipeline.spread import each, run_all
 from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed")
+from distributed import Scheduler, SpecCluster, Worker, get_worker
+
 pytestmark = DASK_WARNS
 
 
@@ -118,6 +120,31 @@ def test_runs_of_one_translator_share_each_block_of_it(table, scheduler, monkeyp
     seen = [[(run.folder.name, run.report) for run in runs] for runs in (there, here)]
     assert seen[0] == seen[1]
     assert (results(Path("runs")), blocks(Path("runs"))) == (results(Path("alone")), blocks(Path("alone")))
+
+
+def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
+    made, make = set(), Workshop.make
+
+    def noted(self: Workshop, config: Any, wanted: Any, *more: Any) -> bool:
+        made.add((wanted.name, get_worker().name))
+        return make(self, config, wanted, *more)
+
+    monkeypatch.setattr(Workshop, "make", noted)
+    parts = PARTS | {"translator": {"name": "doubles:build_placed", "k": 3}}
+    Path("placed.yaml").write_text(yaml.safe_dump({"dataset": {"name": "questions.jsonl"}, **parts}), encoding="utf-8")
+    runs = [config for _, config in overrides.grid(Path("placed.yaml"), overrides.parsed_axes(["seed=1,2"]))]
+    here = run_all(runs, Path("alone"), progress=False)
+    made.clear()
+    options = {"cpu": {"nthreads": 1}, "gpu": {"nthreads": 1, "resources": {"GPU": 1}}}
+    spec = {name: {"cls": Worker, "options": values} for name, values in options.items()}
+    address = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with SpecCluster(spec, {"cls": Scheduler, "options": address}, silence_logs=False) as cluster:
+        with scheduled(cluster.scheduler_address, Path("runs")):
+            there = run_all(runs, Path("runs"), progress=False)
+    assert {worker for stage, worker in made if stage == "translate"} == {"gpu"}
+    assert ("guess", "cpu") in made
+    assert [run.report for run in there] == [run.report for run in here]
+    assert blocks(Path("runs")) == blocks(Path("alone"))
 
 
 # ------------------------------------------------------------------------------------------------------------ calls

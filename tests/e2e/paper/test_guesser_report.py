@@ -55,7 +55,9 @@ def test_report(config, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(guesser_report, "guesses_at", lambda *_: pytest.fail("the store holds the ranks"))
     main(config, tmp_path / "runs")
     assert {path: path.read_bytes() for path in before} == before
-    refused(pytest.fail.Exception, "holds the ranks", main, changed(config, fractions=[0.5, 1.0]), tmp_path / "runs")
+    refused(
+        pytest.fail.Exception, "holds the ranks", main, changed(config, fractions=[0.5, 1.0]), tmp_path / "runs", (), 1
+    )
 
 
 def test_table3_counts_question_sets(config, tmp_path, capsys):

@@ -1,22 +1,27 @@
 """Worker processes: results of any number of them, deaths, errors, memory, and their end with the parent."""
 
+import heapq
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from functools import partial
+from itertools import count, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from refusals import refused
+from small_runs import small_config
 
 from sqa.core.errors import DataError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
-from sqa.pipeline import pool, spread
+from sqa.pipeline import engine, pool, saving, spread
 from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.pool import Call, fitting, in_pool, in_process
+from sqa.pipeline.pool import Call, Pools, available, fitting, in_pool, in_process
 
 
 def square(number: int) -> int:
@@ -72,25 +77,51 @@ def test_error_of_a_task_ends_the_pool():
 
 def test_workers_fit_the_memory(tmp_path):
     file = tmp_path / "meminfo"
-    file.write_text("MemTotal:       16777216 kB\nMemFree:        123 kB\n", encoding="ascii")
-    assert [fitting(size << 30, file) for size in (1, 3, 12, 100)] == [12, 4, 1, 1]
-    assert fitting(1, tmp_path / "missing") == sys.maxsize
+    file.write_text("MemTotal: 99999999 kB\nMemAvailable:   16777216 kB\n", encoding="ascii")
+    assert available(file, tmp_path) == 16 << 30
+    assert [fitting(size << 30, 16 << 30) for size in (1, 3, 12, 100)] == [12, 4, 1, 1]
+    for name, value in (("max", str(12 << 30)), ("current", str(4 << 30))):
+        (tmp_path / f"memory.{name}").write_text(f"{value}\n", encoding="ascii")
+    assert available(file, tmp_path) == 8 << 30
+    assert available(tmp_path / "missing", tmp_path / "missing") is None
+    assert fitting(1, None) == sys.maxsize
 
 
-def test_sweep_makes_the_same_bytes_with_any_workers(tmp_path, monkeypatch):
-    made = []
-    for workers in (1, 2, 3):
-        monkeypatch.setattr(spread, "FEW", 0)
-        monkeypatch.chdir(tmp_path)
-        parts = {"dataset": {"name": "mini-es", "limit": 3}, "guesser": "bm25", "metrics": ["accuracy", "bleu", "al"]}
-        translators = [{"name": "fixed", "text": "reference", "reveal": reveal} for reveal in ("full", "diagonal")]
-        configs = [run_from_mapping({"name": t["reveal"], "translator": t, **parts}) for t in translators]
-        runs = Path(f"workers-{workers}")
-        swept = spread.run_all(configs, runs, False, workers)
-        assert [run.folder.name for run in swept] == ["full", "diagonal"]
-        files = (path for path in sorted(runs.rglob("*")) if path.is_file() and path.suffix != ".lock")
-        made.append({str(path.relative_to(runs)): path.read_bytes() for path in files if path.name != "times.json"})
-    assert made[0] == made[1] == made[2] and len(made[0]) > 8
+def made_with(workers, folder):
+    """The files of two runs that are made together and of a third one, by name; times are left out."""
+    translators = [{"name": "doubles:build_dying", "k": k} for k in (1, 2, 3)]
+    one, two, three = (small_config(folder, 9, name=f"k{t['k']}", translator=t) for t in translators)
+    runs = folder / str(workers)
+    swept = spread.run_all([one, two], runs, False, workers)
+    assert [run.folder.name for run in swept] == ["k1", "k2"]
+    result = engine.run(three, Store(runs), progress=False, ahead=partial(spread.make_ahead, workers=workers))
+    saving.save(result, runs)
+    assert result.made == dict.fromkeys(engine.STAGES, 1) and min(result.seconds.values()) > 0
+    files = (path for path in sorted(runs.rglob("*")) if path.is_file() and path.suffix != ".lock")
+    return {str(path.relative_to(runs)): path.read_bytes() for path in files if path.name != "times.json"}
+
+
+@pytest.fixture
+def pooled(tmp_path, monkeypatch):
+    """Worker processes even for few questions."""
+    for module in (spread, engine):
+        monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("pooled")
+def test_any_workers_make_the_same_bytes(tmp_path):
+    alone, *others = [made_with(workers, tmp_path) for workers in (1, 2, 3, 8)]
+    assert others == [alone] * 3 and len(alone) > 20
+
+
+@pytest.mark.usefixtures("pooled")
+@pytest.mark.parametrize("question", [0, 4, 8])
+def test_killed_worker_changes_no_byte(question, tmp_path, monkeypatch, capsys):
+    alone = made_with(1, tmp_path)
+    monkeypatch.setenv("FATAL_WORD", str(question))
+    assert made_with(2, tmp_path) == alone
+    assert capsys.readouterr().err.count("a worker died") == 1
 
 
 def test_few_questions_stay_in_this_process(tmp_path, monkeypatch):
@@ -106,22 +137,77 @@ def finish(store, parts):
     return "finished"
 
 
-WORKERS = """
-import sys, time
-from sqa.pipeline.pool import Call, in_pool
+TASK = """
+import os, time
 
 def say_and_sleep(number):
-    import os
     print(os.getpid(), flush=True)
     time.sleep(100)
+"""
+PACES = (0.8, 1.4, 1.4, 1.3, 1.5, 1.7, 2.2, 2.6)  # recorded ms of one source word, by translator and k, two runs each
+BLOCKS = ((5600, 5700, 1700), (3600,) * 7 + (3400,))  # words of XQB Spanish and Polish
+PLAN, END = 0.4, 0.2  # recorded seconds of a group's plan and of a run's end
 
-if __name__ == "__main__":
-    list(in_pool(2, 2, lambda done: [Call(say_and_sleep, (n,), n) for n in range(2)]))
+
+def recorded_calls(copies):
+    """The calls of an ablation, as often as wanted, which sleep; and the seconds of each."""
+    seconds, planning, ends = [], [], count()
+
+    def call(value, **more):
+        seconds.append(value)
+        return Call(time.sleep, (value,), **more)
+
+    for group, (pace, words) in enumerate(list(product(PACES, BLOCKS)) * copies):
+        last, left = [call(END, result=next(ends)) for _ in range(2)], list(words)
+
+        def ended(_, left=left, last=last):
+            left.pop()
+            return [] if left else last
+
+        made = [call(pace * n / 1000, words=n, group=str(group), then=ended) for n in words]
+        planning.append(call(PLAN, then=lambda _, made=made: made))
+    return planning, seconds
+
+
+class Clock(Pools):
+    """Workers whose calls take their seconds on a clock that nobody waits for."""
+
+    now, running, order = 0.0, [], count()
+
+    def submit(self, call):
+        future = Future()
+        heapq.heappush(Clock.running, (Clock.now + call.arguments[0], next(Clock.order), future, call))
+        return future
+
+    @staticmethod
+    def wait(futures, return_when):
+        Clock.now, _, future, call = heapq.heappop(Clock.running)
+        future.set_result((None, call.arguments[0], 1 << 20))
+        return SimpleNamespace(done=[future])
+
+
+@pytest.mark.parametrize("workers", [4, 16, 64])
+def test_schedule_takes_nine_tenths_of_the_ideal(workers, monkeypatch):
+    monkeypatch.setattr(pool, "Pools", Clock)
+    monkeypatch.setattr(pool, "wait", Clock.wait)
+    monkeypatch.setattr(Clock, "now", 0.0)
+    planning, seconds = recorded_calls(copies=4)
+    done = list(in_pool(workers, len(seconds), lambda _: planning))
+    assert len(done) == 128 and not Clock.running
+    assert max(max(seconds), sum(seconds) / workers) / Clock.now >= 0.9
+
+
+WORKERS = """
+from sqa.pipeline.pool import Call, in_pool
+from task import say_and_sleep
+
+list(in_pool(2, 2, lambda done: [Call(say_and_sleep, (n,), n) for n in range(2)]))  # workers do not come here
 """
 
 
 def test_no_worker_outlives_a_killed_parent(tmp_path):
     script = tmp_path / "parent.py"
+    (tmp_path / "task.py").write_text(TASK, encoding="utf-8")
     script.write_text(WORKERS, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as parent:
