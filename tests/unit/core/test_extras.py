@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import sqa
-from sqa.core.packages import BELOW, INSTALLED_BY, lacking
+from sqa.core.packages import BELOW, INSTALLED_BY, install_command, lacking
 
 ROOT = Path(__file__).resolve().parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -177,7 +177,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_a_missing_package_is_told_in_one_line(output: list[str], index: int) -> None:
     package, _, install = CASES[index]
     *lines, end = output[index].splitlines()
-    expected = f" needs the Python package {package}: pip install '{install}'"
+    expected = f" needs the Python package {package}: {install_command(install)}"
     matching = [line for line in lines if line.endswith(expected)]
     if "not computed: " in matching[-1]:  # a metric is left out of the table, with the reason
         assert end == "exit 0"
