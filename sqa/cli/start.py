@@ -25,7 +25,7 @@ start_app = typer.Typer(**SETTINGS)
 config_app = typer.Typer(help="List the keys of configs, or print their JSON Schema.", **SETTINGS)
 
 EXTRAS = {  # of pyproject.toml -> what for
-    "all": "everything below that the program itself can use",
+    "all": "everything below that the program can use and that holds no version back",
     "bert": "the BERT guesser",
     "bleurt": "BLEURT",
     "browser": "tests of pages in a browser",

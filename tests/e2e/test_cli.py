@@ -341,6 +341,19 @@ def test_init_survives_a_closed_pipe(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "start").iterdir()} == names
 
 
+def test_export_of_scores_for_every_eval_ever(sqa: Shell) -> None:
+    rows = {row["metric"]: row for row in json.loads(sqa("run", sqa.config(), "--json").out)}
+    document = json.loads(sqa("export", "runs/t", "--to", "every-eval-ever").out)
+    results = {result["evaluation_name"]: result for result in document["evaluation_results"]}
+    assert {name for name, row in rows.items() if row["signature"] and row["value"] is not None} >= results.keys()
+    ew, lag = results["ew"], results["al"]
+    assert ew["score_details"]["score"] == pytest.approx(rows["ew"]["value"], abs=1e-6)
+    interval = ew["score_details"]["uncertainty"]["confidence_interval"]
+    assert (interval["lower"], interval["upper"]) == pytest.approx((rows["ew"]["low"], rows["ew"]["high"]), abs=1e-6)
+    assert [result["metric_config"]["lower_is_better"] for result in (ew, lag)] == [False, True]
+    assert json.loads(document["model_info"]["additional_details"]["guesser"])["pages"] == ["France", "Spain"]
+
+
 def test_doctor_names_missing_packages(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     required = ["nothere==1.0; extra == 'lm'", "numpy; extra == 'bert'", "typer>=0.1", "x; extra == 'ci'"]
     required += ["older; python_version < '3.9' and extra == 'bert'"]
