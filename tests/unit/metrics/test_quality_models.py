@@ -63,14 +63,15 @@ def comets(tmp_path_factory: pytest.TempPathFactory, bert: Path, xlmr: Path) -> 
     folder = tmp_path_factory.mktemp("comet")
     models = {"regression-bert": ("RegressionMetric", bert), "regression-xlmr": ("RegressionMetric", xlmr)}
     models["unified-xlmr"] = ("UnifiedMetric", xlmr)
-    return {name: quality_models.save_comet(folder / name, encoder, kind) for name, (kind, encoder) in models.items()}
+    saved = {name: quality_models.save_comet(folder / name, encoder, kind) for name, (kind, encoder) in models.items()}
+    return saved | {"kiwi-xlmr": quality_models.save_comet(folder / "kiwi-xlmr", xlmr, "UnifiedMetric", kiwi=True)}
 
 
 # --------------------------------------------------------------------------------------------------------- COMET
 
 
 @needs_comet
-@pytest.mark.parametrize("name", ["regression-bert", "regression-xlmr", "unified-xlmr"])
+@pytest.mark.parametrize("name", ["regression-bert", "regression-xlmr", "unified-xlmr", "kiwi-xlmr"])
 def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: str) -> None:
     metric = comet.build(CometConfig(str(comets[name]), batch_size=3))
     scores = metric.measure(SEGMENTS)
@@ -83,6 +84,15 @@ def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: st
         rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in SEGMENTS]
         expected = model.predict(rows, gpus=0, num_workers=0, progress_bar=False)["scores"]
     assert [score for score, _ in scores] == pytest.approx(expected, abs=1e-5)
+
+
+@needs_comet
+def test_comet_in_bfloat16_says_so(comets: dict[str, Path]) -> None:
+    metrics = [comet.build(CometConfig(str(comets["unified-xlmr"]), dtype=d)) for d in ("float32", "bfloat16")]
+    exact, rough = ([score for score, _ in metric.measure(SEGMENTS)] for metric in metrics)
+    assert rough == pytest.approx(exact, abs=0.1) and rough != exact
+    assert ["dtype:bfloat16" in metric.signature() for metric in metrics] == [False, True]
+    assert len({metric.fingerprint() for metric in metrics}) == 2
 
 
 @needs_comet
