@@ -120,7 +120,7 @@ def export(
         Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission", "every-eval-ever"],
         option(
             "--to",
-            "Format: lines, SimulEval's log, a line per question, a row per step, a submission to the board, or scores.",
+            "Format: lines, SimulEval's log, a line per question, a row per step, a submission, or a run's scores.",
         ),
     ],
     side: Annotated[

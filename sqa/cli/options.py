@@ -137,6 +137,7 @@ def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bo
 @cache
 def common_options(wanted: frozenset[str]) -> tuple[Any, ...]:
     """Return the named options of all commands; their values are kept in `context.meta`, for subcommands too."""
+
     def flag(names: str, meaning: str) -> Any:
         return option(names, meaning, callback=_keep, expose_value=False)
 

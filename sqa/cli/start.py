@@ -188,11 +188,15 @@ def _packages() -> Iterator[Row]:
             continue
         absent = [f"lacks {name}" for name, of in wanted if of == extra and name and not _installed(name)]
         purpose = f"for {EXTRAS.get(extra, 'what it says')}; " if extra else ""
-        yield f"[{extra}]" if extra else "packages", "no" if absent else "yes", purpose + (", ".join(absent) or "all there")
+        yield (
+            f"[{extra}]" if extra else "packages",
+            "no" if absent else "yes",
+            f"{purpose}{', '.join(absent) or 'all there'}",
+        )
 
 
 def _requirement(text: str) -> tuple[str, str]:
-    """("aiohttp", "serve") of `aiohttp>=3; extra == "serve"`; no name for sqa itself, or where its marker rules it out."""
+    """("aiohttp", "serve") of `aiohttp>=3; extra == "serve"`; no name of sqa itself, or if its marker rules it out."""
     name, marker = re.match(r"[\w.-]+", text), text.partition(";")[2]
     extra, bound = re.search(r"extra == .([\w-]+)", marker), re.search(r"python_version (<|>=) .3\.(\d+)", marker)
     applies = bound is None or (sys.version_info[1] < int(bound[2])) == (bound[1] == "<")
@@ -210,8 +214,12 @@ def _installed(name: str) -> str:
 def _locked() -> Iterator[Row]:
     """Compare the packages that compute numbers with the lock files, which have the versions of published numbers."""
     locks = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock")))
-    pins = dict(reversed(re.findall(r"^([\w.-]+)==([\w.]+)", locks, re.MULTILINE)))  # numpy's first is that of Python 3.11
+    pins = dict(reversed(re.findall(r"^([\w.-]+)==([\w.]+)", locks, re.MULTILINE)))  # numpy's first: Python 3.11
     others = {name: here for name in NUMBERS if (here := _installed(name)) and here != pins[name]}
-    yield "lock files", f"{len(others)} differ", "from the versions of published numbers" if others else "all as published"
+    yield (
+        "lock files",
+        f"{len(others)} differ",
+        "from the versions of published numbers" if others else "all as published",
+    )
     for name, here in others.items():
         yield f"  {name}", here, f"published with {pins[name]}; may differ: {NUMBERS[name]}"

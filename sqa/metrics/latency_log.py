@@ -52,7 +52,6 @@ from sqa.metrics.latency import (
 from sqa.metrics.log_lines import Log, lines_beside, read_log
 from sqa.results import Table, show
 
-
 REGIMES = {"0-2 s": 2000.0, "2-4 s": 4000.0}  # of IWSLT 2026, by LongYAAL in ms without computing time
 
 

@@ -168,7 +168,12 @@ def _result(row: Row, higher_is_better: bool, source: dict[str, Any]) -> dict[st
     low, high = BOUNDS.get(row.unit, (-sys.float_info.max, sys.float_info.max))
     score: dict[str, Any] = {"score": row.value, "details": {"signature": row.signature}}
     if row.low is not None and row.high is not None:
-        interval = {"lower": row.low, "upper": row.high, "confidence_level": LEVEL, "method": "bootstrap over questions"}
+        interval = {
+            "lower": row.low,
+            "upper": row.high,
+            "confidence_level": LEVEL,
+            "method": "bootstrap over questions",
+        }
         score["uncertainty"] = {"confidence_interval": interval, "num_samples": row.n}
     scale = {"lower_is_better": not higher_is_better, "score_type": "continuous", "min_score": low, "max_score": high}
     config = {"evaluation_description": f"{row.metric}, {row.unit}", **scale}

@@ -219,7 +219,7 @@ class _Agreement:
         return taus
 
     def soft_accuracies(self, n_resamples: int) -> list[float]:
-        """The soft pairwise accuracy of each pair of metrics, after `bootstrap_band`, which scores all questions last."""
+        """Return the soft pairwise accuracies, after `bootstrap_band`, which scores all questions last."""
         shares = (self._better - self._last) / n_resamples  # (metrics, pairs of systems)
         return [float(1 - np.abs(shares[a] - shares[b]).mean()) for a, b in self._pairs]
 

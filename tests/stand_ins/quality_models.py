@@ -57,7 +57,9 @@ def save_xlmr(folder: Path) -> Path:
     return folder
 
 
-def save_comet(folder: Path, encoder: Path, kind: str = "RegressionMetric", named: str | None = None, kiwi: bool = False) -> Path:
+def save_comet(
+    folder: Path, encoder: Path, kind: str = "RegressionMetric", named: str | None = None, kiwi: bool = False
+) -> Path:
     """A COMET model as the package saves one; `named` is what its hparams.yaml calls the encoder."""
     from sqa.metrics.quality.comet import _classes
 

@@ -188,7 +188,9 @@ def test_a_missing_package_is_told_in_one_line(output: list[str], index: int) ->
 
 
 def test_no_extra_is_advised_that_leaves_the_package_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    marked = {Requirement(text).name for extra in EXTRAS.values() for text in extra if "python_version < '3.13'" in text}
+    marked = {
+        Requirement(text).name for extra in EXTRAS.values() for text in extra if "python_version < '3.13'" in text
+    }
     assert marked == {"setuptools", "unbabel-comet"} and BELOW == {"comet": (3, 13)}
     monkeypatch.setattr(sys, "version_info", (3, 13, 0))
     assert str(lacking("comet", "COMET")) == "COMET needs the Python package comet, which needs a Python below 3.13"
