@@ -7,6 +7,7 @@
 # make extras      set up, then the packages of other systems: SimulEval, COMET, phrase-based SMT (tests without them skip)
 # make lm          set up, then the language model (240 MB, Gemma terms of use) of the translators lm-es-en and lm-pl-en
 # make site        the documentation as a static site in site/, from an environment of its own
+# make dist        set up, then wheel and source archive of sqa and of sqa-services in dist/
 # make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (ELASTIC_PASSWORD set)
 # make elasticsearch-recorded   set up, then record what servers 8 and 9 answer, for the tests (needs Docker)
 # make setup       .venv with the `sqa` command; done once, again when the pinned versions change
@@ -20,7 +21,7 @@ WORKERS ?= 2
 STAMP := $(VENV)/.sqa-installed
 DOCS := $(VENV)-docs
 
-.PHONY: setup extras reproduce test bench lint check ci lm site elasticsearch elasticsearch-recorded
+.PHONY: setup extras reproduce test bench lint check ci lm site dist elasticsearch elasticsearch-recorded
 
 # editable_mode: `import sqa` finds this checkout from the folder above it, too, where it may be a folder called sqa
 setup: $(STAMP)
@@ -68,6 +69,12 @@ $(DOCS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check "$$(sed -n 's/^docs = \["\(.*\)"\].*/\1/p' pyproject.toml)"
 	@touch $@
+
+dist: setup
+	rm -rf dist build services/build
+	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist . ./services
+	for folder in . services; do (cd $$folder && $(abspath $(VENV))/bin/python -c \
+	  'import setuptools.build_meta as b; b.build_sdist("$(CURDIR)/dist")' >/dev/null) || exit 1; done
 
 elasticsearch: setup
 	docker compose up --wait elasticsearch

@@ -24,6 +24,8 @@ class BuildWithFolders(build_py):
         shutil.rmtree(bundled, ignore_errors=True)  # what an earlier build left there
         for folder in FOLDERS:
             shutil.copytree(folder, bundled / folder, ignore=LEFT_OUT)
+        for lock in Path().glob("requirements*.lock"):  # `sqa doctor` compares with them
+            shutil.copy(lock, bundled)
 
 
 setup(cmdclass={"build_py": BuildWithFolders})

@@ -159,6 +159,8 @@ def _ctranslate(model: Any, tokenizer: Any) -> Any:
 
     with tempfile.TemporaryDirectory() as folder:
         original, converted = Path(folder) / "given", Path(folder) / "made"
+        if not hasattr(model.config, "position_embedding_type"):  # transformers 5 dropped it; the converter reads it
+            model.config.position_embedding_type = "absolute"
         model.save_pretrained(original, safe_serialization=True)
         tokenizer.save_pretrained(original)
         try:

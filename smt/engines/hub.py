@@ -93,7 +93,7 @@ class TextCodec:
         """Language code -> its piece."""
         if self.kind == "M2M100Tokenizer":
             return dict(self.tokenizer.lang_code_to_token)
-        return {t: t for t in map(str, self.tokenizer.additional_special_tokens) if LANGUAGE_TOKEN.fullmatch(t)}
+        return {t: t for t in self.tokenizer.all_special_tokens if LANGUAGE_TOKEN.fullmatch(t)}
 
     def _bilingual(self, source: str | None, target: str | None) -> None:
         """opus-mt: fixed languages, or several target languages named in front of the text."""

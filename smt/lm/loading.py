@@ -38,16 +38,14 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
     family = config.get("model_type")
     if family not in FAMILIES:
         raise DataError(f"a language model of type {family!r}; this program computes {', '.join(FAMILIES)}")
-    if config.get("rope_scaling"):
-        raise DataError(f"rope_scaling {config['rope_scaling']} is not computed here")
     for key in ("attn_logit_softcapping", "final_logit_softcapping", "attention_bias", "mlp_bias"):
         if config.get(key):
             raise DataError(f"{key} {config[key]} is not computed here")
     gemma = family == "gemma3_text"
     width, layers, heads = (_size(config, name) for name in ("hidden_size", "num_hidden_layers", "num_attention_heads"))
-    theta = float(config.get("rope_theta", 10_000.0))
     kinds = config.get("layer_types") or ["full_attention"] * layers
     sliding = [kind == "sliding_attention" for kind in kinds]
+    rope_base = {kind: _rope_base(config, kind) for kind in set(kinds)}
     shape = Shape(
         vocabulary=_size(config, "vocab_size"),
         width=width,
@@ -57,7 +55,7 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
         head_size=_size(config, "head_dim", width // heads),
         inner=_size(config, "intermediate_size"),
         norm_epsilon=float(config["rms_norm_eps"]),
-        rope_bases=tuple(float(config["rope_local_base_freq"]) if gemma and local else theta for local in sliding),
+        rope_bases=tuple(rope_base[kind] for kind in kinds),
         windows=tuple(int(config.get("sliding_window") or 0) if local else 0 for local in sliding),
         activation="gelu_tanh" if gemma else "silu",
         embedding_scale=width**0.5 if gemma else 1.0,
@@ -70,6 +68,20 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
     if problem := _problem(shape):
         raise DataError(problem)
     return shape
+
+
+def _rope_base(config: Mapping[str, Any], kind: str) -> float:
+    """Return a kind of layer's rotary base, as transformers 4 or 5 writes it; DataError for scaled rotations."""
+    parameters = config.get("rope_parameters") or {}
+    own = parameters.get(kind, parameters)  # transformers 5: per kind, or one for all layers
+    for scaling in (config.get("rope_scaling"), own):
+        if scaling and scaling.get("rope_type", scaling.get("type", "default")) != "default":
+            raise DataError(f"rope_scaling {scaling} is not computed here")
+    if own:
+        return float(own["rope_theta"])
+    if kind == "sliding_attention" and config["model_type"] == "gemma3_text":
+        return float(config["rope_local_base_freq"])
+    return float(config.get("rope_theta", 10_000.0))
 
 
 def _problem(shape: Shape) -> str:

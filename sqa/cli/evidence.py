@@ -173,7 +173,7 @@ def correlate(
     ] = None,
     resamples: Resamples = 10_000,
 ) -> None:
-    """Correlate the rankings of systems by two metrics (Kendall's tau)."""
+    """Correlate the rankings of systems by two metrics (Kendall's tau, soft pairwise accuracy)."""
     from sqa.pipeline import folder as folders
     from sqa.report.correlation import ANSWERS, correlate_runs, table
 

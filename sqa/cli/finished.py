@@ -135,9 +135,10 @@ def compare(
 def export(
     run: RunFolder,
     to: Annotated[
-        Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission"],
+        Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission", "every-eval-ever"],
         option(
-            "--to", "Format: lines, SimulEval's log, a line per question, a row per step, or a submission to the board."
+            "--to",
+            "Format: lines, SimulEval's log, a line per question, a row per step, a submission, or a run's scores.",
         ),
     ],
     side: Annotated[
@@ -152,8 +153,10 @@ def export(
     """
     from sqa.files.atomic import atomic
     from sqa.pipeline import export as out
-    from sqa.pipeline.folder import open_run
+    from sqa.pipeline.folder import open_run, read
 
+    if to == "every-eval-ever":
+        return _write([out.every_eval_ever(read(run))], output)
     traces = open_run(run).traces
     if to == "instances.log":
         show_lines(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))

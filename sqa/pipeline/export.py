@@ -1,18 +1,29 @@
-"""What other programs read: the texts, words and steps of finished runs, and the sentences of question sets."""
+"""What other programs read: the texts, words, steps and scores of finished runs, and the sentences of question sets."""
 
 import csv
 import io
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
+from sqa import __version__
 from sqa.core.errors import NotComputable
 from sqa.core.packages import need
+from sqa.core.significance import LEVEL
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data.own_questions import record_of
 from sqa.metrics.measure import sentence_references
+from sqa.pipeline import paired
+from sqa.pipeline.config import to_mapping
+from sqa.pipeline.folder import RunFolder
+from sqa.pipeline.saving import SUMMARY
+from sqa.results import Row
+
+EVERY_EVAL_EVER = "0.3.0"  # version of the schema eval.schema.json of github.com/evaleval/every_eval_ever
+BOUNDS = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # by unit; the schema requires numbers for all others, too
 
 Unit = Literal["sentence", "question"]
 Side = Literal["hypotheses", "references", "sources"]
@@ -120,3 +131,50 @@ def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(row)
         yield line.getvalue()
+
+
+def every_eval_ever(run: RunFolder) -> str:
+    """The scores of a run as a document of Every Eval Ever; metrics without a value are left out."""
+    config = to_mapping(run.config)
+    translator, measured = run.config.translator.name, [row for row in run.report.values() if row.metric in run.stats]
+    written = str(int((run.folder / SUMMARY).stat().st_mtime))
+    source = {"dataset_name": run.config.dataset.name, "source_type": "other"}
+    source["additional_details"] = {"fingerprint": run.dataset, "questions": str(len(run.questions))}
+    system = str(config["translator"].get("model", translator))
+    known = {"deployment_type": "unknown", "model_availability": "unknown"}  # required; a config does not say
+    stages = {stage: json.dumps(config[stage]) for stage in ("translator", "guesser", "buzzer") if config.get(stage)}
+    metrics = paired.metrics_of([row.metric for row in measured], run)
+    document = {
+        "schema_version": EVERY_EVAL_EVER,
+        "evaluation_id": f"sqa-{source['dataset_name']}/{translator}/{written}",
+        "retrieved_timestamp": written,
+        "source_metadata": {
+            "source_name": "sqa",
+            "source_type": "evaluation_run",
+            "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+        },
+        "eval_library": {"name": "sqa", "version": __version__},
+        "model_info": {"name": system, "id": f"{translator}/{system}", "additional_details": known | stages},
+        "evaluation_results": [
+            _result(row, metric.higher_is_better, source) for row, metric in zip(measured, metrics, strict=True)
+        ],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=2)
+
+
+def _result(row: Row, higher_is_better: bool, source: dict[str, Any]) -> dict[str, Any]:
+    """An entry of `evaluation_results`."""
+    low, high = BOUNDS.get(row.unit, (-sys.float_info.max, sys.float_info.max))
+    score: dict[str, Any] = {"score": row.value, "details": {"signature": row.signature}}
+    if row.low is not None and row.high is not None:
+        interval = {
+            "lower": row.low,
+            "upper": row.high,
+            "confidence_level": LEVEL,
+            "method": "bootstrap over questions",
+        }
+        score["uncertainty"] = {"confidence_interval": interval, "num_samples": row.n}
+    scale = {"lower_is_better": not higher_is_better, "score_type": "continuous", "min_score": low, "max_score": high}
+    config = {"evaluation_description": f"{row.metric}, {row.unit}", **scale}
+    return {"evaluation_name": row.metric, "source_data": source, "metric_config": config, "score_details": score}

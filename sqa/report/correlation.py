@@ -10,6 +10,13 @@ of P pairs of systems C have the same order and D the opposite one, Ta and Tb ar
 metric.  1 = the same order, -1 = the reverse, 0 = no relation.  Orders are by GOODNESS: where less is better (lag, TER)
 the sign is turned, so a positive tau with DAL means "the system that answers better also lags less".
 
+Soft pairwise accuracy (Thompson et al. 2024) also asks how sure the two metrics are:
+
+    SPA = mean over pairs of systems of 1 - |p - q|
+
+p and q are the shares of resamples on which the first metric and the second have the pair's first system above its
+second one, a tie counted as half.  (Thompson et al. take p-values of permutation tests.)  0 to 1; higher = more alike.
+
 The interval says how far the QUESTIONS leave the order open: every resample draws questions with replacement, the same
 ones for all systems and metrics, and scores all of them again (see sqa/core/significance.py).  The systems are fixed;
 the interval does not cover other systems.  Few systems have few orders: with 3 of them tau is one of -1, -1/3, 1/3, 1.
@@ -55,6 +62,7 @@ class Correlation:
     resamples: int = RESAMPLES
     undefined: int = 0  # resamples on which one of the two ties all systems; the interval is over the others
     note: str = ""
+    spa: float | None = None  # soft pairwise accuracy, 0-1; None where tau is
 
     def cells(self) -> tuple[Any, ...]:
         """The values of HEADER."""
@@ -63,8 +71,8 @@ class Correlation:
 
 
 def table(rows: Iterable[Correlation]) -> Table:
-    """Return a line for each correlation."""
-    return Table(HEADER, [row.cells() for row in rows])
+    """Return a line for each correlation, with its soft pairwise accuracy."""
+    return Table((*HEADER, "spa"), [(*row.cells(), row.spa) for row in rows])
 
 
 def correlate_runs(
@@ -147,12 +155,14 @@ def correlate(
     n = next((len(table) for stats in systems.values() for table in stats.values()), 0)
     estimates: dict[tuple[str, str], Interval] = {}
     without: dict[tuple[str, str], int] = {}
+    soft: dict[tuple[str, str], float] = {}
     if todo:
         tables = [stats[metric.name] for metric in usable for stats in systems.values()]
         agreement = _Agreement(usable, len(systems), [table.shape[1] for table in tables], todo)
         band = bootstrap_band(np.hstack(tables), agreement.score_many, n_resamples, seed)
         estimates = dict(zip(todo, band, strict=True))
         without = dict(zip(todo, agreement.undefined.tolist(), strict=True))
+        soft = dict(zip(todo, agreement.soft_accuracies(n_resamples), strict=True))
     rows = []
     for a, b in pairs:
         interval = estimates.get((a, b), Interval(math.nan, math.nan, math.nan, n))
@@ -162,7 +172,8 @@ def correlate(
             reasons = ["all systems have the same value"]
         note = f"not computed: {'; '.join(reasons)}" if reasons else ""
         counts = {"resamples": n_resamples, "undefined": 0 if tau is None else without[a, b]}
-        rows.append(Correlation(a, b, tau, low, high, len(systems), n, note=note, **counts))
+        spa = None if tau is None else soft[a, b]
+        rows.append(Correlation(a, b, tau, low, high, len(systems), n, note=note, spa=spa, **counts))
     return rows
 
 
@@ -192,6 +203,7 @@ class _Agreement:
         indices = {metric.name: index for index, metric in enumerate(metrics)}
         self._pairs = [(indices[a], indices[b]) for a, b in pairs]
         self.undefined = np.zeros(len(pairs), dtype=np.int64)
+        self._better = self._last = np.zeros((len(metrics), systems * (systems - 1) // 2))  # resamples; a tie is half
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
         """(B, all columns) -> (B, pairs), nan where a metric is undefined or ties all systems."""
@@ -202,7 +214,14 @@ class _Agreement:
             signs.append(orders(scores if metric.higher_is_better else -scores))
         taus = np.stack([tau_b(signs[a], signs[b]) for a, b in self._pairs], axis=1)
         self.undefined += np.isnan(taus).sum(axis=0)
+        better = np.nan_to_num(np.stack(signs)) / 2 + 0.5  # (metrics, pairs of systems, B)
+        self._better, self._last = self._better + better.sum(axis=2), better[:, :, -1]
         return taus
+
+    def soft_accuracies(self, n_resamples: int) -> list[float]:
+        """Return the soft pairwise accuracies, after `bootstrap_band`, which scores all questions last."""
+        shares = (self._better - self._last) / n_resamples  # (metrics, pairs of systems)
+        return [float(1 - np.abs(shares[a] - shares[b]).mean()) for a, b in self._pairs]
 
 
 def orders(scores: np.ndarray) -> np.ndarray:

@@ -341,14 +341,36 @@ def test_init_survives_a_closed_pipe(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "start").iterdir()} == names
 
 
+def test_export_of_scores_for_every_eval_ever(sqa: Shell) -> None:
+    rows = {row["metric"]: row for row in json.loads(sqa("run", sqa.config(), "--json").out)}
+    document = json.loads(sqa("export", "runs/t", "--to", "every-eval-ever").out)
+    results = {result["evaluation_name"]: result for result in document["evaluation_results"]}
+    assert {name for name, row in rows.items() if row["signature"] and row["value"] is not None} >= results.keys()
+    ew, lag = results["ew"], results["al"]
+    assert ew["score_details"]["score"] == pytest.approx(rows["ew"]["value"], abs=1e-6)
+    interval = ew["score_details"]["uncertainty"]["confidence_interval"]
+    assert (interval["lower"], interval["upper"]) == pytest.approx((rows["ew"]["low"], rows["ew"]["high"]), abs=1e-6)
+    assert [result["metric_config"]["lower_is_better"] for result in (ew, lag)] == [False, True]
+    assert json.loads(document["model_info"]["additional_details"]["guesser"])["pages"] == ["France", "Spain"]
+
+
 def test_doctor_names_missing_packages(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    required = ["nothere==1.0; extra == 'lm'", "numpy; extra == 'bert'", "typer==0.1", "x; extra == 'ci'"]
+    required = ["nothere==1.0; extra == 'lm'", "numpy; extra == 'bert'", "typer>=0.1", "x; extra == 'ci'"]
     required += ["older; python_version < '3.9' and extra == 'bert'"]
     monkeypatch.setattr(start, "requires", lambda name: required)
     rows = {row["what"]: (row["state"], row["remark"]) for row in json.loads(sqa("doctor", "--json").out)}
     assert rows["[lm]"] == ("no", "for language models as translators and guessers; lacks nothere")
     assert rows["[bert]"] == ("yes", "for the BERT guesser; all there")
-    assert ", not 0.1" in rows["packages"][1] and "[ci]" not in rows
+    assert rows["packages"] == ("yes", "all there") and "[ci]" not in rows
     assert rows["bundled"][1].endswith("45 questions") and len(rows) < 40  # one screen
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert set(start.EXTRAS) == set(extras)
+
+
+def test_doctor_compares_with_the_lock_files(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"numpy": "2.5.5", "torch": "2.13.0+cpu", "sacrebleu": "2.6.0"}
+    monkeypatch.setattr(start, "_installed", lambda name: versions.get(name, "").partition("+")[0])
+    rows = {row["what"].strip(): (row["state"], row["remark"]) for row in json.loads(sqa("doctor", "--json").out)}
+    assert rows["lock files"][0] == "1 differ"
+    assert rows["numpy"] == ("2.5.5", "published with 1.26.4; may differ: the last digits of everything")
+    assert "torch" not in rows

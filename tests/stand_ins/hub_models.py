@@ -97,13 +97,25 @@ def _m2m(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
     return tokenizer, M2M100ForConditionalGeneration(M2M100Config(vocab_size=size, decoder_start_token_id=2, **SIZE))
 
 
+def _pieces_of(kind: str, folder: Path, pieces: list[str]) -> Any:
+    """The first argument of a tokenizer: transformers 4 takes a model of sentencepiece, 5 its pieces."""
+    import transformers
+
+    if transformers.__version__.startswith("4."):
+        return str(folder / "sp.model")
+    scored = [(piece, float(-i)) for i, piece in enumerate(("<s>", "<pad>", "</s>", "<unk>", *pieces))]
+    if kind == "Nllb":
+        return {piece: i for i, (piece, _) in enumerate(scored)}
+    return scored[1:] if kind == "MBart50" else scored  # MBart50 replaces the first three
+
+
 def _of(kind: str, family: str, rows: int = 0, **keys: int) -> Callable[[Path, list[str]], tuple[Any, Any]]:
     """Makes a tokenizer of that kind, and a model of that family with so many rows more than it has pieces."""
 
     def make(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
         import transformers
 
-        tokenizer = getattr(transformers, f"{kind}Tokenizer")(str(folder / "sp.model"))
+        tokenizer = getattr(transformers, f"{kind}Tokenizer")(_pieces_of(kind, folder, pieces))
         config = transformers.AutoConfig.for_model(family, vocab_size=len(tokenizer) + rows, **keys, **SIZE)
         return tokenizer, transformers.AutoModelForSeq2SeqLM.from_config(config)
 

@@ -57,7 +57,9 @@ def save_xlmr(folder: Path) -> Path:
     return folder
 
 
-def save_comet(folder: Path, encoder: Path, kind: str = "RegressionMetric", named: str | None = None) -> Path:
+def save_comet(
+    folder: Path, encoder: Path, kind: str = "RegressionMetric", named: str | None = None, kiwi: bool = False
+) -> Path:
     """A COMET model as the package saves one; `named` is what its hparams.yaml calls the encoder."""
     from sqa.metrics.quality.comet import _classes
 
@@ -67,7 +69,8 @@ def save_comet(folder: Path, encoder: Path, kind: str = "RegressionMetric", name
 
     torch.manual_seed(3)
     cls = getattr(comet.models, kind)
-    unified = {"input_segments": ["mt", "src", "ref"], "layer_transformation": "sparsemax"}
+    segments = ["mt", "src"] if kiwi else ["mt", "src", "ref"]
+    unified = {"input_segments": segments, "layer_transformation": "sparsemax"}
     more: dict[str, Any] = unified if kind == "UnifiedMetric" else {}
     more |= {"encoder_model": "BERT" if (encoder / "vocab.txt").is_file() else "XLM-RoBERTa"}
     more |= {"pretrained_model": str(encoder), "train_data": [], "validation_data": [], "local_files_only": True}

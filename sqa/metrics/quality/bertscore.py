@@ -67,9 +67,12 @@ class BertScore:
                 rescale_with_baseline=self.baseline is not None,
                 baseline_path=self.baseline and str(self.baseline),
             )
+        tokenizer = scorer._tokenizer
+        if not hasattr(tokenizer, "build_inputs_with_special_tokens"):  # transformers 5; asked for of an empty text
+            tokenizer.build_inputs_with_special_tokens = lambda _: tokenizer("")["input_ids"]
         positions = getattr(scorer._model.config, "max_position_embeddings", 0)
         if positions > 2:  # some tokenizers have no limit; RoBERTa's positions start at 2
-            scorer._tokenizer.model_max_length = min(scorer._tokenizer.model_max_length, positions - 2)
+            tokenizer.model_max_length = min(tokenizer.model_max_length, positions - 2)
         return scorer
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:

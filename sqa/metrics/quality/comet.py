@@ -1,5 +1,7 @@
 """COMET (Rei et al. 2020, 2022) by the package unbabel-comet: source, translation and reference of each sentence.
 
+XCOMET and COMETKiwi are models of the package, too; a COMETKiwi reads no reference, as its hparams.yaml says.
+
 A model is what the package saves and the hub offers: `hparams.yaml` and `checkpoints/*.ckpt`.  The tokenizer is not in
 it: the encoder's folder or hub name is in hparams.yaml, or given here.  Checkpoints are read as tensors and plain
 values only; one that holds code is refused.
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from sqa.core.errors import DataError
 from sqa.core.packages import need
@@ -50,6 +52,7 @@ class CometConfig:
     download: Annotated[bool, "fetch hub models that are not in the local cache"] = False
     batch_size: Annotated[Count, "segments at a time"] = 8
     device: Annotated[Device, "cpu, or cuda where there is a GPU"] = "cpu"
+    dtype: Annotated[Literal["float32", "bfloat16"], "of the weights; bfloat16 for XCOMET-XL on a GPU"] = "float32"
 
     def problems(self) -> list[str]:
         return model_problems(self)
@@ -66,15 +69,19 @@ class Comet:
 
     @cached_property
     def model(self) -> Any:
-        return load(self.checkpoint, self.hparams, self.encoder, self.config.device)
+        model = load(self.checkpoint, self.hparams, self.encoder, self.config.device)
+        return model.bfloat16() if self.config.dtype == "bfloat16" else model
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """A score of each segment; mostly 0 to 1 for the newer models, any real number for the older."""
+        import torch
+
         scores: list[float] = []
         for batch in batches(segments, self.config.batch_size):
             rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
             inputs = self.model.transfer_batch_to_device(self.model.prepare_for_inference(rows), self.model.device, 0)
-            scores += self.model.predict_step(inputs)["scores"].tolist()
+            with torch.autocast(self.config.device, torch.bfloat16, enabled=self.config.dtype == "bfloat16"):
+                scores += self.model.predict_step(inputs)["scores"].float().tolist()
         return scores
 
 
@@ -87,10 +94,11 @@ def build(config: CometConfig) -> MeanOfSegments:
     encoder = find_model(encoder_name, config.encoder_revision, config.download, ENCODER_WANTED, "encoder_revision")
     weights, pieces = file_digest(checkpoint), files_digest(encoder, ENCODER_WANTED)
     package = version("unbabel-comet")
-    identity = f"comet {VERSION} {package} {weights} {file_digest(folder / 'hparams.yaml')} {pieces}"
+    dtype = "" if config.dtype == "float32" else f"|dtype:{config.dtype}"
+    identity = f"comet {VERSION} {package} {weights} {file_digest(folder / 'hparams.yaml')} {pieces}{dtype}"
     signature = (
         f"comet|{SENTENCES}|model:{model_label(config.model, folder)}"
-        f"|weights:{weights[:12]}|class:{hparams['class_identifier']}|version:{package}"
+        f"|weights:{weights[:12]}|class:{hparams['class_identifier']}{dtype}|version:{package}"
     )
     scores = Comet(config, checkpoint, hparams, encoder).scores
     return MeanOfSegments(config.name, signature, identity, scores, by_sentence=True)

@@ -9,26 +9,47 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import sqa
-from sqa.core.packages import BELOW, INSTALLED_BY, lacking
+from sqa.core.packages import BELOW, INSTALLED_BY, install_command, lacking
 
 ROOT = Path(__file__).resolve().parents[3]
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# of three environments: the versions of packages that an extra names
+LABS = json.loads((ROOT / "tests" / "golden" / "lab_environments.json").read_text(encoding="utf-8"))
 SERVICES = tomllib.loads((ROOT / "services" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PACKED = ROOT / "data" / "models" / "pbmt-es-en" / "phrases.tsv.zst"
 FOR_TESTS = {"all", "browser", "ci", "docs", "test"}
+PINNED = {"bleurt", "comet", "simul"}  # their packages need transformers 4, numpy 1 or one tqdm
 
 
-def test_all_names_every_extra_of_the_program() -> None:
+def test_all_names_every_extra_that_keeps_versions() -> None:
     [everything] = EXTRAS["all"]
-    assert set(everything.removeprefix("sqa[").removesuffix("]").split(",")) == set(EXTRAS) - FOR_TESTS
+    assert set(everything.removeprefix("sqa[").removesuffix("]").split(",")) == set(EXTRAS) - FOR_TESTS - PINNED
 
 
 def test_both_distributions_have_one_version() -> None:
     named = {text for extra in EXTRAS.values() for text in extra if text.startswith("sqa-services")}
     assert SERVICES["version"] == sqa.__version__ and named == {f"sqa-services=={sqa.__version__}"}
     assert f"sqa=={sqa.__version__}" in SERVICES["dependencies"]
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_a_lab_keeps_the_versions_that_it_has(lab: str) -> None:
+    """BLEURT's package needs transformers 4, COMET's numpy 1, too (which only that package says)."""
+    python, versions = LABS[lab]["python"], LABS[lab]["versions"]
+    asked = {"core": PROJECT["dependencies"], "services": SERVICES["dependencies"]} | EXTRAS
+    refused = set()
+    for extra, texts in asked.items():
+        for wanted in map(Requirement, texts):
+            applies = wanted.marker is None or wanted.marker.evaluate({"python_version": python})
+            if applies and wanted.name in versions and versions[wanted.name] not in wanted.specifier:
+                refused.add((extra, wanted.name))
+    old = [("bleurt", "transformers"), *([("comet", "setuptools")] if python < "3.13" else [])]
+    assert refused == set(old if versions["transformers"] >= "5" else [])
+    assert len(versions) > 15
 
 
 @pytest.mark.slow
@@ -70,14 +91,14 @@ BOARD = "board --board FOLDER/board"
 TABLE = f"""
 babel | train smt configs/smt_es_en.yaml:first --runs FOLDER/PACKAGE | sqa[train]
 fastapi sqlalchemy uvicorn | {BOARD} serve | sqa[services]
-s3fs | {BOARD} --files s3://x/y leaderboard sqa-es | s3fs==2026.9.0
+s3fs | {BOARD} --files s3://x/y leaderboard sqa-es | s3fs
 starlette | play serve FOLDER | sqa[services]
 starlette | serve iwslt --tgt-file x | sqa[services]
 starlette | serve simuleval --translator FOLDER/waitk.yaml | sqa[services]
 dask distributed | {SWEEP} --scheduler local | sqa[cluster]
 dask_jobqueue | {SWEEP} --scheduler slurm:FOLDER/waitk.yaml | sqa[cluster]
 fsspec | {SWEEP} --scheduler local --store s3://x/y | sqa[cluster]
-s3fs | {SWEEP} --scheduler local --store s3://x/y | s3fs==2026.9.0
+s3fs | {SWEEP} --scheduler local --store s3://x/y | s3fs
 ctranslate2 | convert ctranslate2 es-en FOLDER/ct2 | sqa[fast]
 thot | train smt configs/pbmt_es_en.yaml --runs FOLDER/pbmt | sqa[statistical]
 ctranslate2 | RUN ctranslate | sqa[fast]
@@ -93,7 +114,7 @@ elasticsearch | RUN elastic | sqa[elasticsearch]
 openai | RUN chat | sqa[llm]
 transformers | RUN local | sqa[pretrained]
 bert_score | RUN bertscore | sqa[metrics]
-comet | RUN comet | sqa[metrics]
+comet | RUN comet | sqa[comet]
 bleurt_pytorch | RUN bleurt | sqa[bleurt]
 tokenizers | diagnose FOLDER/runs/done --detector language-model | sqa[lm]
 pycocoevalcap | PYTHON from sqa_services.protocols.meteor import jar; jar() | sqa[metrics]
@@ -157,7 +178,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_a_missing_package_is_told_in_one_line(output: list[str], index: int) -> None:
     package, _, install = CASES[index]
     *lines, end = output[index].splitlines()
-    expected = f" needs the Python package {package}: pip install '{install}'"
+    expected = f" needs the Python package {package}: {install_command(install)}"
     matching = [line for line in lines if line.endswith(expected)]
     if "not computed: " in matching[-1]:  # a metric is left out of the table, with the reason
         assert end == "exit 0"
@@ -167,8 +188,10 @@ def test_a_missing_package_is_told_in_one_line(output: list[str], index: int) ->
 
 
 def test_no_extra_is_advised_that_leaves_the_package_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    marked = {text.partition("==")[0]: text for extra in EXTRAS.values() for text in extra if "python_version" in text}
-    assert marked == {"unbabel-comet": "unbabel-comet==2.2.7; python_version < '3.13'"} and BELOW == {"comet": (3, 13)}
+    marked = {
+        Requirement(text).name for extra in EXTRAS.values() for text in extra if "python_version < '3.13'" in text
+    }
+    assert marked == {"setuptools", "unbabel-comet"} and BELOW == {"comet": (3, 13)}
     monkeypatch.setattr(sys, "version_info", (3, 13, 0))
     assert str(lacking("comet", "COMET")) == "COMET needs the Python package comet, which needs a Python below 3.13"
     assert str(lacking("bert_score", "it")).endswith("pip install 'sqa[metrics]'")
@@ -187,5 +210,5 @@ def test_every_package_is_installed_by_the_extra_it_names() -> None:
         if install.startswith("sqa["):
             extra = install.removeprefix("sqa[").removesuffix("]")
             asked = SERVICES["dependencies"] if extra == "services" else EXTRAS[extra]
-            wanted = [re.split("[=<>]", text)[0] for text in asked]
+            wanted = [Requirement(text).name for text in asked]
             assert names.get(package, package.replace("_", "-")) in wanted, package

@@ -138,7 +138,8 @@ def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_p
     fast = engine(folder, source_language=source, target_language=target, max_new_tokens=20)
     tokenizer, rows = plain.codec.tokenizer, plain.codec.encode(TEXTS, 300)
     theirs = fast.translate([tokenizer.convert_ids_to_tokens(row) for row in rows])
-    marks = {tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.convert_tokens_to_ids(plain.codec.target_token)}
+    named = [plain.codec.target_token] if plain.codec.target_token else []
+    marks = {tokenizer.eos_token_id, tokenizer.pad_token_id, *tokenizer.convert_tokens_to_ids(named)}
     for written, expected in zip(theirs, plain.generate(rows), strict=True):
         ids = [i for i in tokenizer.convert_tokens_to_ids(written) if i not in marks]
         assert ids[:COMPARED] == [i for i in expected if i not in marks][:COMPARED]

@@ -1,5 +1,8 @@
 """The language model's network beside the transformers package, its adapters beside peft, matrices of 8-bit numbers."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -47,6 +50,26 @@ def test_logits_equal_those_of_transformers(folder):
     ours = scores(load_network(folder, torch.float32), pieces)
     assert torch.allclose(ours, expected, atol=2e-4, rtol=1e-4)
     assert float(expected.std()) > 0.1  # there is something to agree on
+
+
+@torch.inference_mode()
+def test_configs_of_transformers_4_and_5_agree(folder, tmp_path):
+    config = json.loads((folder / "config.json").read_text())
+    gemma = config["model_type"] == "gemma3_text"
+    bases = {"full_attention": 500_000.0, "sliding_attention": 20_000.0}
+    neither = {name: value for name, value in config.items() if not name.startswith("rope_")}
+    rope = {kind: {"rope_theta": base, "rope_type": "default"} for kind, base in bases.items()}
+    forms = {
+        "4": {"rope_theta": 500_000.0, "rope_scaling": None} | ({"rope_local_base_freq": 20_000.0} if gemma else {}),
+        "5": {"rope_parameters": rope if gemma else rope["full_attention"]},
+    }
+    logits = []
+    for version, form in forms.items():
+        shutil.copytree(folder, tmp_path / version)
+        (tmp_path / version / "config.json").write_text(json.dumps(neither | form))
+        logits.append(scores(load_network(tmp_path / version, torch.float32), [2, 50, 60, 70, 80]))
+    assert torch.equal(*logits)
+    assert not torch.equal(logits[0], scores(load_network(folder, torch.float32), [2, 50, 60, 70, 80]))
 
 
 def saved(folder, target):
@@ -101,6 +124,7 @@ def test_which_base_an_adapter_is_of(tmp_path):
     [
         ({"model_type": "mamba"}, "of type 'mamba'; this program computes"),
         ({"rope_scaling": {"type": "yarn"}}, "rope_scaling .* is not computed"),
+        ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1.0}}, "rope_scaling .* is not computed"),
         ({"hidden_size": 64}, "do not fit its config.json"),
         ({"num_hidden_layers": 5}, "its weights lack"),
         ({}, "pickled weights are never read"),

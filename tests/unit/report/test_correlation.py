@@ -14,7 +14,7 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import means
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.folder import RunFolder
-from sqa.report.correlation import correlate, correlate_runs
+from sqa.report.correlation import correlate, correlate_runs, table
 
 
 class Mean(significance.Mean):
@@ -59,6 +59,12 @@ def test_all_metrics_are_resampled_together():
         taus.append(kendalltau(np.round(a, 9), np.round(b, 9)).statistic)
     assert row.undefined == np.isnan(taus).sum() > 0
     assert [row.low, row.high] == pytest.approx(np.nanpercentile(taus, [2.5, 97.5]))
+    means_of = {name: np.stack([s[name][drawn, 0].mean(axis=1) for s in stats.values()]).round(9) for name in "ab"}
+    gaps = []
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        p, q = ((np.sign(scores[i] - scores[j]) / 2 + 0.5).mean() for scores in means_of.values())
+        gaps.append(abs(p - q))
+    assert row.spa == pytest.approx(1 - np.mean(gaps)) and table([row]).rows[0][-1] == row.spa
 
 
 def test_what_has_no_tau_says_why():
