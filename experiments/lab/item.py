@@ -77,7 +77,9 @@ def elsewhere(how: str) -> Measure:
 
 def items() -> dict[str, Item]:
     """Return all items of experiments/ and of plugins, by name."""
-    packages = [import_module(f"experiments.{room}") for room in ("paper", "studies", "stepwise", "planted")]
+    packages = [
+        import_module(f"experiments.{room}") for room in ("paper", "studies", "stepwise", "planted", "validity")
+    ]
     names = [f"{package.__name__}.{module.name}" for package in packages for module in iter_modules(package.__path__)]
     all_items = [item for name in names for item in getattr(import_module(name), "ITEMS", ())]
     all_items += [item for name in ITEMS.names() for item in ITEMS.resolve(name)()]

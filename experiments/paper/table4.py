@@ -69,7 +69,6 @@ TYPED = [
 ]
 
 
-
 def floor(ledger: Ledger) -> list[str]:
     """Return a table of the answer "yes" to every question, the floor of all systems."""
     sets = ("dev-engspan", "train-engspan")

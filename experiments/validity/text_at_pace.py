@@ -29,10 +29,10 @@ import numpy as np
 from scipy.stats import binomtest
 
 from experiments.grid import Row as GridRow
-from experiments.ladders import Ladder, p_of
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import number
+from experiments.ladders import Ladder, p_of
 from experiments.paper.figure3 import BEST, NAMES
 from experiments.studies.delay_or_text import rescheduled
 from sqa import metrics as metric_names
@@ -46,7 +46,7 @@ from sqa.pipeline import folder as folders
 from sqa.report import plots
 from sqa.results import markdown
 
-DATASETS, TRANSLATORS, FIRST = ("xqb-es", "xqb-pl"), ("wait-k", "phrase-based"), 2
+DATASETS, TRANSLATORS = ("xqb-es", "xqb-pl"), ("wait-k", "phrase-based")
 KS: tuple[K, ...] = (2, 3, 6, FULL)
 OWN, FULL_TEXT, HUMAN, PACE, TEXT = "own text", "full-input text", "human text", "pace", "text"
 ALPHA, DIFFERENCE = 0.05, 0.03
@@ -112,6 +112,18 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     yield from tests
     for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
         yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
+
+
+def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
+    """Return (data set, translator, k of the text, k of the pace, "ew") -> statistics of each question."""
+    found, human = read(config_path, runs)
+    tables: dict[tuple[str, ...], Floats] = {
+        (t.dataset, t.translator, str(text), str(pace), "ew"): t.table[:, i, j]
+        for t in found
+        for (i, text), (j, pace) in product(enumerate(t.ks), enumerate(t.ks))
+    }
+    paces = product(human, KS)
+    return tables | {(dataset, "human", FULL, str(k), "ew"): at_pace(human[dataset], k) for dataset, k in paces}
 
 
 # ---------------------------------------------------------------------------------------------------------- the test
@@ -247,6 +259,7 @@ ITEMS = (
         "primary analysis: texts of different k at the same pace, from k = 2",
         columns=("dataset", "translator", "k", "part"),
         measure=measure,
+        values=values,
         blocks={"table": block, "verdicts": verdicts},
         figures={"docs/text_at_pace.png": figure},
     ),
