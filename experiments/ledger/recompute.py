@@ -38,6 +38,5 @@ for dataset, translator in sorted({key[:2] for key in ew if key[1] != "human"}):
     moved = (rng.permuted(np.tile(np.arange(len(ks)), (texts.shape[2], 1)), axis=1).T for _ in range(5000))
     null = [largest(np.take_along_axis(texts, order[:, None, :], axis=0)) for order in moved]
     p = (1 + sum(value >= largest(texts) - 1e-12 for value in null)) / 5001
-    print(
-        f"{dataset}    {translator:12}  p = {p:.4f}, in the ledger {ledger[dataset, translator, 'from 2', 'text', 'p']:.4f}"
-    )
+    stored_p = ledger[dataset, translator, "from 2", "text", "p"]
+    print(f"{dataset}    {translator:12}  p = {p:.4f}, in the ledger {stored_p:.4f}")
