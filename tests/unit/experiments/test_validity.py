@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.studies import known_groups
-from experiments.validity import text_at_pace
+from experiments.validity import generalisability, text_at_pace
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.metrics import build
@@ -73,3 +73,14 @@ def test_the_script_recomputes_the_headline_table():
     printed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in printed.splitlines()[1:] if " p = " not in line]
     assert len(rows) == 16 and all(float(row[-1]) < 1e-6 for row in rows)
+
+
+def test_variance_components_are_those_that_were_drawn():
+    rng, shape, deviations = np.random.default_rng(0), (60, 40, 80), (0.7, 0.5, 1.0, 0.3, 0.6, 0.4, 0.8)
+    x = np.zeros(shape)
+    for effect, deviation in zip(generalisability.EFFECTS, deviations, strict=True):
+        x = x + deviation * rng.normal(size=[size if c in effect else 1 for c, size in zip("sgq", shape, strict=True)])
+    assert generalisability.components(x) == pytest.approx(np.square(deviations), rel=0.35)
+    needed = generalisability.questions_for(np.square(deviations), 2)
+    reliability = generalisability.reliability(np.square(deviations), 2, needed)
+    assert generalisability.tau(reliability) == pytest.approx(generalisability.TAU)
