@@ -1,7 +1,8 @@
 """Generalisability of expected wins over questions and guessers: variance components, and what a stable ranking needs.
 
-Values x[s, g, q] of systems (a translator at one k), guessers and questions, fully crossed, one value each (Brennan
-2001).  Components are those of the random-effects analysis of variance; negative estimates become 0.
+Values x[s, g, q] of systems (the texts of the item `known-groups`, another question's left out), guessers and
+questions, fully crossed, one value each (Brennan 2001).  Components are those of the random-effects analysis of
+variance; negative estimates become 0.
 
     error          standard error of one system's EW, from questions alone, and from questions and guessers
     reliability    between two samples of n questions read by the same m guessers:
@@ -21,27 +22,29 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from experiments.lab import grid_rows
+from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import columns, number, pivot
-from experiments.validity.text_at_pace import DATASETS, KS, TRANSLATORS
+from experiments.studies import known_groups
+from experiments.studies.known_groups import DATASETS, GROUPS, GUESSERS, OTHER
 from sqa.core.types import Floats
+from sqa.pipeline.spread import run_all
 from sqa.results import markdown
 
-GUESSERS = ("gru", "bm25", "rerank")
 EFFECTS = ("s", "g", "q", "sg", "sq", "gq", "sgq")
 NAMES = ("system", "guesser", "question", "system x guesser", "system x question", "guesser x question", "rest")
 TAU, MOST = 0.9, (1, 2, 3, 6)  # guessers
 RESAMPLES, SPLITS = 1000, 500
 
 
-def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rows of each data set."""
-    grid = grid_rows.finished(config_path, runs, lambda cell: cell.family in TRANSLATORS and cell.k in KS)
+def measure(_: Path, runs: Path) -> Iterator[Row]:
+    """Yield the rows of each data set; the runs are those of the item `known-groups`."""
     for dataset in DATASETS:
-        tables = {(r.cell.family, r.cell.k, r.cell.guesser): r.stats["ew"] for r in grid if r.cell.dataset == dataset}
-        systems = [(family, k) for family in TRANSLATORS for k in KS]
-        stacked = np.array([[tables[*system, guesser] for guesser in GUESSERS] for system in systems])
+        planned = list(known_groups.configs(dataset, runs))
+        made = run_all([config for *_, config in planned], runs)
+        tables = {(group, guesser): saved.stats["ew"] for (group, guesser, _), saved in zip(planned, made, strict=True)}
+        systems = [group for group in GROUPS if group != OTHER]
+        stacked = np.array([[tables[system, guesser] for guesser in GUESSERS] for system in systems])
         yield from rows(dataset, stacked[..., 0] / stacked[..., 1])
 
 
@@ -140,15 +143,18 @@ def needs(ledger: Ledger) -> list[str]:
 
 
 ITEMS = (
-    grid_rows.of_grid(
-        "generalisability",
-        "variance components of expected wins, and the questions that a stable ranking needs",
+    Item(
+        name="generalisability",
+        shows="variance components of expected wins, and the questions that a stable ranking needs",
+        config="",
         columns=("dataset", "what"),
         measure=measure,
+        inputs=known_groups.ITEMS[0].inputs,
         blocks={
-            "components": pivot(("what",), [c._replace(digits=4) for c in columns("variance")], dataset="xqb-es"),
+            "components": pivot(("dataset", "what"), columns("variance", digits=4)),
             "errors": pivot(("dataset", "what"), columns("error: standard error")),
             "needs": needs,
         },
+        kept="needs the runs of known-groups",
     ),
 )

@@ -33,7 +33,7 @@ from sqa.pipeline.parts import Parts
 
 DATASETS = ("xqb-es", "xqb-pl")
 ANSWERERS = ("rerank", "bm25", "gru", "bert")
-FULL_INPUT = ("reference", "phrase-based", "wait-k")  # bundled, without the language model
+FULL_INPUT = ("reference", "wait-k")  # bundled, without the language model
 POWER = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
 ARM = NormalDist().inv_cdf(0.975)
 TOSSUPS = {  # model -> (tossups, all text), in thousands of English words an epoch, or pairs for language models
