@@ -17,7 +17,7 @@ stored = np.load(HERE / "values" / "text-at-pace.npz", allow_pickle=False)
 ew = {tuple(name.split("\t")[:4]): stored[name][:, 0] / stored[name][:, 1] for name in stored.files}
 lines = [line for line in (HERE / "text-at-pace.tsv").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
 ledger = {tuple(row[:5]): float(row[5]) for row in list(csv.reader(lines, delimiter="\t"))[1:]}
-ks = ["2", "3", "6", "full"]
+ks = ["2", "6", "full"]
 print("data set  translator    k     own    full   human  pace    text    95% interval      off by")
 for dataset, translator in sorted({key[:2] for key in ew if key[1] != "human"}):
     for k in ks:

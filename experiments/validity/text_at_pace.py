@@ -47,7 +47,7 @@ from sqa.report import plots
 from sqa.results import markdown
 
 DATASETS, TRANSLATORS = ("xqb-es", "xqb-pl"), ("wait-k",)
-KS: tuple[K, ...] = (2, 3, 6, FULL)
+KS: tuple[K, ...] = (2, 6, FULL)
 OWN, FULL_TEXT, HUMAN, PACE, TEXT = "own text", "full-input text", "human text", "pace", "text"
 ALPHA, DIFFERENCE = 0.05, 0.03
 SETS, PLANTED, PERMUTATIONS = 2000, 200, 20_000
