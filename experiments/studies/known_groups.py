@@ -290,13 +290,15 @@ SHOWN = (  # heading, guesser, metric
 
 
 def block(ledger: Ledger, dataset: str) -> list[str]:
-    """Return the table of drops of a data set."""
+    """Return the table of drops of a data set, with the guessers that were measured."""
+    measured = {(row.cell[1], row.metric) for row in ledger.where(dataset=dataset, what="drop")}
+    columns_shown = [column for column in SHOWN if column[1:] in measured]
     lines = []
     for group in dict.fromkeys(row.cell[2] for row in ledger.where(dataset=dataset, what="drop")):
         cell = {"dataset": dataset, "group": group, "what": "drop"}
-        shown = [number(ledger.one(m, guesser=g, **cell), digits=2, sign=True) for _, g, m in SHOWN]
+        shown = [number(ledger.one(m, guesser=g, **cell), digits=2, sign=True) for _, g, m in columns_shown]
         lines.append([group, *shown])
-    return markdown(["group", *(head for head, *_ in SHOWN)], lines)
+    return markdown(["group", *(head for head, *_ in columns_shown)], lines)
 
 
 def figure(ledger: Ledger) -> plots.Figure:
