@@ -139,7 +139,8 @@ def needs(ledger: Ledger) -> list[str]:
         cells = [ledger.one("questions", dataset=dataset, what=f"{m} guessers") for m in MOST]
         halves = ledger.one("tau", dataset=dataset, what="halves")
         lines.append([dataset, number(halves, 2), *(number(cell, 0) for cell in cells)])
-    return markdown(("data set", "tau between halves", *(f"questions, {m} guesser{chr(115) * (m > 1)}" for m in MOST)), lines)
+    heads = [f"questions, guessers: {m}" for m in MOST]
+    return markdown(("data set", "tau between halves", *heads), lines)
 
 
 ITEMS = (

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from experiments.grid import Row as GridRow
+from experiments.grid import Finished
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import number
@@ -36,9 +36,8 @@ from experiments.ladders import Ladder, p_of
 from experiments.paper.figure3 import BEST, NAMES
 from experiments.studies.delay_or_text import rescheduled
 from sqa import metrics as metric_names
-from sqa.core.differences import compare
+from sqa.core.differences import compare, holm, null_of, p_value, p_values, shuffled
 from sqa.core.k import FULL, K
-from sqa.core.permutation import holm, null_of, p_value, p_values, shuffled
 from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
@@ -89,7 +88,7 @@ def read(config_path: Path, runs: Path) -> tuple[list[Texts], dict[str, list[Que
     return found, {dataset: traces[dataset, "reference", FULL] for dataset in DATASETS}
 
 
-def traces_of(row: GridRow, runs: Path) -> list[QuestionTrace]:
+def traces_of(row: Finished, runs: Path) -> list[QuestionTrace]:
     """Return the traces of a finished run."""
     return list(folders.read(runs / row.cell.run.name).open().traces)
 
@@ -175,7 +174,7 @@ def error_rates(config_path: Path, runs: Path) -> Iterator[Row]:
 def without_effect(texts: Texts, sets: int, seed: int) -> Floats:
     """Return (n, texts, paces, 2, sets): the texts of each question shuffled, at all paces together."""
     n, m, paces = texts.table.shape[:3]
-    return shuffled([texts.table.reshape(n, m, -1)], sets, seed)[0].reshape(n, m, paces, 2, sets)
+    return shuffled(texts.table.reshape(n, m, -1), sets, seed).reshape(n, m, paces, 2, sets)
 
 
 def power(texts: Texts, seed: int) -> Floats:
