@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from sqa.report.plots import Figure
 
+ROOMS = ("paper", "studies", "stepwise", "planted", "validity")  # folders of experiments/ whose modules list items
 Measure = Callable[[Path, Path], Iterable[Row]]
 Block = Callable[[Ledger], Sequence[str]]  # Markdown lines
 Drawing = Callable[[Ledger], "Figure | Image.Image"]
@@ -77,7 +78,7 @@ def elsewhere(how: str) -> Measure:
 
 def items() -> dict[str, Item]:
     """Return all items of experiments/ and of plugins, by name."""
-    packages = [import_module(f"experiments.{room}") for room in ("paper", "studies", "stepwise", "planted")]
+    packages = [import_module(f"experiments.{room}") for room in ROOMS]
     names = [f"{package.__name__}.{module.name}" for package in packages for module in iter_modules(package.__path__)]
     all_items = [item for name in names for item in getattr(import_module(name), "ITEMS", ())]
     all_items += [item for name in ITEMS.names() for item in ITEMS.resolve(name)()]

@@ -28,21 +28,21 @@ STORY = (  # name, data set, translator, values of k
     ("Spanish, language model", ES, "language model", ("1", "3", "full")),
     ("Spanish, language model without lexicon", ES, "language model, no lexicon", ("full",)),
     ("Spanish, phrase-based", ES, "phrase-based", ("6", "full")),
-    ("Spanish, human translation", ES, "reference", ("diagonal",)),
+    ("Spanish, human translation", ES, "reference", ("full",)),
     ("Polish, language model", PL, "language model", ("1", "6", "full")),
     ("Polish, language model without lexicon", PL, "language model, no lexicon", ("full",)),
     ("Polish, phrase-based", PL, "phrase-based", ("2", "full")),
-    ("Polish, human translation", PL, "reference", ("diagonal",)),
+    ("Polish, human translation", PL, "reference", ("full",)),
 )
 README = (  # name, data set, translator, k
     ("Spanish, language model, wait-1", ES, "language model", "1"),
     ("Spanish, language model, wait-3", ES, "language model", "3"),
     ("Spanish, language model, full input", ES, "language model", "full"),
     ("Spanish, phrase-based, wait-6", ES, "phrase-based", "6"),
-    ("Spanish, human translation at an interpreter's pace", ES, "reference", "diagonal"),
+    ("Spanish, human translation, full input", ES, "reference", "full"),
     ("Polish, language model, wait-6", PL, "language model", "6"),
     ("Polish, phrase-based, wait-2", PL, "phrase-based", "2"),
-    ("Polish, human translation at an interpreter's pace", PL, "reference", "diagonal"),
+    ("Polish, human translation, full input", PL, "reference", "full"),
 )
 
 

@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.lab.item import Item, elsewhere
-from experiments.lab.ledger import Row
-from experiments.lab.tables import Column, pivot
+from experiments.lab.ledger import Ledger, Row
+from experiments.lab.tables import Column, number, pivot
 from experiments.outputs import Outputs
 from experiments.paper.table4_config import COLUMNS, MEAN, MINUS, Table4Config, plain
 from experiments.paper.table4_measured import measure
@@ -37,6 +37,7 @@ from experiments.paper.table4_rows import claim, rows_of
 from sqa.files.atomic import write_text
 from sqa.files.store import Store
 from sqa.pipeline.config import load
+from sqa.results import markdown
 
 
 def main(config_path: Path, runs: Path) -> None:
@@ -66,6 +67,15 @@ TYPED = [
     for name in ("dev-engspan", "train-engspan")
     for metric, head in (("f1", "F1"), ("f1.spans", "F1 spans"), ("found", "found"))
 ]
+
+
+def floor(ledger: Ledger) -> list[str]:
+    """Return a table of the answer "yes" to every question, the floor of all systems."""
+    sets = ("dev-engspan", "train-engspan")
+    rows = [ledger.one("f1", set=name, language=MEAN, system="-", reader="always yes") for name in sets]
+    return markdown(("answer", *(f"{name}: F1" for name in sets)), [["always yes", *map(number, rows)]])
+
+
 ITEMS = (
     Item(
         "xor-tydi",
@@ -73,7 +83,7 @@ ITEMS = (
         "table4.yaml",
         COLUMNS,
         rows_measured,
-        blocks={"typed": pivot(("system",), TYPED, language=MEAN)},
+        blocks={"typed": pivot(("system",), TYPED, language=MEAN), "floor": floor},
         kept="ten minutes of a language model",
     ),
     Item(

@@ -35,6 +35,7 @@ from experiments.grid import AblationConfig
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
 from experiments.outputs import Outputs
 from experiments.stepwise.figure import draw, numbers
 from experiments.stepwise.systems import RULES, Kind, Selection, Subject, errors_of_seeds, systems
@@ -230,5 +231,11 @@ ITEMS = (
         COUNTS,
         lambda config, runs: counts(subjects(config, runs)),
         grid_rows.inputs_beside,
+        {
+            "differences": pivot(
+                ("dataset", "kind"),
+                [Column("share", "wait-3 minus full input", 3, sign=True, cell={"k": "k = 3 minus full"})],
+            )
+        },
     ),
 )

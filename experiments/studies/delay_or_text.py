@@ -16,6 +16,7 @@ import numpy as np
 
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
+from experiments.lab.tables import Column, pivot
 from experiments.paper.figure3 import BEST, NAMES
 from sqa import metrics as metric_names
 from sqa.core.differences import compare
@@ -92,6 +93,15 @@ ITEMS = (
         "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
         columns=("dataset", "translator", "k", "part"),
         measure=measure,
+        blocks={
+            "language model": pivot(
+                ("dataset", "k"),
+                [Column("ew", part, sign=True, cell={"part": part}) for part in (COST, BUYS)],
+                dataset=("xqb-es", "xqb-pl"),
+                k=("2", "3", "6"),
+                translator="language model",
+            )
+        },
         figures={"docs/delay_or_text.png": figure},
     ),
 )

@@ -1,0 +1,1 @@
+"""What the results can support: text compared at equal pace, error rates, limits, history of the claims."""

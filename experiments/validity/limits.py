@@ -1,0 +1,119 @@
+"""What the instrument cannot show: answers that nobody can give, words shown too early, differences too small to see.
+
+answerable   questions whose answer page a bundled guesser can name; the others count as lost in every metric
+early        words of `reveal: diagonal` shown before their source word was read, by the word aligner
+detectable   smallest difference of two texts at equal pace that a test at .05 finds in 80% of cases
+adaptation   Quizbowl tossups in the training text of the bundled translators, counted by their model cards
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+from experiments.lab import grid_rows
+from experiments.lab.ledger import Row
+from experiments.lab.pages import ledger_of
+from experiments.lab.tables import columns, pivot
+from experiments.measured import intervals
+from experiments.paper.figure3 import BEST
+from experiments.studies.translation_table import SetConfig
+from experiments.studies.words_ahead import last_linked, segments
+from sqa import metrics as metric_names
+from sqa.core.answers import key
+from sqa.core.registry import GUESSERS
+from sqa.core.significance import Mean, means
+from sqa.data.datasets import load_questions
+from sqa.diagnose.alignment import load_aligner
+from sqa.pipeline.config import of_parts
+from sqa.pipeline.parts import Parts
+
+DATASETS = ("xqb-es", "xqb-pl")
+ANSWERERS = ("rerank", "bm25", "gru", "bert")
+FULL_INPUT = ("reference", "wait-k")  # bundled, without the language model
+POWER = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
+ARM = NormalDist().inv_cdf(0.975)
+TOSSUPS = {  # model -> (tossups, all text), in thousands of English words an epoch, or pairs for language models
+    "es-en": (4668, 4668 + 392 + 323 + 252 + 227 + 88 + 87 + 50 + 47 + 271),
+    "pl-en": (2123, 2123 + 396 + 257 + 256 + 100 + 99 + 70 + 56 + 39 + 143),
+    "lm-es-en": (231_717, 363_639),
+}
+
+
+def measure(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield the rows of all parts."""
+    grid = grid_rows.finished(
+        config_path, runs, lambda cell: (cell.guesser, str(cell.k)) == (BEST, "full") and cell.family in FULL_INPUT
+    )
+    for dataset in DATASETS:
+        known = answerable(dataset)
+        of_answers = ("answers", "no bundled guesser knows them")
+        yield Row((dataset, *of_answers), "count", float((~known).sum()), n=len(known), unit="count")
+        yield from intervals((dataset, *of_answers), [(Mean("share"), means((~known).astype(float)))], unit="share")
+        [ew] = metric_names.build(["ew"])
+        for row in (row for row in grid if row.cell.dataset == dataset):
+            for name, kept in (("all questions", known | True), ("answerable questions", known)):
+                yield from intervals((dataset, row.cell.family, name), [(ew, row.stats["ew"][kept])])
+        yield from early(dataset)
+        yield from detectable(dataset)
+    for model, (tossups, every) in TOSSUPS.items():
+        yield Row((model, "training text", "tossups"), "share", tossups / every, unit="share")
+
+
+def answerable(dataset: str) -> np.ndarray:
+    """Return (n,) bool: whether a bundled guesser can name the answer page of each question."""
+    parts, known = Parts(), set[str]()
+    for name in ANSWERERS:
+        config = of_parts(guesser={"name": name}).guesser
+        assert config is not None
+        known |= {key(page) for page in parts.component(GUESSERS, config).pages}
+    return np.array([key(question.page) in known for question in load_questions(dataset)])
+
+
+def early(dataset: str) -> Iterator[Row]:
+    """Yield the share of words and of names that `reveal: diagonal` shows before their source word was read."""
+    pair = f"{dataset.removeprefix('xqb-')}-en"
+    texts = segments(SetConfig(dataset, pair))
+    aligned = iter(load_aligner(pair).align([each for text in texts for each in text]))
+    stats = []
+    for text in texts:
+        counted = np.zeros(4)
+        for source, target in text:
+            last = last_linked(next(aligned), len(target))
+            ahead = [at > -(-j * len(source) // len(target)) for j, at in enumerate(last, 1)]
+            names = [at > 0 and j > 0 and target[j][0].isupper() for j, at in enumerate(last)]
+            named = [a and n for a, n in zip(ahead, names, strict=True)]
+            counted += (sum(ahead), len(ahead), sum(named), sum(names))
+        stats.append(counted)
+    table = np.array(stats)
+    for part, counts in (("words", table[:, :2]), ("names", table[:, 2:])):
+        cell = (dataset, "reveal: diagonal", f"{part} shown before their source word")
+        yield from intervals(cell, [(Mean("share"), counts)], unit="share")
+
+
+def detectable(dataset: str) -> Iterator[Row]:
+    """Yield the smallest difference in EW that can be found, by the interval of wait-2's text alone."""
+    row = ledger_of("delay-or-text").one("ew", dataset=dataset, translator="language model", k="2", part="text alone")
+    assert row is not None and row.low is not None and row.high is not None
+    error = (row.high - row.low) / (2 * ARM)
+    yield Row((dataset, "two texts at equal pace", "detectable"), "ew", POWER * error, n=row.n, unit="0-1")
+
+
+ITEMS = (
+    grid_rows.of_grid(
+        "limits",
+        "answers nobody knows, words shown too early, differences too small to see, tossups in training",
+        columns=("dataset", "subject", "what"),
+        measure=measure,
+        blocks={
+            "table": pivot(
+                ("dataset", "subject", "what"),
+                columns("share", "count", "ew: EW"),
+                ("data set or model", "subject", ""),
+            ),
+        },
+    ),
+)

@@ -1,0 +1,272 @@
+"""Primary analysis: do the texts of a translator at different k win differently when all are shown at the same pace?
+
+Expected wins fall with delay whatever the text is, so two k are compared at one pace.  From k = 2, in each language:
+
+    own text          EW of wait-k's text at its own pace
+    full-input text   EW of the full-input text at wait-k's pace
+    human text        EW of the human translation at wait-k's pace: the reference line
+    pace              full-input text, at wait-k's pace minus at full input's: what waiting costs
+    text              wait-k's text minus the full-input text, both at wait-k's pace: below 0 = what waiting buys
+
+The test of a translator is two-sided, its statistic the largest |text| over k.  Null hypothesis: the texts of a
+question are exchangeable, so they change places at random within each question and at all paces together.  Holm
+corrects over the two languages.  The translator is the bundled wait-k Transformer, which every checkout can run.
+
+error rates   how often a test rejects when the texts of each question did change places at random (false alarms), and
+              when the full-input text wins DIFFERENCE more at every pace, on questions that it lost (power); and how
+              often the former claim "fall" holds when only the pace differs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest
+
+from experiments.grid import Finished
+from experiments.lab import grid_rows
+from experiments.lab.ledger import Ledger, Row, row_of
+from experiments.lab.tables import number
+from experiments.ladders import Ladder, p_of
+from experiments.paper.figure3 import BEST, NAMES
+from experiments.studies.delay_or_text import rescheduled
+from sqa import metrics as metric_names
+from sqa.core.differences import compare, holm, null_of, p_value, p_values, shuffled
+from sqa.core.k import FULL, K
+from sqa.core.significance import bootstrap
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Floats
+from sqa.pipeline import folder as folders
+from sqa.report import plots
+from sqa.results import markdown
+
+DATASETS, TRANSLATORS = ("xqb-es", "xqb-pl"), ("wait-k",)
+KS: tuple[K, ...] = (2, 6, FULL)
+OWN, FULL_TEXT, HUMAN, PACE, TEXT = "own text", "full-input text", "human text", "pace", "text"
+ALPHA, DIFFERENCE = 0.05, 0.03
+SETS, PLANTED, PERMUTATIONS = 2000, 200, 20_000
+[EW] = metric_names.build(["ew"])
+
+
+class Texts(NamedTuple):
+    """A translator's texts at every pace."""
+
+    dataset: str
+    translator: str
+    ks: tuple[K, ...]  # full input last
+    table: Floats  # (n, texts, paces, 2): statistics of EW
+
+    def diagonal(self, table: Floats) -> Floats:
+        """(n, texts, paces, 2, ...) -> (n, K, 2, ...): each text at its own pace."""
+        return np.stack([table[:, i, i] for i in range(len(self.ks))], axis=1)
+
+
+def at_pace(traces: Sequence[QuestionTrace], k: K) -> Floats:
+    """Return (n, 2): statistics of EW of a text at wait-k's pace; the traces' own pace for full input."""
+    return np.stack([EW.stats(rescheduled(trace, 10_000 if k == FULL else int(k))) for trace in traces])
+
+
+def read(config_path: Path, runs: Path) -> tuple[list[Texts], dict[str, list[QuestionTrace]]]:
+    """Return the texts of each translator, and the traces of the human translation by data set."""
+
+    def wanted(cell: object) -> bool:
+        family, k = cell.family, cell.k  # type: ignore[attr-defined]
+        of_human = (family, k) == ("reference", FULL)
+        return cell.guesser == BEST and (of_human or (family in TRANSLATORS and k in KS))  # type: ignore[attr-defined]
+
+    grid = grid_rows.finished(config_path, runs, wanted)
+    traces = {(r.cell.dataset, r.cell.family, r.cell.k): traces_of(r, runs) for r in grid}
+    found = []
+    for dataset, translator in product(DATASETS, TRANSLATORS):
+        table = [[at_pace(traces[dataset, translator, text], pace) for pace in KS] for text in KS]
+        found.append(Texts(dataset, translator, KS, np.moveaxis(np.array(table), 2, 0)))
+    return found, {dataset: traces[dataset, "reference", FULL] for dataset in DATASETS}
+
+
+def traces_of(row: Finished, runs: Path) -> list[QuestionTrace]:
+    """Return the traces of a finished run."""
+    return list(folders.read(runs / row.cell.run.name).open().traces)
+
+
+def measure(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield values, differences and tests."""
+    found, human = read(config_path, runs)
+    tests = []
+    for texts in found:
+        full = len(texts.ks) - 1
+        for i, k in enumerate(texts.ks):
+            cell = (texts.dataset, texts.translator, str(k))
+            own, of_full = texts.table[:, i, i], texts.table[:, full, i]
+            for part, stats in ((OWN, own), (FULL_TEXT, of_full), (HUMAN, at_pace(human[texts.dataset], k))):
+                yield row_of((*cell, part), "ew", bootstrap(stats, EW), EW.unit, EW.signature())
+            for part, a, b in ((PACE, of_full, texts.table[:, full, full]), (TEXT, own, of_full)):
+                yield row_of((*cell, part), "ew", compare(a, b, EW), EW.unit, EW.signature())
+        p = float(p_value(observed(texts.table), null(texts))[0])
+        tests.append(Row((texts.dataset, texts.translator, "from 2", TEXT), "p", p, n=len(texts.table), unit="p"))
+    yield from tests
+    for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
+        yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
+
+
+def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
+    """Return (data set, translator, k of the text, k of the pace, "ew") -> statistics of each question."""
+    found, human = read(config_path, runs)
+    tables: dict[tuple[str, ...], Floats] = {
+        (t.dataset, t.translator, str(text), str(pace), "ew"): t.table[:, i, j]
+        for t in found
+        for (i, text), (j, pace) in product(enumerate(t.ks), enumerate(t.ks))
+    }
+    paces = product(human, KS)
+    return tables | {(dataset, "human", FULL, str(k), "ew"): at_pace(human[dataset], k) for dataset, k in paces}
+
+
+# ---------------------------------------------------------------------------------------------------------- the test
+
+
+def gap(paces: int, sums: Floats) -> Floats:
+    """Sums (b, texts, paces * 2 * R) -> (b, R): the largest |text| over k."""
+    b, m, _ = sums.shape
+    values = EW.score_many(np.moveaxis(sums.reshape(b, m, paces, 2, -1), 3, -1).reshape(-1, 2))
+    scores = values.reshape(b, m, paces, -1)
+    own = np.stack([scores[:, i, i] for i in range(paces)], axis=1)
+    largest: Floats = np.abs(own - scores[:, -1]).max(axis=1)
+    return largest
+
+
+def observed(table: Floats) -> Floats:
+    """(n, texts, paces, 2, ...) -> (R,): the statistic of each table."""
+    n, m, paces = table.shape[:3]
+    return gap(paces, table.reshape(n, m, -1).sum(axis=0)[None])[0]
+
+
+def null(texts: Texts, permutations: int | None = None) -> Floats:
+    """(B, 1): the statistic when the texts of each question change places."""
+    n, m, paces = texts.table.shape[:3]
+    return null_of(texts.table.reshape(n, m, -1), partial(gap, paces), permutations or PERMUTATIONS, 0)
+
+
+# ------------------------------------------------------------------------------------------------------- error rates
+
+
+def error_rates(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield shares of simulated sets with their Clopper-Pearson intervals."""
+    found, _ = read(config_path, runs)
+    false, fall = [], []
+    for number_of, texts in enumerate(found):
+        cell, tables = (texts.dataset, texts.translator), without_effect(texts, SETS, number_of)
+        p = p_value(observed(tables), null(texts))
+        false.append(p)
+        yield share(cell, "false alarms", p <= ALPHA)
+        yield share(cell, f"found: {DIFFERENCE} by the full-input text", power(texts, number_of) <= ALPHA)
+        own = texts.diagonal(tables[..., :PLANTED])
+        ladder = Ladder(*cell, BEST, texts.ks, ({"ew": texts.diagonal(texts.table)},))
+        fall.append(p_of(ladder, "fall", own, shuffled_only=False, permutations=1000))
+        yield share(cell, "former claim 'fall' held with equal texts", fall[-1] <= ALPHA)
+    any_held = np.array([holm(column) for column in np.array(false).T]).min(axis=1) <= ALPHA
+    yield share(("all", "any"), "false alarms", any_held)
+
+
+def without_effect(texts: Texts, sets: int, seed: int) -> Floats:
+    """Return (n, texts, paces, 2, sets): the texts of each question shuffled, at all paces together."""
+    n, m, paces = texts.table.shape[:3]
+    return shuffled(texts.table.reshape(n, m, -1), sets, seed).reshape(n, m, paces, 2, sets)
+
+
+def power(texts: Texts, seed: int) -> Floats:
+    """Return (PLANTED,): p-values where the full-input text wins DIFFERENCE more, on questions that it lost."""
+    tables, rng = without_effect(texts, PLANTED, seed + 100), np.random.default_rng(seed)
+    n, m, paces = texts.table.shape[:3]
+    won = texts.table[..., 0]
+    value = np.array([won[:, :, pace][won[:, :, pace] > 0].mean() for pace in range(paces)])
+    for r in range(PLANTED):
+        lost = rng.permutation(np.flatnonzero(tables[:, -1, -1, 0, r] == 0))
+        for pace in range(paces):
+            tables[lost[: round(DIFFERENCE * n / value[pace])], -1, pace, 0, r] = value[pace]
+    flat = tables.reshape(n, m, -1, PLANTED)
+    return p_values(flat, partial(gap, paces), observed(tables), 1000, 0)
+
+
+def share(cell: tuple[str, str], quantity: str, yes: np.ndarray) -> Row:
+    """Return the row of a share of sets."""
+    ends = binomtest(int(yes.sum()), len(yes)).proportion_ci()
+    return Row(cell, quantity, float(yes.mean()), float(ends.low), float(ends.high), len(yes), "share of sets")
+
+
+# ------------------------------------------------------------------------------------------------ tables and figure
+
+
+def block(ledger: Ledger) -> list[str]:
+    """Return the table of the analysis: a line for each translator and k."""
+    lines = []
+    for dataset, translator, k in dict.fromkeys(row.cell[:3] for row in ledger.where("ew", part=OWN)):
+        cell = {"dataset": dataset, "translator": translator, "k": k}
+        values = [number(ledger.one("ew", part=part, **cell), interval=False) for part in (OWN, FULL_TEXT, HUMAN)]
+        gaps = [number(ledger.one("ew", part=part, **cell), sign=True) for part in (PACE, TEXT)]
+        lines.append([f"{dataset[-2:]}: {NAMES.get(translator, translator)}", k, *values, *gaps])
+    head = ("translator", "k", "own text", "full-input text", "human text", "pace alone", "text alone")
+    return markdown(head, lines)
+
+
+def verdicts(ledger: Ledger) -> list[str]:
+    """Return the table of the tests."""
+    lines = []
+    for row in ledger.where("p after Holm"):
+        dataset, translator = row.cell[:2]
+        rows = [r for r in ledger.where("ew", dataset=dataset, translator=translator, part=TEXT) if r.cell[2] != FULL]
+        largest = max(rows, key=lambda r: abs(r.value))
+        plain = ledger.one("p", **dict(zip(ledger.columns, row.cell, strict=True)))
+        held = "held" if row.value <= ALPHA else "not held"
+        name = f"{dataset[-2:]}: {NAMES.get(translator, translator)}"
+        lines.append([name, largest.cell[2], number(largest, sign=True), number(plain), number(row), held])
+    return markdown(("translator", "k", "largest text alone", "p", "p (Holm)", "verdict"), lines)
+
+
+def rates(ledger: Ledger) -> list[str]:
+    """Return the table of error rates."""
+    quantities = list(dict.fromkeys(row.metric for row in ledger.rows))
+    cells = dict.fromkeys(row.cell for row in ledger.rows)
+    lines = [
+        [
+            "both, Holm" if cell[0] == "all" else f"{cell[0][-2:]}: {NAMES.get(cell[1], cell[1])}",
+            *(number(ledger.one(q, dataset=cell[0], translator=cell[1])) for q in quantities),
+        ]
+        for cell in cells
+    ]
+    return markdown(("translator", *quantities), lines)
+
+
+def figure(ledger: Ledger) -> plots.Figure:
+    """Draw the three texts at wait-k's pace over k, a panel for each translator and language."""
+    pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.where("ew")))
+    panels = []
+    for dataset, translator in pairs:
+        rows = ledger.where("ew", dataset=dataset, translator=translator)
+        drawn = [row for row in rows if row.cell[3] in (OWN, FULL_TEXT, HUMAN)]
+        title = f"{dataset[-2:]}: {NAMES.get(translator, translator)}"
+        panels.append(plots.Panel(title, plots.lines(drawn, 3, 2, (OWN, FULL_TEXT, HUMAN))))
+    return plots.over_k([panels], "k: each text is shown at wait-k's pace", ylabel="expected wins")
+
+
+ITEMS = (
+    grid_rows.of_grid(
+        "text-at-pace",
+        "primary analysis: texts of different k at the same pace, from k = 2",
+        columns=("dataset", "translator", "k", "part"),
+        measure=measure,
+        values=values,
+        blocks={"table": block, "verdicts": verdicts},
+        figures={"docs/text_at_pace.png": figure},
+    ),
+    grid_rows.of_grid(
+        "text-at-pace-errors",
+        "false alarms and power of the primary analysis",
+        columns=("dataset", "translator"),
+        measure=error_rates,
+        blocks={"table": rates},
+    ),
+)

@@ -1,0 +1,86 @@
+"""Groups of known damage, texts at equal pace, and the script that recomputes their table."""
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from experiments.studies import known_groups
+from experiments.validity import generalisability, text_at_pace
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+from sqa.metrics import build
+
+WORDS = known_groups.Words(frozenset("the a in of king".split()), ("Rome", "Paris"))
+SENTENCE = "In 1804 the king of Rome did not see Paris in two days.".split()
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        ("roles swapped", "In 1804 the king of Paris did not see Rome in two days."),
+        ("negated", "In 1804 the king of Rome did see Paris in two days."),
+        ("names only", "Rome Paris"),
+        ("names removed", "In 1804 the king of did not see in two days."),
+        ("lower case, no punctuation", "in 1804 the king of rome did not see paris in two days"),
+        ("function words removed", "1804 king Rome see Paris two days."),
+    ],
+)
+def test_a_change_damages_only_what_it_names(group, expected):
+    assert " ".join(known_groups.EACH[group](SENTENCE, random.Random(0), WORDS)) == expected
+
+
+def test_changed_numbers_keep_their_form_and_all_else():
+    changed = known_groups.numbers_changed(SENTENCE, random.Random(0), WORDS)
+    assert [i for i, word in enumerate(changed) if word != SENTENCE[i]] == [1, 11]
+    assert changed[1].isdigit() and len(changed[1]) == 4 and changed[11] in known_groups.NUMBERS
+
+
+def test_groups_keep_the_sentences_of_the_source():
+    questions = load_questions("mini-es", 6)
+    groups = known_groups.texts(questions)
+    intact = groups[known_groups.INTACT]
+    for group, texts in groups.items():
+        assert [len(text) for text in texts] == [len(q.sentences) for q in questions], group
+    shuffled = groups["shuffled within sentences"]
+    assert [[sorted(s) for s in t] for t in shuffled] == [[sorted(s) for s in t] for t in intact] and shuffled != intact
+    assert all(a != b for a, b in zip(groups[known_groups.OTHER], intact, strict=True))
+
+
+def test_drop_is_0_at_the_intact_text_and_1_at_the_other():
+    [ew] = build(["ew"])
+    won = np.stack([np.r_[np.ones(30), np.zeros(10)], np.ones(40)], axis=1)
+    half, lost = won * [[0.5, 1]], won * [[0.25, 1]]
+    drops = [known_groups.drop((), ew, won, group, lost).value for group in (won, half, lost)]
+    assert drops == pytest.approx([0, 2 / 3, 1])
+
+
+@pytest.mark.parametrize(("effect", "found"), [(0, False), (0.1, True)])
+def test_pace_alone_is_no_effect_of_the_text(effect, found):
+    """A text wins less at every later pace; the last of four texts wins `effect` more at each."""
+    drawn, table = np.random.default_rng(3).random(300), np.ones((300, 4, 4, 2))
+    for text, pace in np.ndindex(4, 4):
+        table[:, text, pace, 0] = (drawn < 0.5 + effect * (text == 3)) * (0.6 - 0.05 * pace)
+    texts = text_at_pace.Texts("xqb-es", "wait-k", (2, 3, 6, "full"), table)
+    [p] = text_at_pace.p_value(text_at_pace.observed(table), text_at_pace.null(texts, 999))
+    assert (p <= text_at_pace.ALPHA) == found
+
+
+def test_the_script_recomputes_the_headline_table():
+    script = ROOT / "experiments" / "ledger" / "recompute.py"
+    printed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in printed.splitlines()[1:] if " p = " not in line]
+    assert len(rows) == 6 and all(float(row[-1]) < 1e-6 for row in rows)
+
+
+def test_variance_components_are_those_that_were_drawn():
+    rng, shape, deviations = np.random.default_rng(0), (60, 40, 80), (0.7, 0.5, 1.0, 0.3, 0.6, 0.4, 0.8)
+    x = np.zeros(shape)
+    for effect, deviation in zip(generalisability.EFFECTS, deviations, strict=True):
+        x = x + deviation * rng.normal(size=[size if c in effect else 1 for c, size in zip("sgq", shape, strict=True)])
+    assert generalisability.components(x) == pytest.approx(np.square(deviations), rel=0.35)
+    needed = generalisability.questions_for(np.square(deviations), 2)
+    reliability = generalisability.reliability(np.square(deviations), 2, needed)
+    assert generalisability.tau(reliability) == pytest.approx(generalisability.TAU)
