@@ -86,9 +86,7 @@ class RunResult:
     store: Store
     metrics: list[BuiltMetric]
     unknown_pages: int | None  # questions whose page the guesser cannot name; None = it has no list
-    made: dict[str, int] = field(
-        default_factory=dict
-    )  # blocks made by this run, by stage; the others were in the store
+    made: dict[str, int] = field(default_factory=dict)  # blocks made by this run, by stage; the others were stored
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
     seconds: dict[str, float] = field(default_factory=dict)  # wall time of each stage that this run made completely
 
@@ -272,7 +270,7 @@ class Work:
 
     def make(self, name: str, index: int, tick: Tick) -> None:
         """Make one block of a stage, after the blocks of the same index before it."""
-        with self._watched(name):
+        with self._watched(name), self._counting(name, index):
             table = self._table(name, index, tick)
         self.store.write(self.stages[name], index, table)
 
@@ -283,6 +281,13 @@ class Work:
         from sqa.core.own.code import at_work
 
         return at_work()
+
+    def _counting(self, name: str, index: int) -> AbstractContextManager[None]:
+        if not hasattr(part := self.built.get(name), "usage"):  # of a language model
+            return nullcontext()
+        from sqa.pipeline.usage import counting
+
+        return counting(self.store, self.stages[name], index, part.usage)
 
     def _table(self, name: str, index: int, tick: Tick) -> Table:
         block = blocks_of(self.questions, BLOCK_SIZE)[index]
