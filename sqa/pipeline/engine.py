@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -283,11 +284,12 @@ class Work:
         return at_work()
 
     def _counting(self, name: str, index: int) -> AbstractContextManager[None]:
-        if not hasattr(part := self.built.get(name), "usage"):  # of a language model
+        usage = getattr(self.built.get(name), "usage", None)
+        if not isinstance(usage, Counter):  # of a language model
             return nullcontext()
         from sqa.pipeline.usage import counting
 
-        return counting(self.store, self.stages[name], index, part.usage)
+        return counting(self.store, self.stages[name], index, usage)
 
     def _table(self, name: str, index: int, tick: Tick) -> Table:
         block = blocks_of(self.questions, BLOCK_SIZE)[index]
