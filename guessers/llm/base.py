@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from msgspec import Meta
 
-from guessers.llm.chat import Budget, Reply
 from guessers.llm.reply import Parsed
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import ConfigError
@@ -31,6 +30,7 @@ from sqa.core.types import Guess
 from sqa.files.model_files import resolve_model
 from sqa.files.records import parse_json
 from sqa.files.store import digest
+from sqa.net.chat import Budget, Reply
 
 if TYPE_CHECKING:
     from guessers.llm.memory import Reader
@@ -88,7 +88,7 @@ class BaseChat:
 
         Reads no weights.  ConfigError or DataError if the model is not there.
         """
-        from guessers.llm.memory import model_identity  # torch is loaded for this guesser only
+        from smt.lm.lines import model_identity  # torch is loaded for this guesser only
 
         self.config, self.budget, self.max_tokens = config, budget, config.max_tokens
         self._before, _, self._after = prompt.partition("{text}")
@@ -112,7 +112,8 @@ class BaseChat:
 
     @cached_property
     def _reader(self) -> Reader:
-        from guessers.llm.memory import Reader, load
+        from guessers.llm.memory import Reader
+        from smt.lm.lines import load
 
         titles = map(spelt, self._retrieval.pages) if self.config.answers == "likelihood" else None
         return Reader(load(self.config.base, self.config.precision), titles)

@@ -7,7 +7,7 @@
 The last is a model that was trained on plain text alone, in this process: guessers/llm/base.py.
 It is asked after every `every` words, and the steps in between share those guesses, so that a text of W
 words costs floor(W / every) requests; what a step sees never depends on words that come later.  Replies are kept on
-disk (guessers/llm/cache.py).  A reply that is not the JSON asked for is an empty guess list, counted and logged.
+disk (sqa/net/reply_cache.py).  A reply that is not the JSON asked for is an empty guess list, counted and logged.
 
 `python -m guessers.llm CONFIG` says what a run would cost, and asks nothing.
 """
@@ -24,9 +24,6 @@ from msgspec import Meta
 from tqdm import tqdm
 
 from guessers.llm.base import BaseChat, BaseConfig, weighed
-from guessers.llm.cache import Cache, CachedChat
-from guessers.llm.chat import Budget, Chat
-from guessers.llm.endpoint import Endpoint, EndpointConfig
 from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from sqa.core.errors import ConfigError, returns_exit_code
@@ -34,6 +31,9 @@ from sqa.core.paths import cache_dir
 from sqa.core.schema import Count, File, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
+from sqa.net.chat import Budget, Chat
+from sqa.net.endpoint import Endpoint, EndpointConfig
+from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # of the code that turns texts into prompts and replies into guesses; raise it when guesses change
 MAX_TEXT = 20_000  # characters of a text that are sent; what comes after them is not

@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from guessers.llm.chat import Budget, Reply
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, checked
 from sqa.files.atomic import file_digest
 from sqa.files.pretrained import Device, check_folder, load_pretrained, pick_device
 from sqa.files.store import digest
+from sqa.net.chat import Budget, Reply
 
 VERSION = 2  # raise it when the same files and prompt would give another reply
 DECISIVE = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # files that decide a reply

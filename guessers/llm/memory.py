@@ -10,28 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from smt.lm.base import Base, base_folder, load_base, load_fingerprint
-from smt.lm.causal_lm import fast_precision
+from smt.lm.base import Base
 from smt.lm.lm_stepper import joined
 from smt.lm.network import KeyValue, Seen, mask_of
-from sqa.files.store import digest
 
 BREAK = "\n"  # ends a title
-
-
-def dtype_of(precision: str) -> torch.dtype:
-    """The arithmetic of a config's `precision`."""
-    return getattr(torch, fast_precision() if precision == "auto" else precision)
-
-
-def model_identity(base: str, precision: str) -> str:
-    """Hash of a model's files and the arithmetic.  ConfigError if it is not there."""
-    return digest([load_fingerprint(base_folder(base)), str(dtype_of(precision))])
-
-
-def load(base: str, precision: str) -> Base:
-    """The model by any of its names (smt/lm/base.py)."""
-    return load_base(base_folder(base), dtype_of(precision))
 
 
 class Reader:

@@ -8,7 +8,7 @@ the answer.  It may write what stands in no passage, so it can be right where re
     reader.answers(["Who founded Rome?"], [passages])  # ["Romulus"]
 
 The solved questions are ours; none is in XOR-TyDi.  Yes/no questions are among them, because they are among what is
-asked.  Questions are answered side by side (guessers/llm/lines.py).
+asked.  Questions are answered side by side (smt/lm/lines.py).
 """
 
 from collections.abc import Sequence
@@ -75,15 +75,14 @@ class LmReader:
 
     def __init__(self, config: LmReaderConfig) -> None:
         """ConfigError or DataError if the model is not there."""
-        from guessers.llm.memory import model_identity  # torch is loaded for this reader only
+        from smt.lm.lines import model_identity  # torch is loaded for this reader only
 
         self.config = config
         self._identity = model_identity(config.base, config.precision)
 
     @cached_property
     def _writer(self) -> Any:
-        from guessers.llm.lines import LineWriter
-        from guessers.llm.memory import load
+        from smt.lm.lines import LineWriter, load
 
         return LineWriter(load(self.config.base, self.config.precision), SOLVED)
 
@@ -91,7 +90,8 @@ class LmReader:
         """An answer to each question; "" for a blank one, or where the model ends the line at once."""
         indices = [i for i, question in enumerate(questions) if question.strip()]
         prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in indices]
-        written = dict(zip(indices, self._writer.write(prompts, self.config.max_tokens), strict=True))
+        lines = map(str.strip, self._writer.write(prompts, self.config.max_tokens))
+        written = dict(zip(indices, lines, strict=True))
         return [written.get(i, "") for i in range(len(questions))]
 
     def fingerprint(self) -> str:

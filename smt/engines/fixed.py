@@ -4,9 +4,9 @@
     translator: {name: fixed, text: google.txt, unit: sentence}
     translator: {name: fixed, text: source, reveal: diagonal}    # no translation: each source word as it is read
 
-`reveal` says when its words appear.  "full": all words of a source sentence once that sentence was
-read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, whatever their order.  With a
-translation this is an oracle of alignment, not a system: some words appear before their source word was read
+`reveal` says when its words appear.  "full": all words of a source sentence appear when that sentence has been read
+(k = infinity).  "diagonal": target word j of |T| appears after ceil(j |S| / |T|) source words, whatever their order.
+With a translation this is an oracle of alignment, not a system: some words appear before their source word was read
 (docs/results.md, "Limits").
 """
 
@@ -32,7 +32,9 @@ class FixedConfig:
     """Where the text comes from and when it appears."""
 
     text: Annotated[File, '"reference" = the human translation, "source" = none, else a UTF-8 file'] = "reference"
-    reveal: Annotated[Literal["full", "diagonal"], "after the whole sentence, or at an even pace (an oracle that reads ahead)"] = "full"
+    reveal: Annotated[
+        Literal["full", "diagonal"], "after the whole sentence, or at an even pace (an oracle that reads ahead)"
+    ] = "full"
     unit: Annotated[Literal["sentence", "question"], "what a line of the file translates"] = "sentence"
 
     ABSENT: ClassVar = {"k": "a fixed text has no k, `reveal` says when its words appear"}

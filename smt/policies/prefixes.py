@@ -70,6 +70,8 @@ class PolicyTranslator:
     def __init__(self, system: FullInput, policy: Policy) -> None:
         self.system, self.policy = system, policy
         self.languages = getattr(system, "languages", None)
+        if hasattr(system, "usage"):  # of a language model: what a batch spends
+            self.usage = system.usage
 
     def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
         """Words of one sentence, written while `source` is read; a `Write` where words are retracted."""

@@ -37,7 +37,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "fairseq": "models trained with fairseq",
     "fast": "machine code for BM25 and the aligner, CTranslate2",
     "lm": "language models as translators and guessers",
-    "llm": "guessers that ask a chat endpoint",
+    "llm": "translators and guessers that ask a language model behind a server",
     "comet": "COMET, in an environment of its own: it may downgrade numpy and transformers",
     "metrics": "BERTScore, CIDEr, SPICE, METEOR",
     "models": "translators, the GRU guesser, trainings",

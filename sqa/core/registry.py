@@ -195,6 +195,7 @@ TRANSLATORS = Registry(
         "waitk": "smt.models.waitk_translator:build",
         "prefix": "smt.models.waitk_translator:build_prefix",
         "causal-lm": "smt.lm.causal_lm:build",
+        "llm": "smt.engines.llm:build",
         "command": "smt.engines.command:build",
         "pretrained": "smt.engines.pretrained:build",
         "ctranslate2": "smt.engines.ctranslate:build",

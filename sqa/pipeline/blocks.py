@@ -151,7 +151,7 @@ class Workshop:
                 start = time.perf_counter()
                 if stage.name == "guess" and isinstance(guesser := work.built["guess"], ChecksTexts):
                     guesser.check_texts(trace.prefixes.texts for trace in traces(["translate"]))
-                with work.watched(stage.name):
+                with work.watched(stage.name), work.counting(stage.name, index):
                     tables[stage.key] = work.table(stage.name, questions, rows, traces, lambda _: None)
                 seconds[stage.name] = time.perf_counter() - start
         return seconds

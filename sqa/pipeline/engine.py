@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -90,9 +91,7 @@ class RunResult:
     store: Store
     metrics: list[BuiltMetric]
     unknown_pages: int | None  # questions whose page the guesser cannot name; None = it has no list
-    made: dict[str, int] = field(
-        default_factory=dict
-    )  # blocks made by this run, by stage; the others were in the store
+    made: dict[str, int] = field(default_factory=dict)  # blocks made by this run, by stage; the others were stored
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
     seconds: dict[str, float] = field(default_factory=dict)  # of each stage made completely, summed over workers
 
@@ -282,7 +281,7 @@ class Work:
         def rows(earlier: str) -> Mapping[str, Any]:
             return read_rows(self.store, self.stages[earlier], index, block)
 
-        with self.watched(name):
+        with self.watched(name), self.counting(name, index):
             table = self.table(name, block, rows, lambda: self.traces().block(index), tick)
         self.store.write(self.stages[name], index, table)
 
@@ -293,6 +292,15 @@ class Work:
         from sqa.core.own.code import at_work
 
         return at_work()
+
+    def counting(self, name: str, index: int) -> AbstractContextManager[None]:
+        """Count the replies of a language model for a block meanwhile."""
+        usage = getattr(self.built.get(name), "usage", None)
+        if not isinstance(usage, Counter):
+            return nullcontext()
+        from sqa.pipeline.usage import counting
+
+        return counting(self.store, self.stages[name], index, usage)
 
     def table(self, name: str, block: Sequence[Question], rows: RowsOf, traces: TracesOf, tick: Tick) -> Table:
         """Return the rows of a stage; `rows` gives those of an earlier stage, `traces` those of all."""

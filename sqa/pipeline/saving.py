@@ -34,7 +34,7 @@ REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats
 TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time}}, of stages made in one go
 RESAMPLES = 1000
 UNKNOWN_PAGES = PRINTED[2]
-COUNTED = ("questions", "sentences")  # units of lines that count
+COUNTED = ("questions", "sentences", "replies", "tokens")  # units of lines that count
 
 
 def report(result: RunResult) -> Frame:
@@ -47,6 +47,10 @@ def report(result: RunResult) -> Frame:
         signature = "the guesser does not know the answer page; scored as wrong"
         n = len(result.questions)
         rows.append(Row((), UNKNOWN_PAGES, result.unknown_pages, n=n, unit="questions", signature=signature))
+    if hasattr(result.config.translator.options, "prices"):  # of a language model
+        from sqa.pipeline import usage
+
+        rows += usage.rows(result.store, result.stages["translate"])
     return Frame((), tuple(rows))
 
 
@@ -81,6 +85,10 @@ def pack(result: RunResult) -> dict[str, bytes]:
         "stages": result.keys,
         "made_with": {"version of sqa": __version__, **weights(result.config)},
     }
+    if hasattr(options := result.config.translator.options, "prices"):
+        from sqa.pipeline import usage
+
+        summary["translator"] = usage.spent(result.store, result.stages["translate"], options.prices)
     if models := hub_models(result.config):
         summary["models"] = models
     scores = {q.id: result.scores[q.id] for q in result.questions}

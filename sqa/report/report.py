@@ -145,6 +145,8 @@ def _scores(group: Sequence[Reported]) -> list[str]:
 
 
 def _cell(row: Row, digits: int) -> str:
+    if row.unit == "tokens":
+        return str(row.value)
     return f"{row.value} of {row.n}" if row.unit in COUNTED else with_interval(row, f".{digits}f")
 
 

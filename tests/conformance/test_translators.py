@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ import pytest
 from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
+from sqa.net.endpoint import EndpointConfig
 from sqa.pipeline.engine import stream
 
 QUESTIONS = [  # short ones: every case decodes them some five times
@@ -111,6 +113,15 @@ def served(folder):
     return {"url": SERVING.enter_context(serving_app(app))}
 
 
+def asked(folder, **keys):
+    from stand_ins.chat_server import ChatServer, translating
+
+    SERVING.enter_context(pytest.MonkeyPatch.context()).setenv("NO_PROXY", "127.0.0.1")
+    url = SERVING.enter_context(ChatServer(translating)).base_url
+    endpoint = EndpointConfig(base_url=url, model="tiny", requests_per_minute=600_000.0, concurrency=16)
+    return {"source_language": "es", "endpoint": endpoint, "cache": folder / "kept", **keys}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def servers_end():
     with SERVING:
@@ -127,6 +138,8 @@ CASES = [
     plain("prefix", model="es-en", policy="local-agreement", beam=2),
     plain("command", command=tuple(UPPER), k=3),
     plain("command", command=tuple(UPPER), policy="retranslate"),
+    Case("llm", partial(asked, k=3), needs="openai"),
+    Case("llm", partial(asked, policy="local-agreement"), needs="openai"),
     plain("fixed", streams=False, text="reference"),
     plain("fixed", streams=False, text="reference", reveal="diagonal"),
     Case("recorded", recorded, streams=False),

@@ -71,6 +71,11 @@ CANNOT = (
         "needs the models of trainings with seeds and k",
         "e2e/paper/test_ablation_seeds.py",
     ),
+    Cannot(
+        r"sqa (run llm\.yaml.*|report runs/continuation .*)",
+        "needs a language model's server",
+        "unit/engines/test_llm.py",
+    ),
     Cannot(r"sqa simulstream-score.*", "needs the program simulstream", SCORER_TEST),
     Cannot(r"sqa (head-to-head|curve fit human-buzzes) .*", "needs recorded human buzzes, a download"),
     Cannot(r"sqa train smt configs/(smt|pbmt|lm)_es_en.*|sqa clean .*", CORPORA, "unit/training"),

@@ -1,4 +1,4 @@
-"""A real server on loopback that speaks the chat-completions protocol, well or badly.
+"""A real server on loopback that speaks the chat-completions and completions protocols, well or badly.
 
     with ChatServer(knows_capitals) as server:
         EndpointConfig(base_url=server.base_url, model="tiny")
@@ -18,11 +18,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from guessers.llm.endpoint import EndpointConfig
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from sqa.core.types import Guess
+from sqa.net.endpoint import EndpointConfig
 
-PATH = "/v1/chat/completions"
+CHAT, PLAIN = "/v1/chat/completions", "/v1/completions"
 WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
 
 
@@ -50,6 +50,25 @@ def completion(content: Any, prompt: str = "", usage: bool = True) -> Answer:
         read, written = len(prompt) // 4, len(str(content)) // 4
         body["usage"] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
     return Answer(json.dumps(body).encode())
+
+
+def continuation(text: str, prompt: str = "") -> Answer:
+    """An answer of the completions protocol."""
+    usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
+    body = {"object": "text_completion", "model": "tiny", "choices": [{"index": 0, "text": text}], "usage": usage}
+    return Answer(json.dumps(body).encode())
+
+
+def last_pair(prompt: str) -> tuple[list[str], list[str]]:
+    """The words of the last source in a translator's prompt, and those of the target committed."""
+    source, target = prompt.rsplit("\n", 2)[-2:]
+    return source.split()[1:], target.split()[1:]
+
+
+def translating(prompt: str, number: int) -> Answer:
+    """A translation into words spelt backwards."""
+    source, target = last_pair(prompt)
+    return continuation("".join(f" {word[::-1]}" for word in source[len(target) :]), prompt)
 
 
 def error(status: int, message: str = "no luck", code: Any = None, headers: dict[str, str] | None = None) -> Answer:
@@ -105,6 +124,11 @@ def pages(guesses: list[Guess]) -> list[str]:
     return [guess.page for guess in guesses]
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # with fewer, a connection of many at a time waits a second
+    daemon_threads = False  # so that closing waits for them
+
+
 class ChatServer:
     """Listens while the `with` lasts.  `behaviour` may be changed meanwhile."""
 
@@ -119,8 +143,7 @@ class ChatServer:
         self._under_way = 0
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = False  # so that closing waits for them
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property
@@ -139,9 +162,9 @@ class ChatServer:
 
     def answer(self, path: str, key: str | None, request: dict[str, Any]) -> Answer:
         """What is sent back for a request."""
-        if path != PATH:
+        if path not in (CHAT, PLAIN):
             return Answer(b"<html>not found</html>", 404)
-        prompt = request["messages"][-1]["content"]
+        prompt = request["prompt"] if path == PLAIN else request["messages"][-1]["content"]
         with self._lock:
             self.prompts.append(prompt)
             self.requests.append(request)

@@ -48,8 +48,8 @@ ARROWS: dict[str, set[str]] = {
     "smt": set(),
     "smt.policies": {"sqa", *SQA},
     "smt.models": {"sqa", *SQA, "smt.policies"},
-    "smt.engines": {"sqa", *SQA, "smt.policies", "smt.models"},
-    "smt.lm": {"sqa", *SQA, "smt.policies", "smt.models", "smt.engines", "smt.training", "smt.statistical"},
+    "smt.engines": {"sqa", *SQA, "smt.policies", "smt.models", "smt.lm"},
+    "smt.lm": {"sqa", *SQA, "smt.policies", "smt.models", "smt.training", "smt.statistical"},
     "smt.training": {"sqa", *SQA, "smt.policies", "smt.models"},
     "smt.statistical": {"sqa", *SQA, "smt.policies", "smt.models", "smt.training"},
     "smt.train": {"sqa", *SQA, "smt.training", "smt.statistical", "smt.lm"},
@@ -61,7 +61,7 @@ ARROWS: dict[str, set[str]] = {
     "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the network and its tokenizer
     "guessers.e5": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
-    "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.llm"},
+    "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.llm", "smt.lm"},
     "guessers.train": {"sqa", *SQA, "guessers"}
     | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.rerank"},
     "buzzers": {"sqa", *SQA},

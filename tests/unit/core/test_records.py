@@ -27,7 +27,7 @@ OWN = {  # module -> why it may call the package's own reader
     "services/sqa_services/bench/cluster.py": "the size of a file that it wrote itself",
     "services/sqa_services/bench/iwslt.py": "replies of the project's own server",
     "sqa/diagnose/alignment.py": "a cache that it wrote itself",
-    "guessers/llm/endpoint.py": "a reply, whose faults it counts",
+    "sqa/net/endpoint.py": "a reply, whose faults it counts",
     "guessers/llm/reply.py": "a reply, whose faults it counts",
 }
 

@@ -10,9 +10,9 @@ import pytest
 from buzzers.histories import DataChoice
 from buzzers.threshold import ThresholdConfig
 from guessers.fusion import FusionConfig
-from guessers.llm.endpoint import EndpointConfig
 from guessers.llm.guesser import LlmConfig
 from sqa.core.errors import ConfigError
+from sqa.net.endpoint import EndpointConfig
 
 DATA: dict[str, Any] = {"guesser": "bm25", "model": "bm25", "cache": Path(), "limit": 0, "noise": 1.5}
 DATA |= {"noise_least": 1.6}

@@ -12,13 +12,13 @@ from refusals import refused
 
 from guessers.llm import fit as fitting
 from guessers.llm.base import BaseChat, BaseConfig, Candidate, Weights, confidences, weighed
-from guessers.llm.chat import Budget
 from guessers.llm.fit import Step, fitted, hits, steps_of
 from guessers.llm.guesser import SOLVED, LlmConfig, LlmGuesser, build
 from guessers.llm.reply import Titles, parse_title
 from guessers.retrieval.counting import fit
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Guess, Question, guesses_per_word
+from sqa.net.chat import Budget
 
 pytest.importorskip("tokenizers")
 torch = pytest.importorskip("torch")

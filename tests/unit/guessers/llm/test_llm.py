@@ -19,15 +19,15 @@ from refusals import refused
 from stand_ins.chat_server import WORDS, Answer, ChatServer, dying, error, normal, pages
 
 from guessers.llm import guesser as llm
-from guessers.llm.cache import Cache
-from guessers.llm.chat import EndpointError, Reply
-from guessers.llm.endpoint import EndpointConfig
 from guessers.llm.guesser import build
 from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import guesses_per_word
 from sqa.files.store import Store
+from sqa.net.chat import EndpointError, Reply
+from sqa.net.endpoint import EndpointConfig
+from sqa.net.reply_cache import Cache
 from sqa.pipeline.config import load_run, run_from_mapping
 from sqa.pipeline.engine import run
 

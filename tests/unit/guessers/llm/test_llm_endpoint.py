@@ -9,11 +9,11 @@ from refusals import refused
 from stand_ins import chat_server as chat
 from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completion, error, failing, pages
 
-from guessers.llm.chat import EndpointError
-from guessers.llm.endpoint import EndpointConfig
 from guessers.llm.guesser import LlmConfig, build
 from sqa.core.errors import ConfigError
 from sqa.core.types import Guess, guesses_per_word
+from sqa.net.chat import EndpointError
+from sqa.net.endpoint import EndpointConfig
 
 KEY = "sk-secret-0123456789"
 
@@ -99,7 +99,7 @@ LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # what it doe
         {},
     ),
     "another protocol": (HTML, "not a chat-completions answer, it begins '<html>welcome", 1, {}),
-    "half of the JSON": (Answer(b'{"choices": [{"mess'), "not a chat-completions answer", 1, {}),
+    "half of the JSON": (Answer(b'{"choices": [{"mess'), "broke .half of an answer.; gave up after 2 retries", 3, {}),
     "no choices": (Answer(b'{"choices": []}'), "not a chat-completions answer", 1, {}),
     "an error in a success": (Answer(b'{"error": {"message": "overloaded"}}'), "it begins .*overloaded", 1, {}),
     "cut short for ever": (Answer(b"half", headers={"Content-Length": "9"}), "the connection broke", 2, {"retries": 1}),

@@ -5,16 +5,17 @@ received.  It holds replies and counts, no prompts and no keys.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from guessers.llm.chat import Chat, EndpointError, Halted, Reply
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.files.store import digest
+from sqa.net.chat import Chat, EndpointError, Halted, Prompt, Reply, characters
 
+P = TypeVar("P", bound=Prompt)
 FORMAT = 1  # of the file
 WAIT_FOR_OTHERS = 60.0  # seconds for another run that is writing
 SCHEMA = """
@@ -64,9 +65,9 @@ class Cache:
         self._in_use.update(replies)
         return replies
 
-    def put(self, key: str, source: str, prompt: str, reply: Reply) -> Reply:
+    def put(self, key: str, source: str, prompt: Prompt, reply: Reply) -> Reply:
         """Keep a reply; returns the one that is kept, which is another run's if that was quicker."""
-        row = [key, source, len(prompt), reply.prompt_tokens, reply.reply_tokens, reply.text]
+        row = [key, source, characters(prompt), reply.prompt_tokens, reply.reply_tokens, reply.text]
         self._in_use.add(key)
         with self._open() as file:
             file.execute(
@@ -141,7 +142,7 @@ class CachedChat:
     def __init__(self, chat: Chat, cache: Cache) -> None:
         self.chat, self.cache = chat, cache
 
-    def key(self, prompt: str) -> str:
+    def key(self, prompt: Prompt) -> str:
         """Under which the reply to a prompt is kept."""
         return digest([self.chat.identity, prompt])
 
@@ -151,7 +152,7 @@ class CachedChat:
         kept = self.cache.get(list(keys))
         return [prompt for key, prompt in keys.items() if key not in kept]
 
-    def ask(self, prompts: Sequence[str]) -> dict[str, Reply]:
+    def ask(self, prompts: Sequence[P]) -> dict[P, Reply]:
         """prompt -> reply.  Each reply is kept the moment it comes.
 
         ConfigError before anything is sent if the budget does not reach.  If a request fails for good, those under way
@@ -171,12 +172,12 @@ class CachedChat:
             replies |= self._send(missing)
         return {prompt: replies[key] for prompt, key in keys.items()}
 
-    def _send(self, missing: dict[str, str]) -> dict[str, Reply]:
+    def _send(self, missing: Mapping[P, str]) -> dict[str, Reply]:
         """key -> reply, by as many requests at a time as the chat allows."""
         halted, source = self.chat.budget.halted, self.chat.identity
         halted.clear()
 
-        def send(prompt: str, key: str) -> Reply:
+        def send(prompt: Prompt, key: str) -> Reply:
             if halted.is_set():
                 raise Halted("not sent")
             try:

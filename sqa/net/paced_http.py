@@ -7,13 +7,16 @@ from typing import Any
 import httpx
 import openai
 
-from guessers.llm.chat import Budget, EndpointError, Halted
 from sqa.core.errors import SqaError
+from sqa.files.records import parse_json
+from sqa.net.chat import Budget, EndpointError, Halted
 
 MAX_BODY = 1 << 20  # bytes of one answer
 _RETRIES_SO_FAR = "x-stainless-retry-count"  # a header of the SDK's requests
 _OF_THE_ENVIRONMENT = ("OpenAI-Organization", "OpenAI-Project")  # headers that the SDK takes from there
 _ENCODED = "content-encoding"
+_AGAIN = (408, 409, 429)  # statuses below 500 after which the SDK sends a request again
+HALF = "half of an answer"
 
 
 class Refused(openai.OpenAIError):
@@ -51,9 +54,18 @@ class PacedHttp(httpx.Client):
         try:
             self._wait_for_turn()
             self._budget.spend()
-            return self._answer(request, {**options, "stream": True})
+            answer = self._answer(request, {**options, "stream": True})
+            if answer.status_code in _AGAIN or answer.status_code >= 500:
+                self._budget.failed(f"HTTP {answer.status_code}")
+            return answer
         except SqaError as error:
             raise Refused(error) from error
+        except httpx.TimeoutException:
+            self._budget.failed("no complete answer in time")
+            raise
+        except httpx.TransportError as error:
+            self._budget.failed(HALF if str(error) == HALF else "a broken connection")
+            raise
 
     def _wait_for_turn(self) -> None:
         with self._lock:
@@ -82,9 +94,22 @@ class PacedHttp(httpx.Client):
                     raise httpx.ReadTimeout("the answer is not complete", request=request)
         finally:
             answer.close()
+        if answer.status_code == 200 and _is_half(bytes(body)):
+            raise httpx.RemoteProtocolError(HALF, request=request)
         headers = {name: value for name, value in answer.headers.items() if name != _ENCODED}
         if answer.status_code >= 400 and self._backoff:
             retries = int(request.headers.get(_RETRIES_SO_FAR, 0))
             headers.setdefault("retry-after", str(self._backoff * 2**retries))  # read by the SDK
         shown = bytes(body).replace(self._key, b"***") if len(self._key) >= 8 else bytes(body)  # some echo the key
         return httpx.Response(answer.status_code, headers=headers, content=shown, request=request)
+
+
+def _is_half(body: bytes) -> bool:
+    """Return whether an answer begins like JSON and ends before the JSON does."""
+    if not body.lstrip().startswith(b"{"):
+        return False
+    try:
+        parse_json(body)
+    except (ValueError, RecursionError):
+        return True
+    return False

@@ -1,11 +1,13 @@
-"""A chat model behind any endpoint that speaks OpenAI's chat-completions protocol: one prompt in, one reply out.
+"""A language model behind any endpoint that speaks OpenAI's protocol: one prompt in, one reply out.
 
     POST <base_url>/chat/completions   {"model", "messages", "temperature", "seed", "max_tokens"}
     200 {"choices": [{"message": {"content": "..."}}], "usage": {"prompt_tokens", "completion_tokens"}}
+    POST <base_url>/completions        {"model", "prompt", "stop", "temperature", "seed", "max_tokens"}
+    200 {"choices": [{"text": "..."}], "usage": {"prompt_tokens", "completion_tokens"}}
 
-The `openai` SDK sends the requests and retries after 408, 409, 429, 5xx, broken connections and timeouts; it obeys
-Retry-After up to two minutes.  The endpoint is not trusted: its answers are limited in size and time
-(guessers/llm/paced_http.py), redirects are not followed, and every failure has its own message.  The first request
+The `openai` SDK sends the requests and retries after 408, 409, 429, 5xx, broken connections, half answers and timeouts;
+it obeys Retry-After up to two minutes.  The endpoint is not trusted: its answers are limited in size and time
+(sqa/net/paced_http.py), redirects are not followed, and every failure has its own message.  The first request
 reads the key from the environment; no config, message, fingerprint or file holds it.
 """
 
@@ -19,11 +21,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
-from guessers.llm.chat import Budget, EndpointError, Reply
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import need
 from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
 from sqa.files.store import digest
+from sqa.net.chat import Budget, EndpointError, Prompt, Reply
 from sqa.net.client import url_problems, without_secret
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ MAX_TOKENS_COUNTED = 1 << 40  # a larger token count is not believed
 # a server without a user, a query or a fragment, which may hold secrets
 _ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")
 _WITHHELD = ("content_filter", "content_policy_violation")  # error codes of a model that withholds its answer
+CHAT, PLAIN = "chat/completions", "completions"  # what is added to base_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +74,19 @@ class EndpointConfig:
 
 
 class Endpoint:
-    """A chat model at an address.  `complete` may be called by `workers` threads at a time."""
+    """A language model at an address.  `complete` may be called by `workers` threads at a time."""
 
-    def __init__(self, config: EndpointConfig, budget: Budget) -> None:
-        """Check that the SDK is installed; raises ConfigError otherwise.  Nothing is sent."""
-        need("openai", "guesser 'llm' with an endpoint")
-        self.config, self.budget = config, budget
-        self.url = f"{config.base_url.rstrip('/')}/chat/completions"
+    def __init__(self, config: EndpointConfig, budget: Budget, route: str = CHAT) -> None:
+        """Check that the SDK is installed; raises ConfigError otherwise.  Nothing is sent.
+
+        Args:
+            config: the address, the model and the limits.
+            budget: counts every request, retries included.
+            route: CHAT, or PLAIN for a text that the model continues.
+        """
+        need("openai", "'llm' with an endpoint")
+        self.config, self.budget, self.route = config, budget, route
+        self.url = f"{config.base_url.rstrip('/')}/{route}"
         self.workers, self.max_tokens = config.concurrency, config.max_tokens
         self._client: openai.OpenAI | None = None
         self._lock = threading.Lock()
@@ -87,15 +96,22 @@ class Endpoint:
         """Hash of all that decides a reply but the prompt: address, model, label and parameters."""
         return digest([VERSION, self.url, self.config.label, self._request("")])
 
-    def _request(self, prompt: str) -> dict[str, Any]:
+    def _request(self, prompt: Prompt) -> dict[str, Any]:
         c = self.config
-        request: dict[str, Any] = {"model": c.model, "messages": [{"role": "user", "content": prompt}]}
-        request[c.token_limit] = c.max_tokens
+        text, begun, most = (prompt, "", c.max_tokens) if isinstance(prompt, str) else prompt
+        request: dict[str, Any] = {"model": c.model, c.token_limit: min(most, c.max_tokens)}
+        if self.route == PLAIN:
+            request |= {"prompt": f"{text} {begun}" if begun else text, "stop": ["\n"]}
+        else:
+            request["messages"] = [{"role": "user", "content": text}]
+        if begun and self.route == CHAT:
+            request["messages"].append({"role": "assistant", "content": begun})
+            request |= {"continue_final_message": True, "add_generation_prompt": False}
         optional = {"temperature": c.temperature, "seed": c.seed}
         request |= {key: value for key, value in optional.items() if value is not None}
         return request | ({"response_format": {"type": "json_object"}} if c.json_mode else {})
 
-    def complete(self, prompt: str) -> Reply:
+    def complete(self, prompt: Prompt) -> Reply:
         """Return the model's reply.
 
         Raises EndpointError if all attempts failed, ConfigError for a wrong key, path or model.
@@ -103,10 +119,10 @@ class Endpoint:
         import httpx
         import openai
 
-        from guessers.llm.paced_http import Refused
+        from sqa.net.paced_http import Refused
 
         try:
-            answer = self._sdk().post("/chat/completions", cast_to=httpx.Response, body=self._request(prompt))
+            answer = self._sdk().post(f"/{self.route}", cast_to=httpx.Response, body=self._request(prompt))
         except Refused as error:
             where = f"{self.url}: " if isinstance(error.error, EndpointError) else ""
             raise type(error.error)(f"{where}{error}") from error
@@ -126,7 +142,7 @@ class Endpoint:
             if self._client is None:
                 import openai
 
-                from guessers.llm.paced_http import PacedHttp
+                from sqa.net.paced_http import PacedHttp
 
                 c, key = self.config, self._key()
                 http = PacedHttp(self.budget, c.requests_per_minute, c.timeout, c.backoff, key)
@@ -155,9 +171,11 @@ class Endpoint:
         """Return the reply in an answer with status 200."""
         try:
             answer = json.loads(text)
-            content = answer["choices"][0]["message"]["content"]
+            choice = answer["choices"][0]
+            content = choice["text"] if self.route == PLAIN else choice["message"]["content"]
         except (ValueError, LookupError, TypeError, RecursionError) as error:
-            problem = f"not a chat-completions answer, it begins {text[:60]!r}; is base_url right?"
+            protocol = self.route.replace("/", "-")
+            problem = f"not a {protocol} answer, it begins {text[:60]!r}; is base_url right?"
             raise EndpointError(f"{self.url}: {problem}") from error
         usage = answer.get("usage")
         usage = usage if isinstance(usage, dict) else {}

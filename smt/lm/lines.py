@@ -12,12 +12,29 @@ import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from smt.lm.base import Base
+from smt.lm.base import Base, base_folder, load_base, load_fingerprint
+from smt.lm.causal_lm import fast_precision
 from smt.lm.lm_stepper import joined
 from smt.lm.network import Seen, mask_of
+from sqa.files.store import digest
 
 ROWS = 16  # prompts written side by side
 BREAK = "\n"  # ends a line
+
+
+def dtype_of(precision: str) -> torch.dtype:
+    """The arithmetic of a config's `precision`."""
+    return getattr(torch, fast_precision() if precision == "auto" else precision)
+
+
+def model_identity(base: str, precision: str) -> str:
+    """Hash of a model's files and the arithmetic.  ConfigError if it is not there."""
+    return digest([load_fingerprint(base_folder(base)), str(dtype_of(precision))])
+
+
+def load(base: str, precision: str) -> Base:
+    """The model by any of its names (smt/lm/base.py)."""
+    return load_base(base_folder(base), dtype_of(precision))
 
 
 class LineWriter:
@@ -34,13 +51,17 @@ class LineWriter:
         _, self._beginning = base.network(torch.tensor([pieces]), torch.arange(n)[None], causal)
 
     def write(self, prompts: Sequence[str], most: int) -> list[str]:
-        """The likeliest line after each prompt, piece by piece; cut off after `most` pieces.  A prompt has pieces."""
+        """The likeliest line after each prompt, piece by piece; cut off after `most` pieces.  A prompt has pieces.
+
+        A line that begins a new word begins with a blank.
+        """
         pieces = [self._tokens.text(prompt) for prompt in prompts]
         written = [""] * len(prompts)
         order = sorted(range(len(prompts)), key=lambda i: len(pieces[i]))
         for group in (order[i : i + ROWS] for i in range(0, len(order), ROWS)):
             for i, line in zip(group, self._lines([pieces[i] for i in group], most), strict=True):
-                written[i] = self._tokens.decode(line).partition(BREAK)[0].strip()
+                blank = " " if line and self._tokens.starts_word[line[0]] else ""
+                written[i] = blank + self._tokens.decode(line).partition(BREAK)[0].strip()
         return written
 
     @torch.inference_mode()

@@ -1,0 +1,358 @@
+"""Language models as translators, by prompt: behind an OpenAI-compatible server, or in this process.
+
+    translator: {name: llm, source_language: es, endpoint: {base_url: "http://localhost:8000/v1", model: m}, k: 3}
+    translator: {name: llm, source_language: es, local: {base: gemma3-270m}, policy: local-agreement}
+
+`policy: continuation`, the default, is wait-k over prompts: after the k-th source word and every further one the model
+continues the target committed so far, and its next word is committed; at the end of the sentence, all the rest.  Every
+other policy translates each prefix anew (smt/policies/prefixes.py).  A prompt holds words that were read, no others.
+smt/engines/llm_replies.py turns replies into words.
+"""
+
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from tqdm import tqdm
+
+from smt.engines import llm_replies
+from smt.engines.llm_replies import VOID, Asked, translation
+from smt.policies.chosen import PolicyK, PolicyN, policy_of
+from smt.policies.prefixes import PolicyTranslator
+from smt.policies.shown import Words
+from sqa.core.errors import DataError
+from sqa.core.k import parse_k
+from sqa.core.languages import language_of
+from sqa.core.own import OwnPart
+from sqa.core.paths import cache_dir
+from sqa.core.registry import POLICIES
+from sqa.core.schema import Count, File, Whole, checked
+from sqa.core.types import Emission, Question
+from sqa.data.languages import certain_pair, code_of
+from sqa.files.store import digest
+from sqa.net.chat import Budget, Reply, Task
+from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
+from sqa.net.reply_cache import Cache, CachedChat
+
+VERSION = 1  # raise when the same config sends other prompts
+CONTINUATION = "continuation"
+if TYPE_CHECKING:
+    LlmPolicy = str | OwnPart
+else:
+    LlmPolicy = Literal[(CONTINUATION, *POLICIES.entries)] | OwnPart
+PAIR = "{source_language}: {source}\n{target_language}:"
+PLAIN_PROMPT = "{examples}\n{previous}" + PAIR
+CHAT_PROMPT = (
+    """\
+Translate a {source_language} text into {target_language}. The text is cut off anywhere. Translate what is there, add \
+nothing, and write the translation only, on one line.
+
+{examples}{previous}"""
+    + PAIR
+)
+_PLACE = re.compile(r"\{(source_language|target_language|examples|previous|source|target)\}")
+Pairs = tuple[tuple[str, str], ...]
+ENGLISH = (
+    "With an army that had crossed the Andes, this general freed Chile and met Bolívar.",
+    'Compounds of this metal, which is mined in the Congo, gave the stained glass of churches its "deep blue" colour.',
+    "In this battle the Greeks defeated the Persians, who had landed near Athens; for 10 points, name this battle of "
+    "490 BC.",
+)
+SPANISH = (
+    "Con un ejército que había cruzado los Andes, este general liberó Chile y se reunió con Bolívar.",
+    "Los compuestos de este metal, que se extrae en el Congo, dieron a las vidrieras de las iglesias su color "
+    '"azul profundo".',
+    "En esta batalla los griegos vencieron a los persas, que habían desembarcado cerca de Atenas; por 10 puntos, "
+    "nombre esta batalla del año 490 a. C.",
+)
+POLISH = (
+    "Z armią, która przeszła Andy, ten generał wyzwolił Chile i spotkał się z Bolívarem.",
+    "Związki tego metalu, wydobywanego w Kongu, nadały witrażom kościołów „głęboko niebieską” barwę.",
+    "W tej bitwie Grecy pokonali Persów, którzy wylądowali w pobliżu Aten; za 10 punktów podaj nazwę tej bitwy "
+    "z 490 r. p.n.e.",
+)
+EXAMPLES: dict[str, Pairs] = {  # into English, by source language
+    "es": tuple(zip(SPANISH, ENGLISH, strict=True)),
+    "pl": tuple(zip(POLISH, ENGLISH, strict=True)),
+}
+ALL_WRONG = 20  # replies without any translation among them that end a run
+SHOWN = (1, 10, 100, 1000, 10_000)  # replies of a kind at which a line is printed
+MARGIN, PER_WORD, STEP = 16, 4, 64  # limit of a whole reply: tokens, and tokens per source word, rounded up
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class LocalConfig:
+    """A causal language model in this process."""
+
+    base: Annotated[File, "of the extra lm; or a model's folder, or a .gguf file"] = "gemma3-270m"
+    precision: Annotated[Literal["auto", "float32", "bfloat16"], "auto = bfloat16 if the CPU has it"] = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class LlmConfig:
+    """Which model, what it is asked, and when its words are written."""
+
+    source_language: Annotated[str, "ISO 639-1 code: es, pl"]
+    target_language: Annotated[str, "what it writes"] = "en"
+    endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible server"] = None
+    local: Annotated[LocalConfig | None, "a causal language model in this process, with `api: completions`"] = None
+    api: Annotated[Literal["completions", "chat"], "completions = the model continues a text; chat = it answers"] = (
+        "completions"
+    )
+    policy: Annotated[LlmPolicy, "continuation, or a policy that translates every prefix anew"] = CONTINUATION
+    k: PolicyK = "full"
+    n: PolicyN = None
+    prompt: Annotated[str | None, "with {source}; {target} = the words committed, else they begin the reply"] = None
+    examples: Annotated[Pairs | None, "[source, target] shown first; null = three for es and pl"] = None
+    previous: Annotated[Whole, "continuation: sentences of the question shown before this one"] = 0
+    step_tokens: Annotated[Count, "continuation: tokens of a reply while the source goes on"] = 16
+    max_requests: Annotated[Count, "of one run, retries included"] = 20_000
+    cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
+    cache_mb: Annotated[Count, "size at which it drops its oldest replies"] = 1024
+    prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for run.json"] = None
+
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        wrong = []
+        if (self.endpoint is None) == (self.local is None):
+            wrong.append("endpoint: give either endpoint (with base_url and model) or local")
+        if self.local is not None and self.api != "completions":
+            wrong.append("api: local continues a text, so it must be completions")
+        if self.endpoint is not None and self.endpoint.json_mode:
+            wrong.append("endpoint.json_mode: a translation is no JSON; leave it out")
+        if "{source}" not in self.template:
+            wrong.append("prompt: must contain {source}, the place of the words read so far")
+        if self.api == "completions" and self.prompt is None and not self.shown:
+            pair = f"{self.source_language!r} to {self.target_language!r}"
+            wrong.append(f"examples: give two pairs; none from {pair} are built in")
+        if self.prices is not None and not all(0 <= price < math.inf for price in self.prices):
+            wrong.append(f"prices: must be >= 0, got {list(self.prices)}")
+        if self.policy != CONTINUATION:
+            policy_of(self)
+            wrong += ["previous: for policy continuation"] if self.previous else []
+        elif self.n is not None:
+            wrong.append(f"n: continuation takes k only, got n = {self.n!r}")
+        parse_k(self.k)
+        return wrong
+
+    @property
+    def template(self) -> str:
+        """The prompt with its places."""
+        return self.prompt or (PLAIN_PROMPT if self.api == "completions" else CHAT_PROMPT)
+
+    @property
+    def shown(self) -> Pairs:
+        """The examples."""
+        if self.examples is not None:
+            return self.examples
+        return EXAMPLES.get(code_of(self.source_language), ()) if code_of(self.target_language) == "en" else ()
+
+
+class Step(NamedTuple):
+    """A sentence at a moment: the words read, whether it has ended, the words committed, the sentences before it."""
+
+    read: Words
+    ended: bool
+    target: Words = ()
+    previous: tuple[tuple[Words, Words], ...] = ()
+
+
+class Local:
+    """The project's own batched engine, in place of an endpoint and its kept replies."""
+
+    def __init__(self, config: LocalConfig, beginning: str) -> None:
+        """`beginning` is what all prompts begin with.  Raises ConfigError or DataError if the model is missing."""
+        from smt.lm.lines import model_identity  # torch is loaded for this backend only
+
+        self.config, self.beginning = config, beginning
+        self.identity = digest(["local", model_identity(config.base, config.precision)])
+
+    @cached_property
+    def _writer(self) -> Any:
+        from smt.lm.lines import LineWriter, load
+
+        return LineWriter(load(self.config.base, self.config.precision), self.beginning)
+
+    def ask(self, tasks: Sequence[Task]) -> dict[Task, Reply]:
+        """Return the likeliest line after each text."""
+        replies: dict[Task, Reply] = {}
+        for most in sorted({task.max_tokens for task in tasks}):
+            group = [task for task in tasks if task.max_tokens == most]
+            texts = [f"{task.text} {task.begun}".rstrip()[len(self.beginning) :] for task in group]
+            lines = self._writer.write(texts, most)
+            replies |= {task: Reply(line, None, None) for task, line in zip(group, lines, strict=True)}
+        return replies
+
+
+class Llm:
+    """A language model that translates by prompt; `usage` counts the replies of a batch, from the cache or not."""
+
+    def __init__(self, config: LlmConfig) -> None:
+        """Nothing is sent, and no weights are read, before the first text."""
+        self.config, self.usage, self._told = config, Counter[str](), Counter[str]()
+        self.codes = code_of(config.source_language), code_of(config.target_language)
+        self.languages = certain_pair(*self.codes)
+        if config.local is not None:
+            before = re.split(r"\{(?:previous|source|target)\}", config.template)[0]
+            self._model: Local | CachedChat = Local(config.local, self._filled(before, Step((), False)).rstrip(" "))
+            self._identity = self._model.identity
+        elif config.endpoint is not None:
+            route = PLAIN if config.api == "completions" else CHAT
+            endpoint = Endpoint(config.endpoint, Budget(config.max_requests), route)
+            path = config.cache.expanduser() if config.cache else cache_dir() / "llm-replies.sqlite"
+            self._model = CachedChat(endpoint, Cache(path, config.cache_mb << 20))
+            self._identity = endpoint.identity
+
+    def fingerprint(self) -> str:
+        """Hash of the model, the prompt and the rules for replies."""
+        c = self.config
+        asked = [c.api, c.template, c.shown, self.codes, MARGIN, PER_WORD, STEP]
+        return digest(["llm", VERSION, llm_replies.VERSION, self._identity, asked])
+
+    def words(self, texts: Sequence[str]) -> list[Words]:
+        """Target words of each text; a blank text gives ()."""
+        steps = [Step(tuple(text.split()), True) for text in texts]
+        written = iter(self.continued([step for step in steps if step.read]))
+        return [next(written) if step.read else () for step in steps]
+
+    def continued(self, steps: Sequence[Step]) -> list[Words]:
+        """Return the words that the model writes next at each step.
+
+        Raises EndpointError, ConfigError or DataError if the model cannot be asked, or only writes other things.
+        """
+        tasks = [self._task(step) for step in steps]
+        distinct = list(dict.fromkeys(tasks))
+        replies = self._model.ask(distinct)
+        read = {task: self._read(task, step, replies[task]) for task, step in zip(tasks, steps, strict=True)}
+        for task in distinct:
+            self._count(replies[task], read[task][1])
+        if len(read) >= ALL_WRONG and all(set(problems) & {*VOID} for _, problems in read.values()):
+            kind, begins = next(iter(read.values()))[1][-1], replies[distinct[0]].text.strip()[:60]
+            advice = "a base model needs api: completions; else change prompt"
+            raise DataError(f"llm: none of {len(read)} replies is a translation ({kind}: {begins!r}); {advice}")
+        return [read[task][0] for task in tasks]
+
+    def _task(self, step: Step) -> Task:
+        c = self.config
+        begun = "" if "{target}" in c.template else " ".join(step.target)
+        whole = -(-(PER_WORD * len(step.read) + MARGIN) // STEP) * STEP
+        return Task(self._filled(c.template, step), begun, whole if step.ended else c.step_tokens)
+
+    def _filled(self, template: str, step: Step) -> str:
+        """Return a template with its places filled from the words of a step."""
+        source_name, target_name = (language_of(code).name or code for code in self.codes)
+        texts = {"source_language": source_name, "target_language": target_name}
+
+        def pairs(shown: Iterable[tuple[str, str]]) -> str:
+            return "".join(f"{source_name}: {source}\n{target_name}: {target}\n" for source, target in shown)
+
+        texts |= {"source": " ".join(step.read), "target": " ".join(step.target)}
+        texts["examples"] = pairs(self.config.shown)
+        texts["previous"] = pairs((" ".join(source), " ".join(target)) for source, target in step.previous)
+        return _PLACE.sub(lambda place: texts[place[1]], template)
+
+    def _read(self, task: Task, step: Step, reply: Reply) -> tuple[Words, tuple[str, ...]]:
+        c = self.config
+        instruction = _PLACE.sub(" ", c.template)
+        joined = c.api == "completions" and "{target}" not in c.template
+        cut = (reply.reply_tokens or 0) >= task.max_tokens
+        return translation(reply.text, Asked(" ".join(step.read), step.target, instruction, self.codes, joined, cut))
+
+    def _count(self, reply: Reply, problems: Iterable[str]) -> None:
+        self.usage["replies"] += 1
+        for name, tokens in (("prompt-tokens", reply.prompt_tokens), ("reply-tokens", reply.reply_tokens)):
+            if tokens is not None:
+                self.usage[name] += tokens
+        for kind in problems:
+            self.usage[f"replies-{kind}"] += 1
+            self._told[kind] += 1
+            if self._told[kind] in SHOWN:
+                what = "no translation" if kind in VOID else "cut"
+                begins = reply.text.strip()[:60]
+                tqdm.write(f"sqa: llm: {what}, {kind} ({self._told[kind]} so far): {begins!r}", file=sys.stderr)
+
+
+def moments(source: Iterable[str], k: int) -> Iterator[tuple[Words, bool]]:
+    """Yield the words read so far and whether the sentence has ended: from the k-th word on, and at its end."""
+    read: Words = ()
+    for word in source:
+        read = (*read, word)
+        if len(read) >= k:
+            yield read, False
+    if read:
+        yield read, True
+
+
+class Continuation:
+    """A language model that continues its own words; streaming and batched give the same words and the same g."""
+
+    def __init__(self, system: Llm, k: int, previous: int) -> None:
+        self.system, self.k, self.previous = system, k, previous
+        self.languages, self.usage = system.languages, system.usage
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        """Words of one sentence without those before it, written while `source` is read."""
+        target: Words = ()
+        for read, ended in moments(source, self.k):
+            [words] = self.system.continued([Step(read, ended, target)])
+            words = words if ended else words[:1]
+            yield from words
+            target += words
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        """Emissions of whole questions, many prompts at a time; with `previous`, a sentence waits for those before."""
+        written: list[list[list[Emission]]] = [[[] for _ in question.sentences] for question in questions]
+        lanes = []
+        for question, emissions in zip(questions, written, strict=True):
+            numbers = range(len(question.sentences))
+            for lane in [numbers] if self.previous else [range(i, i + 1) for i in numbers]:
+                lanes.append(self._lane(question, lane, emissions))
+        waiting = [(lane, step) for lane in lanes if (step := next(lane, None)) is not None]
+        while waiting:
+            replies = self.system.continued([step for _, step in waiting])
+            answered = zip(waiting, replies, strict=True)
+            waiting = [(lane, step) for (lane, _), words in answered if (step := _sent(lane, words)) is not None]
+        return [[emission for sentence in emissions for emission in sentence] for emissions in written]
+
+    def _lane(
+        self, question: Question, numbers: Iterable[int], written: Sequence[list[Emission]]
+    ) -> Generator[Step, Words, None]:
+        """Ask for the sentences of these numbers, one after another, and write their emissions."""
+        before: list[tuple[Words, Words]] = []
+        for number in numbers:
+            target: Words = ()
+            for read, ended in moments(question.sentences[number], self.k):
+                words = yield Step(read, ended, target, tuple(before[max(0, len(before) - self.previous) :]))
+                words = words if ended else words[:1]
+                written[number].extend(Emission(number, word, len(read), ended) for word in words)
+                target += words
+            before.append((question.sentences[number], target))
+
+    def fingerprint(self) -> str:
+        """Hash of the model, its prompts and the policy."""
+        policy = [CONTINUATION, self.k, self.previous, self.system.config.step_tokens]
+        return digest([VERSION, policy, self.system.fingerprint()])
+
+
+def _sent(lane: Generator[Step, Words, None], words: Words) -> Step | None:
+    """Return a lane's next step after a reply, None at its end."""
+    try:
+        return lane.send(words)
+    except StopIteration:
+        return None
+
+
+def build(config: LlmConfig) -> Continuation | PolicyTranslator:
+    """The translator of a config."""
+    system = Llm(config)
+    if config.policy == CONTINUATION:
+        return Continuation(system, parse_k(config.k), config.previous)
+    return PolicyTranslator(system, policy_of(config))

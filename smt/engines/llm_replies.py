@@ -1,0 +1,126 @@
+"""From a language model's reply to target words: stop rules, and replies that are no translation.
+
+    marks          a control mark written as text, such as <|im_end|>: the reply ends before it
+    refusal        the model declines
+    explanation    a preface ("Here is the translation:"), or further lines
+    echo           the reply repeats the instruction
+    language       the reply is in the source language
+    length         more words than any translation: the reply is cut
+    loop           a phrase is written twice in a row: the reply is cut before the second
+
+A reply of the kinds `VOID` gives no words.  Every kind is counted.  The rules know English as the target language.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from smt.policies.shown import Words
+from sqa.core.languages import language_of
+
+VERSION = 1  # raise when the same reply gives other words
+PHRASE = 8  # words of the longest phrase that may not be written twice in a row; in pieces: smt/models/next_piece.py
+ECHO = 6  # words in a row of the instruction that make an echo
+VOID = ("refusal", "explanation", "echo", "language")
+CLOSING = ".!?…"
+_QUOTES = "\"'”’»)]"
+_THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
+_MARK = re.compile(r"<\|[^<>]{1,40}\|>|</?s>|<(?:eos|bos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]")
+_REFUSAL = re.compile(
+    r"(?:sorry|i(?:['’]m| am) (?:sorry|unable|not able)|i can(?:['’]t|not| not)|as an ai)\b"
+    r".*\b(?:translat|assist|help|provide|comply|request|language model)",
+    re.IGNORECASE,
+)
+_EXPLANATION = re.compile(
+    r"(?:here(?:['’]s| is| are)|sure|certainly|of course|okay|(?:the |english )*translation|note)\b[^.:!]{0,80}[:!]",
+    re.IGNORECASE,
+)
+
+
+class Asked(NamedTuple):
+    """The circumstances of a reply."""
+
+    source: str  # words read so far
+    target: Words  # words committed so far; the reply continues them
+    instruction: str  # the fixed text of the prompt
+    languages: tuple[str, str]
+    joined: bool  # the reply is the text's own continuation: without a blank it continues the last word
+    cut: bool = False  # the reply ends at its limit, maybe inside a word
+
+
+def translation(text: str, asked: Asked) -> tuple[Words, tuple[str, ...]]:
+    """Return the words that continue the target, and the kinds of problems of the reply."""
+    text, problems = _THOUGHT.sub("", text), list[str]()
+    if mark := _MARK.search(text):
+        text, problems = text[: mark.start()], ["marks"]
+    lines = [line for line in text.split("\n") if line.strip()] or [""]
+    if kind := _void(lines, asked):
+        return (), (*problems, kind)
+    words = _words(lines[0], asked)
+    most = 2 * len(asked.source.split()) + 10
+    if len(asked.target) + len(words) > most:
+        words, problems = words[: max(0, most - len(asked.target))], [*problems, "length"]
+    if len(kept := unlooped(asked.target, words)) < len(words):
+        words, problems = kept, [*problems, "loop"]
+    return unclosed(words, asked.source), tuple(problems)
+
+
+def _void(lines: Sequence[str], asked: Asked) -> str:
+    """Return why a reply is no translation; empty if it is one."""
+    first = lines[0].strip()
+    words = first.split()
+    if _REFUSAL.match(first):
+        return "refusal"
+    if _phrases(words, ECHO) & _phrases(asked.instruction.split(), ECHO):
+        return "echo"
+    if _EXPLANATION.match(first) or (len(lines) > 1 and not asked.joined):
+        return "explanation"
+    source, target = (language_of(code).function_words for code in asked.languages)
+    lower = [word.strip(",;:" + CLOSING).lower() for word in words]
+    foreign, own = (sum(word in kind for word in lower) for kind in (source - target, target - source))
+    return "language" if foreign >= 3 and foreign > 2 * own else ""
+
+
+def _phrases(words: Sequence[str], n: int) -> set[tuple[str, ...]]:
+    return {tuple(words[i : i + n]) for i in range(len(words) - n + 1)}
+
+
+def _words(line: str, asked: Asked) -> Words:
+    """Return the words of a line that follow the target; a model may repeat the target first."""
+    words = tuple(line.split())
+    if asked.target and words[: len(asked.target)] == asked.target:
+        return words[len(asked.target) :]
+    if asked.cut and len(words) > 1:
+        words = words[:-1]
+    if asked.target and words and not line[0].isspace():
+        is_mark = not any(map(str.isalnum, words[0]))
+        if is_mark and words[0][0] in CLOSING:
+            return words[:1]
+        if is_mark or asked.joined:
+            return words[1:]
+    return words
+
+
+def unlooped(before: Words, words: Words) -> Words:
+    """Return the words up to the first phrase of at most PHRASE words that repeats the words before it.
+
+    Words with digits may be repeated.
+    """
+    text = [*before, *words]
+    for end in range(len(before) + 1, len(text) + 1):
+        for n in range(1, min(PHRASE, end // 2) + 1):
+            phrase = text[end - n : end]
+            if phrase == text[end - 2 * n : end - n] and not any(c.isdigit() for word in phrase for c in word):
+                return words[: max(0, end - n - len(before))]
+    return words
+
+
+def unclosed(words: Words, source: str) -> Words:
+    """Return the words without the full stop that closes them while the source is still open."""
+    if not words or not source or source.rstrip(_QUOTES)[-1:] in (*CLOSING, ""):
+        return words
+    last = words[-1].rstrip(_QUOTES)
+    core = last.rstrip(CLOSING)
+    if core == last or "." in core:
+        return words
+    return (*words[:-1], core) if core else words[:-1]

@@ -1,0 +1,56 @@
+"""Replies and tokens that a language model spent on translating a run, from its cache or not.
+
+<runs>/store/translate/<key>/usage-0003.json   those of the fourth block of questions
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqa.core.errors import DataError
+from sqa.files.records import parse_json
+from sqa.files.store import Stage, Store
+from sqa.results import Row
+
+
+@contextmanager
+def counting(store: Store, stage: Stage, index: int, usage: Counter[str]) -> Iterator[None]:
+    """Write what is counted meanwhile in `usage` beside the block of this index."""
+    usage.clear()
+    yield
+    store.backend.write(store.folder(stage) / f"usage-{index:04d}.json", json.dumps(usage, sort_keys=True).encode())
+
+
+def spent(store: Store, stage: Stage, prices: tuple[float, float] | None = None) -> dict[str, float]:
+    """Return the counts of a stage's blocks, and their cost if there are prices and the model reports tokens.
+
+    Args:
+        store: the store of the run.
+        stage: the stage of the translator.
+        prices: money per million tokens read and written.
+
+    Raises DataError if a file is damaged.
+    """
+    total, folder = Counter[str](), store.folder(stage)
+    for name in store.backend.names(folder):
+        if name.startswith("usage-"):
+            try:
+                total.update(parse_json(store.backend.read(folder / name)))
+            except (ValueError, TypeError) as error:
+                raise DataError(f"{folder / name}: damaged; delete its folder and run the config again") from error
+    counts: dict[str, float] = dict(sorted(total.items()))
+    if prices and "prompt-tokens" in total:
+        counts["cost"] = (prices[0] * total["prompt-tokens"] + prices[1] * total["reply-tokens"]) / 1e6
+    return counts
+
+
+def rows(store: Store, stage: Stage) -> list[Row]:
+    """Return a report's rows of the counts."""
+    counts = spent(store, stage)
+    n, signature = int(counts.get("replies", 0)), "of the translator"
+    units = ("tokens" if name.endswith("tokens") else "replies" for name in counts)
+    return [
+        Row((), name, counts[name], n=n, unit=unit, signature=signature)
+        for name, unit in zip(counts, units, strict=True)
+    ]

@@ -1,0 +1,268 @@
+"""Language models as translators, behind a real server on loopback."""
+
+import json
+import os
+import re
+import threading
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from recorded import RECORD
+from refusals import refused
+from stand_ins import chat_server as chat
+from stand_ins.chat_server import Answer, ChatServer, continuation, error, last_pair, translating
+
+from smt.engines.llm import LlmConfig, LocalConfig, build
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.trace import hypotheses
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.net.chat import Budget, EndpointError, Task
+from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
+from sqa.net.reply_cache import Cache, CachedChat
+from sqa.pipeline.config import run_from_mapping
+from sqa.pipeline.engine import CountedSource, run
+from sqa.pipeline.saving import save
+
+QUESTIONS = [replace(q, sentences=q.sentences[:3]) for q in load_questions("mini-es", limit=2)]
+WORDS = QUESTIONS[0].sentences[0]
+POLICIES = [{"k": 3}, {"policy": "wait-k", "k": 3}, {"policy": "local-agreement"}, {"policy": "hold", "n": 2}]
+TRANSCRIPT = Path(__file__).parents[2] / "golden" / "recorded" / "llm_transcript.json"
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def endpoint(server: ChatServer, **options) -> dict:
+    quick = {"requests_per_minute": 600_000.0, "concurrency": 16, "backoff": 0.01, "timeout": 5.0}
+    return {"base_url": server.base_url, "model": "tiny", **quick, **options}
+
+
+def translator(server: ChatServer, folder: Path, **keys):
+    keys = {"source_language": "es", "cache": folder / "kept", **keys}
+    return build(LlmConfig(endpoint=EndpointConfig(**endpoint(server)), **keys))
+
+
+# ------------------------------------------------------------------------------------------------------------- prompts
+
+
+def test_the_target_committed_begins_the_reply(tmp_path):
+    def chats(prompt: str, number: int) -> Answer:
+        committed = "" if "Spanish: " in prompt else prompt
+        return chat.completion(f" w{len(committed.split())} next")
+
+    with ChatServer(chats) as server:
+        written = list(translator(server, tmp_path, api="chat", k=3, step_tokens=9).translate(iter(WORDS[:4])))
+    first, second, last = server.requests
+    assert written == ["w0", "w1", "w2", "next"] and len(first["messages"]) == 1
+    assert second["messages"][1] == {"role": "assistant", "content": "w0"}
+    assert second["continue_final_message"] and not second["add_generation_prompt"] and "stop" not in second
+    assert (second["max_tokens"], last["max_tokens"]) == (9, 64)
+    with ChatServer(translating) as server:
+        list(translator(server, tmp_path, k=3).translate(iter(WORDS[:4])))
+    assert server.requests[1]["stop"] == ["\n"]
+    source = " ".join(WORDS[:4])
+    assert server.requests[1]["prompt"].endswith(f"490 BC.\n\nSpanish: {source}\nEnglish: {WORDS[0][::-1]}")
+
+
+def test_a_prompt_of_ones_own_places_the_target(tmp_path):
+    prompt = "{examples}{source_language} {source} > {target_language} {target} |"
+    with ChatServer(lambda prompt, number: continuation(" x y")) as server:
+        made = translator(server, tmp_path, k=1, prompt=prompt, examples=(("a {source}", "b"),))
+        list(made.translate(iter(["uno", "{target}"])))
+    assert server.prompts[1] == "Spanish: a {source}\nEnglish: b\nSpanish uno {target} > English x |"
+
+
+def test_earlier_sentences_are_shown_with_their_target(tmp_path):
+    with ChatServer(translating) as server:
+        [emissions] = translator(server, tmp_path, previous=1).translate_batch(QUESTIONS[:1])
+    first, second, third = QUESTIONS[0].sentences
+    backwards = " ".join(word[::-1] for word in second)
+    assert f"\nSpanish: {' '.join(second)}\nEnglish: {backwards}\nSpanish: {third[0]} " in server.prompts[2]
+    assert " ".join(first) not in server.prompts[2]
+    assert [e.sentence for e in emissions] == [i for i, words in enumerate((first, second, third)) for _ in words]
+
+
+# ---------------------------------------------------------------------------------------------------------- look-ahead
+
+
+@pytest.mark.parametrize("keys", POLICIES, ids=str)
+def test_a_prompt_has_no_word_that_is_not_read(tmp_path, keys):
+    source = CountedSource(WORDS)
+    ahead = []
+
+    def watching(prompt: str, number: int) -> Answer:
+        shown = last_pair(prompt)[0]
+        ahead.append(len(shown) - source.read if tuple(shown) == WORDS[: len(shown)] else None)
+        return translating(prompt, number)
+
+    with ChatServer(watching) as server:
+        assert list(translator(server, tmp_path, **keys).translate(source))
+    assert len(ahead) >= len(WORDS) - 3 and set(ahead) == {0}
+
+
+@pytest.mark.parametrize("previous", [0, 1])
+def test_no_prompt_of_a_batch_has_a_word_beyond_g(tmp_path, previous):
+    with ChatServer(translating) as server:
+        batch = translator(server, tmp_path, k=3, previous=previous).translate_batch(QUESTIONS)
+    pairs = [last_pair(prompt) for prompt in server.prompts]
+    for question, emissions in zip(QUESTIONS, batch, strict=True):
+        for i, sentence in enumerate(question.sentences):
+            g = [e.g for e in emissions if e.sentence == i]
+            own = [(len(s), len(t)) for s, t in pairs if tuple(s) == sentence[: len(s)]]
+            assert len(own) >= len(sentence) - 2
+            assert not [(read, done) for read, done in own if done < len(g) and read > g[done]]
+
+
+# ------------------------------------------------------------------------------------------------- a run and its files
+
+
+def config(server: ChatServer, folder: Path, **keys) -> dict:
+    part = {"name": "llm", "source_language": "es", "endpoint": endpoint(server, retries=0), "k": 3}
+    part |= {"cache": str(folder / "kept"), "prices": [1.0, 2.0], **keys}
+    return {"name": "t", "dataset": {"name": "mini-es", "limit": 2}, "translator": part, "metrics": ["al", "bleu"]}
+
+
+def saved(mapping: dict, runs: Path) -> dict[str, bytes]:
+    folder = save(run(run_from_mapping(mapping), Store(runs), progress=False), runs)
+    return {name: (folder / name).read_bytes() for name in ("run.json", "report.tsv", "stats.npz")}
+
+
+def test_a_run_goes_on_where_it_stopped_and_asks_once(tmp_path):
+    with ChatServer(lambda prompt, n: translating(prompt, n) if n <= 50 else error(500)) as server:
+        mapping = config(server, tmp_path)
+        with pytest.raises(EndpointError, match="finished replies are kept: run again to go on"):
+            saved(mapping, tmp_path / "runs")
+        answered, server.behaviour = server.prompts[:50], translating
+        del server.prompts[50:]
+        first = saved(mapping, tmp_path / "runs")
+        assert len(server.prompts) > 100 and not set(server.prompts[50:]) & set(answered)
+        before = len(server.prompts)
+        assert saved(mapping, tmp_path / "runs") == saved(mapping, tmp_path / "others") == first
+        assert len(server.prompts) == before
+    counts = json.loads(first["run.json"])["translator"]
+    assert counts["replies"] == before == len(set(server.prompts))
+    assert counts["prompt-tokens"] == sum(len(prompt) // 4 for prompt in server.prompts)
+    assert counts["cost"] == (counts["prompt-tokens"] + 2 * counts["reply-tokens"]) / 1e6
+    assert f"\nreplies\t{before}\t".encode() in first["report.tsv"]
+
+
+def test_replies_that_are_no_translation_are_counted(tmp_path, capsys):
+    def sometimes(prompt: str, number: int) -> Answer:
+        at_comma = last_pair(prompt)[0][-1].endswith(",")
+        return continuation(" I'm sorry, I can't assist with that.") if at_comma else translating(prompt, number)
+
+    with ChatServer(sometimes) as server:
+        files = saved(config(server, tmp_path), tmp_path / "runs")
+        commas = sum(last_pair(prompt)[0][-1].endswith(",") for prompt in server.prompts)
+    assert json.loads(files["run.json"])["translator"]["replies-refusal"] == commas > 1
+    told = [line for line in capsys.readouterr().err.splitlines() if "refusal" in line]
+    assert len(told) == 1 + (commas >= 10) and told[0].startswith("sqa: llm: no translation, refusal (1 so far)")
+
+
+def test_a_model_that_only_writes_other_things_ends_the_run(tmp_path):
+    with ChatServer(lambda prompt, number: chat.completion(prompt)) as server:
+        made = translator(server, tmp_path, api="chat", policy="wait-k", k=1)
+        refused(
+            DataError, "none of .* replies is a translation .echo.*api: completions", made.translate_batch, QUESTIONS
+        )
+
+
+def test_a_budget_that_does_not_reach_sends_nothing(tmp_path):
+    with ChatServer(translating) as server:
+        made = translator(server, tmp_path, policy="wait-k", k=1, max_requests=5)
+        refused(ConfigError, "max_requests: .* more are needed here", made.translate_batch, QUESTIONS)
+    assert server.prompts == []
+
+
+WRONG = {
+    "give either endpoint .* or local": {"endpoint": None},
+    "examples: give two pairs; none from 'fi'": {"source_language": "fi"},
+    "n: continuation takes k only": {"n": 2},
+    "previous: for policy continuation": {"policy": "hold", "n": 1, "k": "full", "previous": 1},
+    "prompt: must contain {source}": {"prompt": "translate"},
+    "api: local continues a text": {"endpoint": None, "local": {}, "api": "chat"},
+}
+
+
+@pytest.mark.parametrize("problem", WRONG)
+def test_a_wrong_config_says_what_is_wrong(problem, tmp_path):
+    with ChatServer(translating) as server:
+        mapping = config(server, tmp_path)
+    mapping["translator"] |= WRONG[problem]
+    mapping["translator"] = {key: value for key, value in mapping["translator"].items() if value is not None}
+    refused(ConfigError, re.escape(problem).replace(r"\.\*", ".*").replace(r"\ ", " "), run_from_mapping, mapping)
+
+
+# -------------------------------------------------------------------------------------------------------------- faults
+
+
+def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
+    """Each prompt is sent once, and again after a fault only; the run that a wrong model ends goes on."""
+    faults: dict[str, Answer] = {
+        "HTTP 429": error(429, headers={"Retry-After": "0.01"}),
+        "HTTP 500": error(500),
+        "a broken connection": Answer(b"", hang_up=True),
+        "half of an answer": Answer(continuation(" half").body[:-30]),
+        "no complete answer in time": Answer(b"", wait=1.5),
+        "wrong model": error(404, "no such model"),
+    }
+    kinds = list(faults)
+    tasks = [Task(f"text {i}", "", 8) for i in range(500)]
+    planned = {f"text {i}": kinds[i // 5 % 4] for i in range(0, 500, 5)}  # 100 prompts fail once
+    planned |= {f"text {i}": kinds[4] for i in range(1, 500, 100)} | {"text 250": kinds[5]}
+    arrived, lock = Counter[str](), threading.Lock()
+
+    def behaviour(prompt: str, number: int) -> Answer:
+        with lock:
+            arrived[prompt] += 1
+            first = arrived[prompt] == 1
+        return faults[planned[prompt]] if first and prompt in planned else continuation(f" reply to {prompt}")
+
+    with ChatServer(behaviour) as server:
+        model = Endpoint(EndpointConfig(**endpoint(server, timeout=1.0)), Budget(1000), PLAIN)
+        client = CachedChat(model, Cache(tmp_path / "kept", 1 << 30))
+        refused(ConfigError, "HTTP 404 .no such model.; does it have the model 'tiny'", client.ask, tasks)
+        replies = client.ask(tasks)
+    assert {task.text: reply.text for task, reply in replies.items()} == {t.text: f" reply to {t.text}" for t in tasks}
+    assert all(arrived[task.text] >= 1 + (task.text in planned) for task in tasks)
+    assert arrived.total() <= model.budget.spent == 500 + model.budget.faults.total() + 1  # 1: the wrong model
+    told = capsys.readouterr().err.splitlines()
+    assert sorted(told) == sorted(f"sqa: llm: {kind}; failed requests are sent again (said once)" for kind in kinds[:5])
+
+
+# --------------------------------------------------------------------------------------------------------- a real model
+
+
+def record(question) -> None:
+    """Record the replies of the bundled base model in this process, and what it translates."""
+    made = build(LlmConfig(source_language="es", local=LocalConfig(precision="float32"), k=3))
+    lines, replies = made.system._model._writer, {}
+    write = lines.write
+
+    def writing(prompts, most):
+        written = write(prompts, most)
+        replies.update(zip((prompt.rpartition("\n\n")[2] for prompt in prompts), written, strict=True))
+        return written
+
+    lines.write = writing
+    [emissions] = made.translate_batch([question])
+    kept = {"replies": replies, "translation": hypotheses(question, emissions), "g": [e.g for e in emissions]}
+    TRANSCRIPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def test_recorded_replies_of_a_base_model_give_its_words(tmp_path):
+    """SQA_RECORD=1 records them of Gemma in this process, whose words a server with the same replies must give."""
+    question = replace(QUESTIONS[0], sentences=QUESTIONS[0].sentences[:2])
+    if os.environ.get(RECORD):
+        record(question)
+    transcript = json.loads(TRANSCRIPT.read_text("utf-8"))
+    with ChatServer(lambda prompt, n: continuation(transcript["replies"][prompt.rpartition("\n\n")[2]])) as server:
+        made = translator(server, tmp_path, k=3)
+        [emissions] = made.translate_batch([question])
+    assert hypotheses(question, emissions) == transcript["translation"]
+    assert [e.g for e in emissions] == transcript["g"]
