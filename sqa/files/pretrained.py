@@ -3,6 +3,7 @@
 Weights are read from safetensors only, nothing is fetched, and no code that comes with a model is run.
 """
 
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +28,13 @@ def pick_device(device: Device, key: str = "device") -> str:
     if device == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"{key}: no GPU is available, got cuda; take auto or cpu")
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def bfloat16_products(device: str, enabled: bool) -> AbstractContextManager[Any]:
+    """Return a context in which matrix products take and give bfloat16, if `enabled`."""
+    import torch
+
+    return torch.autocast(device, torch.bfloat16, enabled=enabled)
 
 
 def check_folder(folder: Path) -> str:

@@ -22,6 +22,7 @@ from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
 from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
+from sqa.files.pretrained import bfloat16_products
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.quality.text_metric import (
     SENTENCES,
@@ -74,13 +75,11 @@ class Comet:
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """A score of each segment; mostly 0 to 1 for the newer models, any real number for the older."""
-        import torch
-
         scores: list[float] = []
         for batch in batches(segments, self.config.batch_size):
             rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
             inputs = self.model.transfer_batch_to_device(self.model.prepare_for_inference(rows), self.model.device, 0)
-            with torch.autocast(self.config.device, torch.bfloat16, enabled=self.config.dtype == "bfloat16"):
+            with bfloat16_products(self.config.device, self.config.dtype == "bfloat16"):
                 scores += self.model.predict_step(inputs)["scores"].float().tolist()
         return scores
 
