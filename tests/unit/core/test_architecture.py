@@ -24,7 +24,7 @@ MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
 SKIPPED = 8  # modules with a table that the formatter leaves as it is
-MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 6155  # of ours, that README's first example loads
+MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 6200  # of ours, that README's first example loads
 
 SERVER = {"sqa_services.net"}
 # what parts may build on
