@@ -296,7 +296,7 @@ def block(ledger: Ledger, dataset: str) -> list[str]:
     lines = []
     for group in dict.fromkeys(row.cell[2] for row in ledger.where(dataset=dataset, what="drop")):
         cell = {"dataset": dataset, "group": group, "what": "drop"}
-        shown = [number(ledger.one(m, guesser=g, **cell), digits=2, sign=True) for _, g, m in columns_shown]
+        shown = [number(ledger.one(m, guesser=g, **cell), 2, m in ANSWERS, sign=True) for _, g, m in columns_shown]
         lines.append([group, *shown])
     return markdown(["group", *(head for head, *_ in columns_shown)], lines)
 

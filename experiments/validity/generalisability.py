@@ -62,7 +62,8 @@ def rows(dataset: str, x: Floats) -> Iterator[Row]:
         values = [questions_for(v, m) for v in (observed, *drawn)]
         yield with_interval((dataset, f"{m} guessers"), "questions", values[0], values[1:], n)
     taus = splits(x, rng)
-    yield Row((dataset, "halves"), "tau", float(np.mean(taus)), *map(float, np.percentile(taus, [2.5, 97.5])), n // 2)
+    low, high = np.percentile(taus, [2.5, 97.5])
+    yield Row((dataset, "halves"), "tau", float(np.mean(taus)), float(low), float(high), n // 2)
     expected = [tau(reliability(v, len(GUESSERS), n // 2)) for v in (observed, *drawn)]
     yield with_interval((dataset, "halves"), "tau by the components", expected[0], expected[1:], n // 2)
 
@@ -79,14 +80,14 @@ def components(x: Floats) -> Floats:
                 part = part + (-1) ** (len(effect) - size) * x.mean(axis=others, keepdims=True)
         degrees = np.prod([sizes[c] - 1 for c in effect])
         squares[effect] = float((part**2).sum() / degrees)
-    variances = {"sgq": squares["sgq"]}
+    variances: dict[str, float] = {"sgq": squares["sgq"]}
     for pair in ("sg", "sq", "gq"):
         [other] = set("sgq") - set(pair)
         variances[pair] = (squares[pair] - squares["sgq"]) / sizes[other]
     for one in "sgq":
         pairs = [pair for pair in ("sg", "sq", "gq") if one in pair]
         rest = squares[one] - sum(squares[pair] for pair in pairs) + squares["sgq"]
-        variances[one] = rest / np.prod([sizes[c] for c in "sgq" if c != one])
+        variances[one] = float(rest / np.prod([sizes[c] for c in "sgq" if c != one]))
     return np.maximum([variances[effect] for effect in EFFECTS], 0)
 
 

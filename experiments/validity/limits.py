@@ -15,9 +15,9 @@ from statistics import NormalDist
 import numpy as np
 
 from experiments.lab import grid_rows
-from experiments.lab.ledger import Row
+from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
-from experiments.lab.tables import columns, pivot
+from experiments.lab.tables import number
 from experiments.measured import intervals
 from experiments.paper.figure3 import BEST
 from experiments.studies.translation_table import SetConfig
@@ -30,9 +30,11 @@ from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.parts import Parts
+from sqa.results import markdown
 
 DATASETS = ("xqb-es", "xqb-pl")
 ANSWERERS = ("rerank", "bm25", "gru", "bert")
+KINDS = ("all", "answerable")
 FULL_INPUT = ("reference", "wait-k")  # bundled, without the language model
 POWER = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
 ARM = NormalDist().inv_cdf(0.975)
@@ -102,18 +104,32 @@ def detectable(dataset: str) -> Iterator[Row]:
     yield Row((dataset, "two texts at equal pace", "detectable"), "ew", POWER * error, n=row.n, unit="0-1")
 
 
+def block(ledger: Ledger) -> list[str]:
+    """Return a line for each data set."""
+    lines = []
+    for dataset in DATASETS:
+        unknown, words, names = ledger.where("share", dataset=dataset)
+        human = [ledger.one("ew", dataset=dataset, subject="reference", what=f"{of} questions") for of in KINDS]
+        [least] = ledger.where("ew", dataset=dataset, what="detectable")
+        count = ledger.one("count", dataset=dataset, subject="answers")
+        impossible = f"{number(count)} of {unknown.n} ({number(unknown, interval=False)})"
+        lines.append([dataset, impossible, *(number(row) for row in (*human, words, names, least))])
+    head = ("impossible questions", "human EW, all", "answerable", "words early", "names early", "detectable")
+    return markdown(("data set", *head), lines)
+
+
+def adaptation(ledger: Ledger) -> list[str]:
+    """Return the share of tossups in the training text of each model."""
+    rows = ledger.where("share", subject="training text")
+    return markdown(("model", "tossups in its training text"), [[row.cell[0], number(row)] for row in rows])
+
+
 ITEMS = (
     grid_rows.of_grid(
         "limits",
         "answers nobody knows, words shown too early, differences too small to see, tossups in training",
         columns=("dataset", "subject", "what"),
         measure=measure,
-        blocks={
-            "table": pivot(
-                ("dataset", "subject", "what"),
-                columns("share", "count", "ew: EW"),
-                ("data set or model", "subject", ""),
-            ),
-        },
+        blocks={"table": block, "adaptation": adaptation},
     ),
 )

@@ -204,6 +204,8 @@ def block(ledger: Ledger) -> list[str]:
     """Return the table of the analysis: a line for each translator and k."""
     lines = []
     for dataset, translator, k in dict.fromkeys(row.cell[:3] for row in ledger.where("ew", part=OWN)):
+        if k == FULL:  # no text and no pace but its own
+            continue
         cell = {"dataset": dataset, "translator": translator, "k": k}
         values = [number(ledger.one("ew", part=part, **cell), interval=False) for part in (OWN, FULL_TEXT, HUMAN)]
         gaps = [number(ledger.one("ew", part=part, **cell), sign=True) for part in (PACE, TEXT)]

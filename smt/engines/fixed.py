@@ -7,7 +7,7 @@
 `reveal` says when its words appear.  "full": all words of a source sentence appear when that sentence has been read
 (k = infinity).  "diagonal": target word j of |T| appears after ceil(j |S| / |T|) source words, whatever their order.
 With a translation this is an oracle of alignment, not a system: some words appear before their source word was read
-(docs/results.md, "Limits").
+(docs/limits.md).
 """
 
 from collections.abc import Sequence
