@@ -176,7 +176,7 @@ def test_rows_are_rounded_independently():
 def test_the_translator_with_it(tmp_path):
     folder = make(tmp_path / "base", "gemma3_text", seed=3)
     path = adapter(folder, tmp_path / "adapter", 7)
-    plain, fast = (build(CausalLmConfig(model=str(path), k=2, precision=p)) for p in ("float32", "int8"))
+    plain, fast = (build(CausalLmConfig(model=str(path), k=2, dtype=p)) for p in ("float32", "int8"))
     words = "la casa grande is big".split()
     assert list(fast.translate(iter(words))) == [w.token for w in decode_batch(fast.writer, [words], fast.schedule)[0]]
     pieces, positions, mask = torch.arange(4, 12)[None], torch.arange(8)[None], torch.zeros(1, 1, 8, 8)
