@@ -143,11 +143,9 @@ def places(config: object, key: str = "") -> dict[str, str]:
         from sqa.files.devices import place
 
         found[key] = " ".join(place(config))
-    inner: list[tuple[object, object]] = []
+    inner: Any = enumerate(config) if isinstance(config, (tuple, list)) else ()
     if is_dataclass(config):
-        inner = [(field.name, getattr(config, field.name)) for field in fields(config)]
-    elif isinstance(config, (tuple, list)):
-        inner = list(enumerate(config))
+        inner = ((field.name, getattr(config, field.name)) for field in fields(config))
     for name, value in inner:
         found |= places(value, key if name == "options" else f"{key}.{name}".lstrip("."))
     return found
