@@ -39,6 +39,12 @@ class Place(NamedTuple):
 
         return model.to(self.device, getattr(torch, self.dtype))
 
+    def autocast(self) -> Any:
+        """Return a context in which torch computes in bfloat16 what is safe in it, if that is the element type."""
+        import torch
+
+        return torch.autocast(self.device.partition(":")[0], torch.bfloat16, enabled=self.dtype == "bfloat16")
+
     @property
     def key(self) -> list[str]:
         """Return the part of a store key that tells results of a GPU, which differ in the last digits."""

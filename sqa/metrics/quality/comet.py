@@ -75,14 +75,11 @@ class Comet:
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """A score of each segment; mostly 0 to 1 for the newer models, any real number for the older."""
-        import torch
-
         scores: list[float] = []
         for batch in batches(segments, self.config.batch_size):
             rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
             inputs = self.model.transfer_batch_to_device(self.model.prepare_for_inference(rows), self.model.device, 0)
-            kind = self.where.device.partition(":")[0]
-            with torch.autocast(kind, torch.bfloat16, enabled=self.where.dtype == "bfloat16"):
+            with self.where.autocast():
                 scores += self.model.predict_step(inputs)["scores"].float().tolist()
         return scores
 
