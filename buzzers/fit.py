@@ -12,7 +12,7 @@ With `at_end` what is left at the last step is answered there.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from buzzers import wins
 from buzzers.histories import Histories
 from buzzers.learnt import WIDTHS, standardise
 from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
+from sqa.files.devices import Arithmetic, Device, Dtype, place
 from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this
@@ -43,6 +44,9 @@ class FitConfig:
     learning_rate: Positive
     weight_decay: NotNegative
     seed: Whole
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto or float32"] = "auto"
+    ARITHMETIC: ClassVar = Arithmetic(("float32",))
 
 
 class Batch(NamedTuple):
@@ -103,11 +107,13 @@ def fit(
     mean, deviation = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
     deviation[deviation < 1e-6] = 1.0  # a feature that never changes says nothing
     scale = (mean.astype(np.float32), deviation.astype(np.float32))
-    network = make(width)
+    device = place(config).device
+    network = make(width).to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
     by_length = sorted(learnt, key=lambda history: len(history.right))
-    batches = [batch_of(by_length[i : i + config.batch], scale, at_end) for i in range(0, len(by_length), config.batch)]
+    groups = [by_length[i : i + config.batch] for i in range(0, len(by_length), config.batch)]
+    batches = [batch_of(group, scale, at_end, device) for group in groups]
     trainer = Trainer("training", optimiser, {"network": network}, clip=GRADIENT_NORM)
     for _ in trainer.rounds(config.epochs):
         network.train()
@@ -117,12 +123,12 @@ def fit(
         trainer.judge(wins.best_threshold(kept, logits_of(network, kept, scale), at_end)[1])
         trainer.say(best=f"{trainer.best_score:.4f}")
     trainer.take_best()
-    tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+    tensors = {name: tensor.cpu().numpy() for name, tensor in network.state_dict().items()}
     tensors |= {"mean": scale[0], "deviation": scale[1]}
     return Fitted(tensors, lambda histories: logits_of(network, histories, scale), trainer.done - trainer.stale)
 
 
-def batch_of(histories: Histories, scale: Scale, at_end: bool = False) -> Batch:
+def batch_of(histories: Histories, scale: Scale, at_end: bool = False, device: str = "cpu") -> Batch:
     """Questions as one padded batch."""
     longest, width = max(len(history.right) for history in histories), len(scale[0])
     rows = np.zeros((len(histories), longest, width), np.float32)
@@ -134,7 +140,7 @@ def batch_of(histories: Histories, scale: Scale, at_end: bool = False) -> Batch:
         right[row, :n], guessed[row, :n] = history.right, history.guessed
         worth[row, :n] = np.where(history.right, wins.CURVE(history.fraction), 0)
         end[row] = worth[row, n - 1] if at_end and n else 0
-    return Batch(*map(torch.from_numpy, (rows, right, guessed, worth, end)))
+    return Batch(*(torch.from_numpy(array).to(device) for array in (rows, right, guessed, worth, end)))
 
 
 def loss(logits: Tensor, batch: Batch, config: FitConfig) -> Tensor:
@@ -159,5 +165,7 @@ def logits_of(network: nn.Module, histories: Histories, scale: Scale) -> list[np
     """Per question (n,) float32."""
     network.eval()
     groups = [histories[start : start + AT_ONCE] for start in range(0, len(histories), AT_ONCE)]
-    rows = (row for group in groups for row in network(batch_of(group, scale).rows).numpy())
+    device = str(next(network.parameters()).device)
+    batches = (batch_of(group, scale, device=device) for group in groups)
+    rows = (row for batch in batches for row in network(batch.rows).cpu().numpy())
     return [row[: len(history.right)] for row, history in zip(rows, histories, strict=True)]

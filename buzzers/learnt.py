@@ -214,6 +214,8 @@ class LearntConfig:
     end: Annotated[
         End | None, "the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)"
     ] = field(default=None, metadata={"written": "if any"})
+    device: Annotated[Literal["auto", "cpu"], "computed with numpy"] = "cpu"
+    dtype: Annotated[Literal["auto", "float32"], "computed with numpy"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)

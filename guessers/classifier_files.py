@@ -23,6 +23,7 @@ def pack(network: nn.Module, tables: Container[str], words: Sequence[str], title
     """What `write_tensors` takes of a network in float32 or float64; `tables` are the names of those in int8."""
     tensors: Tensors = {}
     for name, tensor in network.state_dict().items():
+        tensor = tensor.cpu()
         if name in tables:
             tensors |= quantise(name, tensor.numpy())
         elif tensor.is_floating_point():

@@ -21,11 +21,11 @@ from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row
 from experiments.lab.tables import columns, pivot
 from smt.lm.base import Base, base_folder, load_base
-from smt.lm.causal_lm import fast_precision
 from smt.lm.network import KeyValue, Seen, mask_of
 from sqa.core.significance import percentiles
 from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
+from sqa.files.devices import is_fast
 from sqa.files.records import json_lines
 
 TEXTS = 147  # of each set
@@ -35,7 +35,7 @@ AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 A
 
 def measure(_: Path, __: Path) -> Iterator[Row]:
     """Yield nats per word and the share of the next words that the model writes, for each set of texts."""
-    base = load_base(base_folder("gemma3-270m"), getattr(torch, fast_precision()))
+    base = load_base(base_folder("gemma3-270m"), torch.bfloat16 if is_fast("bfloat16") else torch.float32)
     young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
         "XQB Spanish, reference": [q.reference_text for q in load_questions("xqb-es")],

@@ -47,7 +47,7 @@ GUESSERS: Mapping[str, tuple[Mapping[str, Any], str]] = {  # name -> guesser, mo
     "rerank": ({"name": "rerank"}, "rerank-translated"),
     "bm25": ({"name": "bm25"}, "bm25"),
     "gru": ({"name": "gru"}, "gru"),
-    "bert": ({"name": "bert", "precision": "int8"}, "bert"),
+    "bert": ({"name": "bert", "dtype": "int8"}, "bert"),
 }
 BEST = "rerank"
 TEXT, ANSWERS = ("bleu", "chrf", "facts"), ("ew", "accuracy")

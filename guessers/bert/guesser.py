@@ -20,7 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -28,12 +28,12 @@ from torch import Tensor, nn
 
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
-from guessers.bert.encoder import Encoder, Precision, spans
+from guessers.bert.encoder import ARITHMETIC, Encoder, spans
 from sqa.core.errors import DataError
 from sqa.core.schema import Count, File, Positive, checked
 from sqa.core.types import Guess
+from sqa.files.devices import Device, Dtype, place
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
-from sqa.files.pretrained import Device
 from sqa.files.records import converted
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
@@ -51,9 +51,10 @@ class BertConfig:
     revision: Annotated[str | None, "of a hub encoder: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub encoder that is not in the local cache"] = False
     temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
-    precision: Annotated[Precision, "of the encoder; int8 is CTranslate2's; bfloat16 needs hardware"] = "float32"
     batch_tokens: Annotated[Count, "word pieces read at once, padding included"] = 2048
-    device: Annotated[Device, "of the encoder: cpu, cuda, or auto = a GPU if there is one"] = "cpu"
+    device: Annotated[Device, "of the encoder; auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "of the encoder; int8 is CTranslate2's, on a CPU"] = "float32"
+    ARITHMETIC: ClassVar = ARITHMETIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class Head(nn.Module):
 
     def means(self, sums: Tensor) -> Tensor:
         """(N, 2 + 2 H) -> (N, 2 H): mean vector of the pieces, mean state."""
+        sums = sums.to(self.log_prior.device)
         weights = (sums[:, :2] + self.log_prior.exp()).repeat_interleave(self.shape.width, 1)  # (N, 2 H)
         return sums[:, 2:] / weights
 
@@ -140,12 +142,12 @@ class BertGuesser:
         return self._guess([words[:end] for end in range(1, len(words) + 1)], n)
 
     def fingerprint(self) -> str:
-        """sha256 of the model's files, the encoder's, the code version, the precision and the temperature."""
+        """Hash of the files of model and encoder, the code version, the arithmetic, the device and the temperature."""
         key = (
             VERSION,
             self._digest,
             self._parts.encoder.sha256,
-            self.encoder.precision,
+            self.encoder.where.dtype,
             self.encoder.device,
             self._temperature,
         )
@@ -204,7 +206,7 @@ class BertGuesser:
                 f"{encoder_folder} has {digest[:12] or 'no weights'}...; give that one or train again"
             )
         model, tokenizer = bert_encoder.load_encoder(encoder_folder)
-        encoder = Encoder(model, tokenizer, parts.weights, config.precision, config.batch_tokens, config.device)
+        encoder = Encoder(model, tokenizer, parts.weights, place(config), config.batch_tokens)
         return cls(encoder, head, parts, config.temperature, folder_digest(folder))
 
 

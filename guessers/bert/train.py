@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -19,12 +19,12 @@ from msgspec import Meta
 from torch import nn
 from tqdm import tqdm
 
-from guessers.bert.encoder import Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
+from guessers.bert.encoder import ARITHMETIC, Encoder, find_encoder, load_encoder, rarity, weights_digest
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import identity_of
 from sqa.core.schema import BelowOne, Count, FilePath, NotNegative, checked
-from sqa.files.pretrained import Device
+from sqa.files.devices import Device, Dtype, place
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer
 
@@ -44,9 +44,9 @@ class BertTraining:
     encoder: str
     revision: str | None
     download: bool
-    precision: Precision
     batch_tokens: Count
     device: Device
+    dtype: Dtype
     broken: BelowOne
     dev: Count
     bottleneck: Count
@@ -59,6 +59,7 @@ class BertTraining:
     stop_after: Count
     seed: int
     texts: Annotated[tuple[FilePath, ...], "your own, in place of the tossups: JSON lines {text, page, id?}"] = ()
+    ARITHMETIC: ClassVar = ARITHMETIC
 
 
 # --- step 2 ----------------------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ class BertTraining:
 def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> None:
     """Set the head so that the untrained one names the page whose texts' mean is most like the text, whitened."""
     rows = [range(start, start + len(r.whole)) for start, r in zip(sums.starts, readings, strict=False)]
-    mean = head.means(sums.added(rows)).detach().double()  # (N, 2 H)
+    mean = head.means(sums.added(rows)).detach().cpu().double()  # (N, 2 H)
     centre, spread = mean.mean(0), mean.var(0, unbiased=False) + 1e-12
     standard = (mean - centre) / (spread + head.norm.eps).sqrt()
     values, vectors = torch.linalg.eigh(standard.T @ standard / len(standard))
@@ -108,16 +109,16 @@ def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]
     name = EncoderName(config.encoder, config.revision, weights_digest(folder))
     model, tokenizer = load_encoder(folder)
     material = Material.of(lessons, dev[: config.dev], config.broken, config.seed)
-    weights = _weights(model, tokenizer, lessons)
-    encoder = Encoder(model, tokenizer, weights, config.precision, config.batch_tokens, config.device)
+    weights, where = _weights(model, tokenizer, lessons), place(config)
+    encoder = Encoder(model, tokenizer, weights, where, config.batch_tokens)
     shape = Shape(encoder.width, len(material.titles), config.bottleneck, config.dropout)
-    identity = f"{name.sha256} {config.precision} {hashlib.sha256(weights.tobytes()).hexdigest()}"
+    identity = f"{name.sha256} {where.dtype} {hashlib.sha256(weights.tobytes()).hexdigest()}"
     kept = read(material.dev, encoder, config.work / "dev", identity)
     learnt = read(material.train, encoder, config.work / "passages", identity)
-    head = train_head(config, Head(shape), material, learnt, kept)
+    head = train_head(config, Head(shape).to(where.device), material, learnt, kept)
     model, _ = load_encoder(folder)  # the one above may be in bfloat16
     parts = Parts(material.titles, material.words, weights, name)
-    return BertGuesser(Encoder(model, tokenizer, weights, "float32", config.batch_tokens), head, parts)
+    return BertGuesser(Encoder(model, tokenizer, weights, tokens=config.batch_tokens), head.cpu(), parts)
 
 
 def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarray:
@@ -156,7 +157,8 @@ def _epoch(
     for start in range(0, len(order) - 1, config.batch):
         chosen = order[start : start + config.batch].tolist()
         rows = [_draw(readings[i], int(sums.starts[i]), rng) for i in chosen]
-        loss = criterion(head(sums.added(rows)), torch.tensor([readings[i].page for i in chosen]))
+        pages = torch.tensor([readings[i].page for i in chosen])
+        loss = criterion(head(sums.added(rows)), pages.to(head.log_prior.device))
         trainer.say(loss=f"{trainer.descend([loss]):.3f}")
 
 
@@ -169,6 +171,6 @@ def _report(epoch: int, head: Head, material: Material, kept: Sums) -> float:
         lengths = [max(1, int(len(reading.whole) * share)) for reading in material.dev]
         rows = [range(a, a + n) for a, n in zip(kept.starts, lengths, strict=False)]
         with torch.inference_mode():
-            accuracies.append(float((head(kept.added(rows)).argmax(1) == gold).double().mean()))
+            accuracies.append(float((head(kept.added(rows)).argmax(1).cpu() == gold).double().mean()))
     tqdm.write(f"epoch {epoch}  dev accuracy after half  {accuracies[0]:.4f}  after all  {accuracies[1]:.4f}")
     return sum(accuracies) / 2

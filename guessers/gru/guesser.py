@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -23,11 +23,13 @@ from guessers import classifier_files, text
 from guessers.gru.network import Network, Shape, network_of
 from sqa.core.schema import File, Positive, checked
 from sqa.core.types import Guess
+from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
 TABLES = ("embedding.weight", "pages.weight")  # a row per word or page
 BLOCK = 512  # prefixes scored at once: (BLOCK, P) float32 stays in tens of megabytes
+DOUBLE = Place("cpu", "float64")
 
 Unit = Literal["stems", "words"]
 UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # what the network reads of a word
@@ -43,6 +45,9 @@ class GruConfig:
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "gru"
     temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto = float64: no score depends on how many prefixes are computed at once"] = "auto"
+    ARITHMETIC: ClassVar = Arithmetic(("float32",), ("float64", "float32"))
 
 
 class GruGuesser:
@@ -56,13 +61,15 @@ class GruGuesser:
         units: Unit = "stems",
         temperature: float = 1.0,
         digest: str = "",
+        where: Place = DOUBLE,
     ) -> None:
         """`words` (their kind: `units`) in order of id from 1, `pages` sorted; `digest` names the weights.
 
-        Takes the network over and computes in float64: in float32 the guesses of a prefix would depend, in the sixth
-        digit, on how many prefixes are computed at once.
+        Takes the network over and computes in float64 unless `where` says otherwise: in float32 the guesses of a prefix
+        depend, in the sixth digit, on how many prefixes are computed at once.
         """
-        self._network = network.eval().to(torch.float64)
+        self._network: Network = where.take(network.eval())
+        self._where = where
         self._ids = {word: id for id, word in enumerate(words, start=1)}
         self._words = tuple(words)
         self._titles = tuple(pages)
@@ -87,7 +94,9 @@ class GruGuesser:
 
     def fingerprint(self) -> str:
         """sha256 of the weights' files, the code version and the config."""
-        return hashlib.sha256(f"gru {VERSION} {self._digest} {self._temperature!r}".encode()).hexdigest()
+        other = [] if self._where.dtype == "float64" else [self._where.dtype]
+        key = " ".join(["gru", str(VERSION), self._digest, repr(self._temperature), *other, *self._where.key])
+        return hashlib.sha256(key.encode()).hexdigest()
 
     def encode(self, word: str) -> list[int]:
         """The ids of a word's tokens; 0 for an unknown token."""
@@ -106,8 +115,9 @@ class GruGuesser:
         known_ends = sorted({end for end in ends if end and n_known[end - 1]})
         if not known_ends:
             return [[] for _ in ends]
-        columns = torch.tensor(known_ends) - 1
-        features = self._network.features_at(torch.tensor([ids]), torch.zeros_like(columns), columns)  # (N, F)
+        columns = torch.tensor(known_ends, device=self._where.device) - 1
+        tokens = torch.tensor([ids], device=self._where.device)
+        features = self._network.features_at(tokens, torch.zeros_like(columns), columns)  # (N, F)
         guesses: dict[int, list[Guess]] = {}
         for start in range(0, len(known_ends), BLOCK):
             logits = self._network.logits(features[start : start + BLOCK]) / self._temperature  # (N, P)
@@ -124,10 +134,10 @@ class GruGuesser:
         write_tensors(folder, tensors, {"kind": "gru", "version": VERSION, "shape": shape, "units": self._units})
 
     @classmethod
-    def load(cls, folder: Path, temperature: float = 1.0) -> GruGuesser:
+    def load(cls, folder: Path, temperature: float = 1.0, where: Place = DOUBLE) -> GruGuesser:
         """Read what `save` wrote."""
         network, words, titles, units = classifier_files.read(folder, "gru", VERSION, _parts)
-        return cls(network, words, titles, units, temperature, folder_digest(folder))
+        return cls(network, words, titles, units, temperature, folder_digest(folder), where)
 
 
 def _parts(
@@ -143,4 +153,4 @@ def _parts(
 
 def build(config: GruConfig) -> GruGuesser:
     """The guesser of a config. Raises ConfigError for an unknown model."""
-    return GruGuesser.load(resolve_model(config.model), config.temperature)
+    return GruGuesser.load(resolve_model(config.model), config.temperature, place(config))

@@ -105,7 +105,7 @@ class BidirectionalGru(nn.Module):
     def _last_states(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         lengths = columns + 1
         words = self.dropout(self.embedding(ids[rows, : int(lengths.max())]))  # (N, L, E)
-        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
         _, last = self.gru(packed)  # (2, N, H)
         return torch.cat([last[0], last[1]], -1)
 

@@ -20,6 +20,7 @@ from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import Network, PrefixGru, Shape, network_of
 from guessers.lessons import identity_of
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.devices import place
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer, denormals_flushed
 
@@ -39,13 +40,13 @@ def _train(config: GruTraining, material: Material) -> GruGuesser:
         raise DataError(f"{config.noisy_texts}: has no text of a tossup that is trained on")
     words, pages = material.words, material.pages
     sizes = (len(words), len(pages), config.embedding, config.hidden, config.bottleneck or 0)
-    network = network_of(Shape(*sizes, config.dropout, config.direction))
+    network = network_of(Shape(*sizes, config.dropout, config.direction)).to(place(config).device)
     optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
         optimiser, mode="max", factor=config.rate_factor, patience=config.patience
     )
     parts = {"network": network, "optimiser": optimiser, "schedule": schedule}
-    checkpoints = Checkpoints(config.work, identity=identity_of(config, ("epochs", "stop_after")))
+    checkpoints = Checkpoints(config.work, identity=identity_of(config, ("epochs", "stop_after", "device", "dtype")))
     trainer = Trainer(config.work, optimiser, parts, checkpoints, config.clip)
     if not trainer.resume():
         set_start(network, config, material)
@@ -71,6 +72,7 @@ def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Ma
     network.train()
     total = count = 0.0
     for ids, rows, columns, pages in batches(material, config, epoch):
+        ids, rows, columns, pages = (part.to(network.embedding.weight.device) for part in (ids, rows, columns, pages))
         logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)
         total += trainer.descend([criterion(logits, pages)]) * len(pages)
         count += len(pages)
@@ -86,9 +88,10 @@ def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> d
     ordered = sorted((e for e in examples if len(e.ids)), key=lambda example: len(example.ids))
     for start in range(0, len(ordered), batch):
         chunk = ordered[start : start + batch]
-        ids, rows = padded([example.ids for example in chunk]), torch.arange(len(chunk))
-        gold = torch.tensor([example.page for example in chunk])
-        columns = [torch.tensor([max(0, int(len(e.ids) * fraction) - 1) for e in chunk]) for fraction in right]
+        device = network.embedding.weight.device
+        ids, rows = padded([example.ids for example in chunk]).to(device), torch.arange(len(chunk), device=device)
+        gold = torch.tensor([example.page for example in chunk], device=device)
+        columns = [torch.tensor([max(0, int(len(e.ids) * f) - 1) for e in chunk], device=device) for f in right]
         features = network.features_at(ids, rows.repeat(len(columns)), torch.cat(columns)).split(len(chunk))
         for fraction, part in zip(right, features, strict=True):
             right[fraction] += int((network.logits(part).argmax(-1) == gold).sum())
@@ -141,4 +144,4 @@ def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
         network.pages.bias.zero_()
         network.bottleneck.weight.mul_(0.3)
         begin = 2 * shape.hidden  # the running mean of word vectors stands here among the features
-        network.bottleneck.weight[:, begin : begin + shape.embedding] += torch.eye(shape.embedding)
+        network.bottleneck.weight[:, begin : begin + shape.embedding].diagonal().add_(1.0)

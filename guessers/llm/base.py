@@ -18,7 +18,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta
 
@@ -27,6 +27,7 @@ from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import ConfigError
 from sqa.core.schema import checked
 from sqa.core.types import Guess
+from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.model_files import resolve_model
 from sqa.files.records import parse_json
 from sqa.files.store import digest
@@ -66,7 +67,9 @@ class BaseConfig:
     candidates: Annotated[int, Meta(ge=1, le=50), "likelihood: titles scored per text, the best of retrieval"] = 15
     weights: Annotated[Weights, "likelihood: how the parts of a confidence are weighed"] = WEIGHTS
     max_tokens: Annotated[int, Meta(ge=1, le=600), "free: pieces of a title at most"] = 16
-    precision: Annotated[Literal["auto", "float32", "bfloat16"], "auto = bfloat16 if the CPU has it"] = "auto"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
+    ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
 class Candidate(NamedTuple):
@@ -94,7 +97,7 @@ class BaseChat:
         self._before, _, self._after = prompt.partition("{text}")
         self._every = every
         self._lock = threading.Lock()
-        self._model = model_identity(config.base, config.precision)
+        self._model = model_identity(config)
         self._priors: dict[str, float] = {}
 
     @cached_property
@@ -116,7 +119,7 @@ class BaseChat:
         from smt.lm.lines import load
 
         titles = map(spelt, self._retrieval.pages) if self.config.answers == "likelihood" else None
-        return Reader(load(self.config.base, self.config.precision), titles)
+        return Reader(load(self.config), titles)
 
     def complete(self, prompt: str) -> Reply:
         """The reply to a prompt, JSON.  One at a time."""

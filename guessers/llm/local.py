@@ -9,13 +9,14 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, checked
 from sqa.files.atomic import file_digest
-from sqa.files.pretrained import Device, check_folder, load_pretrained, pick_device
+from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype, Place, place
+from sqa.files.pretrained import check_folder, load_pretrained
 from sqa.files.store import digest
 from sqa.net.chat import Budget, Reply
 
@@ -31,7 +32,8 @@ class LocalConfig:
     folder: Annotated[Path, "config.json, *.safetensors and the tokenizer, as `save_pretrained` writes them"]
     max_tokens: Annotated[Count, "pieces written per reply at most; ten guesses take about 300"] = 600
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
-    dtype: Annotated[Literal["float32", "bfloat16", "float16"], "of the weights in memory"] = "float32"
+    dtype: Annotated[Dtype, "of the weights; auto = bfloat16 where the device multiplies it"] = "float32"
+    ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
 class LocalChat:
@@ -57,20 +59,20 @@ class LocalChat:
         paths = {path for pattern in DECISIVE for path in self.folder.glob(pattern) if path.is_file()}
         files = {path.name: file_digest(path) for path in sorted(paths)}
         c = self.config
-        return digest([VERSION, transformers.__version__, files, c.max_tokens, self._device, c.dtype])
+        return digest([VERSION, transformers.__version__, files, c.max_tokens, *self._where])
 
     @cached_property
-    def _device(self) -> str:
-        return pick_device(self.config.device, "local.device")
+    def _where(self) -> Place:
+        return place(self.config)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         """Tokenizer and model."""
         tokenizer, model = load_pretrained(
-            self.folder, "AutoModelForCausalLM", "a causal language model", self.config.dtype
+            self.folder, "AutoModelForCausalLM", "a causal language model", self._where.dtype
         )
         model.generation_config = self._generation(model)  # one given to `generate` has no say where it is a default
-        return tokenizer, model.to(self._device)
+        return tokenizer, model.to(self._where.device)
 
     def complete(self, prompt: str) -> Reply:
         """The likeliest reply, at most `max_tokens` pieces.  One at a time."""
@@ -94,14 +96,14 @@ class LocalChat:
 
     def _pieces(self, tokenizer: Any, prompt: str) -> Any:
         if tokenizer.chat_template is None:
-            return tokenizer(f"{prompt}\n", return_tensors="pt", return_token_type_ids=False).to(self._device)
+            return tokenizer(f"{prompt}\n", return_tensors="pt", return_token_type_ids=False).to(self._where.device)
         from jinja2 import TemplateError
 
         try:
             turns = [{"role": "user", "content": prompt}]
             return tokenizer.apply_chat_template(
                 turns, add_generation_prompt=True, return_tensors="pt", return_dict=True
-            ).to(self._device)
+            ).to(self._where.device)
         except (TemplateError, ValueError) as error:
             raise DataError(f"{self.folder}: its chat template cannot be used: {str(error)[:200]}") from error
 

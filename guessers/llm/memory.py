@@ -4,6 +4,7 @@ Letters in the shape comments: B rows, N positions, M positions before them, D w
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import takewhile
 
 import torch
@@ -23,10 +24,11 @@ class Reader:
     def __init__(self, base: Base, titles: Iterable[str] | None) -> None:
         """`titles`: all that may follow a prompt; likelihoods are among their pieces.  None = any text."""
         self._network, self._tokens = base.network, base.tokens
+        self._tensor = partial(torch.tensor, device=base.network.device)
         self._titles = {title: self._tokens.text(f" {title}{BREAK}") for title in titles or ()}
         pieces = sorted({piece for title in self._titles.values() for piece in title})
         self._column = {piece: index for index, piece in enumerate(pieces)}
-        self._rows = self._network.output_rows(torch.tensor(pieces) if titles is not None else None)  # (V, D)
+        self._rows = self._network.output_rows(self._tensor(pieces) if titles is not None else None)  # (V, D)
         self._read: list[tuple[str, list[KeyValue]]] = []  # portions of the last prompt, with their keys and values
         self.pieces_run = 0
 
@@ -43,7 +45,7 @@ class Reader:
             states = torch.cat([states, self._run(padded, before)[0]], 1)  # (B, N, D)
         chances = F.log_softmax(F.linear(states, self._rows).float(), -1)  # (B, N, V)
         return [
-            float(chances[i, torch.arange(len(row)), torch.tensor([self._column[piece] for piece in row])].sum())
+            float(chances[i, : len(row)].gather(1, self._tensor([[self._column[p]] for p in row])).sum())
             for i, row in enumerate(rows)
         ]
 
@@ -81,11 +83,11 @@ class Reader:
 
     def _run(self, rows: Sequence[Sequence[int]], before: Sequence[KeyValue]) -> tuple[Tensor, list[KeyValue]]:
         """States (B, N, D) and keys and values of pieces (B, N) that stand after M others, the same of every row."""
-        pieces = torch.tensor(rows)
+        pieces = self._tensor(rows)
         b, n = pieces.shape
         m = before[0].key.shape[2] if before else 0
         dtype = self._network.dtype
-        causal = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
-        seen = [Seen(before, torch.zeros(1, 1, n, m, dtype=dtype))] if before else []
+        causal = mask_of(pieces.new_ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
+        seen = [Seen(before, pieces.new_zeros(1, 1, n, m, dtype=dtype))] if before else []
         self.pieces_run += b * n
-        return self._network(pieces, torch.arange(m, m + n).expand(b, n), causal, seen)
+        return self._network(pieces, torch.arange(m, m + n, device=pieces.device).expand(b, n), causal, seen)

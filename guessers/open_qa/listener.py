@@ -7,12 +7,13 @@ The translation so far is the one passage of the reader.  A reader that writes n
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage
 from sqa.core.schema import File
 from sqa.core.types import Guess
+from sqa.files.devices import Device, Dtype
 from sqa.files.store import digest
 
 VERSION = 2  # raise when answers change
@@ -23,13 +24,16 @@ class ListenerConfig:
     """Options of `guesser: {name: listener, ...}`."""
 
     base: Annotated[File, "of the extra lm; or a model's folder, a .gguf file, a hub name"] = "gemma3-270m"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
+    ARITHMETIC: ClassVar = LmReaderConfig.ARITHMETIC
 
 
 class Listener:
     """A guesser that answers questions about the source; it names no pages."""
 
     def __init__(self, config: ListenerConfig) -> None:
-        self._reader = LmReader(LmReaderConfig(base=config.base))
+        self._reader = LmReader(LmReaderConfig(base=config.base, device=config.device, dtype=config.dtype))
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """Return no guess for any text: a listener answers questions, it knows no pages."""

@@ -14,7 +14,7 @@ asked.  Questions are answered side by side (smt/lm/lines.py).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
@@ -22,6 +22,7 @@ from guessers.open_qa.passages import Passage
 from guessers.open_qa.short_answers import closest_sentence, sentences_of
 from guessers.text import line_stems
 from sqa.core.schema import File, checked
+from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.store import digest
 
 VERSION = 1  # raise when answers change
@@ -67,7 +68,9 @@ class LmReaderConfig:
     base: Annotated[File, "of the extra lm; or a folder, a .gguf file, a hub name"] = "gemma3-270m"
     passages: Annotated[int, Meta(ge=0, le=50), "shown of those retrieved, the best"] = 3
     max_tokens: Annotated[int, Meta(ge=1, le=100), "pieces of an answer at most"] = 10
-    precision: Annotated[Literal["auto", "float32", "bfloat16"], "auto = bfloat16 if the CPU has it"] = "auto"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
+    ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
 class LmReader:
@@ -78,13 +81,13 @@ class LmReader:
         from smt.lm.lines import model_identity  # torch is loaded for this reader only
 
         self.config = config
-        self._identity = model_identity(config.base, config.precision)
+        self._identity = model_identity(config)
 
     @cached_property
     def _writer(self) -> Any:
         from smt.lm.lines import LineWriter, load
 
-        return LineWriter(load(self.config.base, self.config.precision), SOLVED)
+        return LineWriter(load(self.config), SOLVED)
 
     def answers(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[str]:
         """An answer to each question; "" for a blank one, or where the model ends the line at once."""

@@ -28,8 +28,9 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, checked
 from sqa.files.atomic import file_digest
+from sqa.files.devices import Device, device_of
 from sqa.files.hub import find_model
-from sqa.files.pretrained import WANTED, Device, load_pretrained, pick_device
+from sqa.files.pretrained import WANTED, load_pretrained
 
 VERSION = 1  # raise when answers change
 
@@ -58,7 +59,7 @@ class Reader:
         need("transformers", f"the reader {config.model}")
         self.config = config
         self.folder = find_model(config.model, config.revision, config.download, WANTED)
-        self.device = torch.device(pick_device(config.device))
+        self.device = torch.device(device_of(config.device))
         self.tokenizer, self.model = _load(self.folder)
         limit = min(int(self.model.config.max_position_embeddings), int(self.tokenizer.model_max_length))
         if config.max_length > limit:

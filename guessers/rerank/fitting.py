@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from guessers.rerank.scorer import CLIP, Scorer
 from sqa.core.schema import Count, NotNegative, Positive, Share, Whole, checked
 from sqa.data.texts import Fold
+from sqa.files.devices import Arithmetic, Device, Dtype, place
 from sqa.training.trainer import Trainer
 
 KEPT_BACK = 8  # one in so many texts chooses the epoch
@@ -48,6 +49,9 @@ class RerankTraining:
     learnt: Counts
     published: Counts
     least: Count
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto or float32"] = "auto"
+    ARITHMETIC: ClassVar = Arithmetic(("float32",))
 
     def problems(self) -> list[str]:
         """Beside the bounds."""
@@ -87,10 +91,12 @@ def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
     deviation[deviation < 1e-6] = 1.0  # a number that never changes says nothing
     scale = (mean.astype(np.float32), deviation.astype(np.float32))
     network = nn.Sequential(nn.Linear(seen.shape[1], config.hidden), nn.ReLU(), nn.Linear(config.hidden, 1))
+    device = place(config).device
+    network.to(device)
     optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
-    batches = [joined(learnt[i : i + config.batch], scale) for i in range(0, len(learnt), config.batch)]
-    kept_batches = [joined(kept[i : i + config.batch], scale) for i in range(0, len(kept), config.batch)]
+    batches = [joined(learnt[i : i + config.batch], scale, device) for i in range(0, len(learnt), config.batch)]
+    kept_batches = [joined(kept[i : i + config.batch], scale, device) for i in range(0, len(kept), config.batch)]
     trainer = Trainer("training", optimiser, {"network": network})
     for _ in trainer.rounds(config.epochs):
         for number in torch.randperm(len(batches)).tolist():
@@ -100,7 +106,7 @@ def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
             trainer.judge(-float(np.mean([cross_entropy(network, batch).item() for batch in kept_batches])))
         trainer.say(best=f"{-trainer.best_score:.4f}")
     names = {"0.weight": "hidden.weight", "0.bias": "hidden.bias", "2.weight": "output.weight", "2.bias": "output.bias"}
-    tensors = {names[name]: tensor.numpy() for name, tensor in trainer.best["network"].items()}
+    tensors = {names[name]: tensor.cpu().numpy() for name, tensor in trainer.best["network"].items()}
     return Scorer(tensors | {"mean": scale[0], "deviation": scale[1]}, seen.shape[1])
 
 
@@ -112,7 +118,7 @@ class Batch(NamedTuple):
     target: Tensor  # (S,) int64, a row
 
 
-def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray]) -> Batch:
+def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray], device: str = "cpu") -> Batch:
     """Several texts as one; `scale` is mean and deviation (D,)."""
     rows, steps, targets, row, step = [], [], [], 0, 0
     for lesson in lessons:
@@ -120,12 +126,12 @@ def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray]) -> B
         steps.append(lesson.step + step)
         targets.append(lesson.target + row)
         row, step = row + len(lesson.rows), step + len(lesson.target)
-    return Batch(*(torch.from_numpy(np.concatenate(arrays)) for arrays in (rows, steps, targets)))
+    return Batch(*(torch.from_numpy(np.concatenate(arrays)).to(device) for arrays in (rows, steps, targets)))
 
 
 def cross_entropy(network: nn.Module, batch: Batch) -> Tensor:
     """Mean over the steps of -ln of the chance of the target."""
     logits = network(batch.rows)[:, 0]
-    highest = torch.full((len(batch.target),), -torch.inf).scatter_reduce(0, batch.step, logits.detach(), "amax")
-    total = torch.zeros(len(batch.target)).index_add(0, batch.step, torch.exp(logits - highest[batch.step]))
+    highest = logits.new_full((len(batch.target),), -torch.inf).scatter_reduce(0, batch.step, logits.detach(), "amax")
+    total = logits.new_zeros(len(batch.target)).index_add(0, batch.step, torch.exp(logits - highest[batch.step]))
     return (torch.log(total) + highest - logits[batch.target]).mean()

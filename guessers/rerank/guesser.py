@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class RerankConfig:
     """What `guesser: {name: rerank, ...}` takes."""
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "rerank"
+    device: Annotated[Literal["auto", "cpu"], "computed with numpy"] = "cpu"
+    dtype: Annotated[Literal["auto", "float32"], "computed with numpy"] = "auto"
 
 
 class Candidates(NamedTuple):

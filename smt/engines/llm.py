@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from tqdm import tqdm
 
@@ -35,6 +35,7 @@ from sqa.core.registry import POLICIES
 from sqa.core.schema import Count, File, Whole, checked
 from sqa.core.types import Emission, Question
 from sqa.data.languages import certain_pair, code_of
+from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.store import digest
 from sqa.net.chat import Budget, Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
@@ -92,7 +93,9 @@ class LocalConfig:
     """A causal language model in this process."""
 
     base: Annotated[File, "of the extra lm; or a model's folder, or a .gguf file"] = "gemma3-270m"
-    precision: Annotated[Literal["auto", "float32", "bfloat16"], "auto = bfloat16 if the CPU has it"] = "auto"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
+    ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +176,13 @@ class Local:
         from smt.lm.lines import model_identity  # torch is loaded for this backend only
 
         self.config, self.beginning = config, beginning
-        self.identity = digest(["local", model_identity(config.base, config.precision)])
+        self.identity = digest(["local", model_identity(config)])
 
     @cached_property
     def _writer(self) -> Any:
         from smt.lm.lines import LineWriter, load
 
-        return LineWriter(load(self.config.base, self.config.precision), self.beginning)
+        return LineWriter(load(self.config), self.beginning)
 
     def ask(self, tasks: Sequence[Task]) -> dict[Task, Reply]:
         """Return the likeliest line after each text."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
@@ -21,8 +21,9 @@ from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
+from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype, place
 from sqa.files.hub import find_model
-from sqa.files.pretrained import Device, load_weights, pick_device
+from sqa.files.pretrained import load_weights
 from sqa.files.store import digest
 
 VERSION = 2  # raise when translating changes its output
@@ -40,6 +41,8 @@ class PretrainedConfig:
     batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
     max_new_tokens: Annotated[Count, "pieces written per text at most"] = 256
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
+    dtype: Annotated[Dtype, "of the weights; auto = bfloat16 where the device multiplies it"] = "float32"
+    ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
     revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
@@ -56,9 +59,10 @@ class Pretrained:
     """A loaded model: texts in, words out."""
 
     def __init__(self, config: PretrainedConfig) -> None:
-        self.config, self.device = config, pick_device(config.device)
+        self.config, self.where = config, place(config)
+        self.device = self.where.device
         self.folder = find_model(config.model, config.revision, config.download, WANTED)
-        self.model = load_translator(self.folder).to(self.device)
+        self.model = load_translator(self.folder, self.where.dtype).to(self.device)
         self.codec = TextCodec(load_tokenizer(self.folder), config.source_language, config.target_language)
         self.languages = self.codec.languages
         self.limit = int(self.model.config.max_position_embeddings)  # pieces, of source and target
@@ -107,14 +111,22 @@ class Pretrained:
         import transformers
 
         c = self.config
-        search = [c.source_language, c.target_language, c.beams, c.max_new_tokens, str(self.device)]
+        other = [] if self.where.dtype == "float32" else [self.where.dtype]
+        search = [
+            c.source_language,
+            c.target_language,
+            c.beams,
+            c.max_new_tokens,
+            self.device.partition(":")[0],
+            *other,
+        ]
         return digest(["pretrained", VERSION, transformers.__version__, search, self._files])
 
 
-def load_translator(folder: Path) -> Any:
-    """The model of a folder in float32 and eval mode, from safetensors only."""
+def load_translator(folder: Path, dtype: str = "float32") -> Any:
+    """The model of a folder in eval mode, from safetensors only."""
     check_model(folder)
-    return load_weights(folder, "AutoModelForSeq2SeqLM", "a translation model")
+    return load_weights(folder, "AutoModelForSeq2SeqLM", "a translation model", dtype)
 
 
 def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:

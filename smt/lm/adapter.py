@@ -110,7 +110,7 @@ def save_adapter(folder: Path, base: Base, pieces: Tensor, config: LmConfig, pai
         "glosses": config.glosses is not None,
         "about": {"training": asdict(config), "steps": settings.steps, "pairs": pairs},
     }
-    half = {key: value.to(torch.float16).contiguous() for key, value in sorted(tensors(base.network).items())}
+    half = {key: value.to(torch.float16).cpu().contiguous() for key, value in sorted(tensors(base.network).items())}
     write_bytes(folder / WEIGHTS, save(half))
     write_bytes(folder / PIECES, save_arrays({"pieces": np.packbits(bits)}))
     write_text(folder / PEFT, json.dumps(peft, indent=1) + "\n")

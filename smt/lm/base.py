@@ -95,15 +95,15 @@ class Base:
         total = hashlib.sha256(repr(self.network.shape).encode())
         for module in self.network.modules():
             if isinstance(module, Norm):
-                total.update(module.weight.detach().to(torch.bfloat16).view(torch.int16).numpy().tobytes())
+                total.update(module.weight.detach().cpu().to(torch.bfloat16).view(torch.int16).numpy().tobytes())
         return total.hexdigest()
 
 
-def load_base(folder: Path, dtype: torch.dtype) -> Base:
-    """The model of a folder, not trainable."""
+def load_base(folder: Path, dtype: torch.dtype, device: str = "cpu") -> Base:
+    """The model of a folder on a device, not trainable."""
     _, config = read_shape(folder)
     tokens = Tokens.load(folder, config.get("bos_token_id"))
-    network = load_network(folder, dtype)
+    network = load_network(folder, dtype).to(device)
     if tokens.size > (pieces := network.shape.vocabulary):
         raise DataError(f"{folder}: its tokenizer has {tokens.size} pieces, the model {pieces}; not of one model")
     return Base(folder, network, tokens, load_fingerprint(folder))

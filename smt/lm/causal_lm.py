@@ -12,7 +12,7 @@ language model without one translates whole texts after the prompt "Spanish: ...
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar
 
 import torch
 
@@ -35,10 +35,10 @@ from sqa.core.k import parse_k
 from sqa.core.paths import DATA
 from sqa.core.schema import File
 from sqa.data.languages import certain_pair
+from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
 from sqa.files.store import digest
 
 VERSION = 1  # raise when decoding changes its output
-Precision = Literal["float32", "bfloat16", "int8"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,11 @@ class CausalLmConfig:
     bidirectional: Annotated[bool, "the source looks at itself in both directions: full input only"] = False
     lexicon: Annotated[File | None, "phrase-based model whose words help: statistical/lexicon.py, glosses.py"] = None
     lexicon_bonus: Annotated[float, "nats"] = lexicons.BONUS
-    precision: Annotated[Literal["auto", "float32", "bfloat16", "int8"], "auto = bfloat16 if the CPU has it"] = "auto"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
     revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
+    ARITHMETIC: ClassVar = Arithmetic(auto=("bfloat16", "float32"))
 
     def __post_init__(self) -> None:
         policy_of(self)
@@ -81,7 +83,7 @@ class Model:
     adapter: Path | None
     files: tuple[str, str]  # sha256 of the language model's files and of the adapter's
     languages: tuple[str, str]
-    precision: Precision
+    where: Place
     bidirectional: bool = False
     glosses: bool = False  # trained with glosses beside rare source words
 
@@ -90,7 +92,7 @@ def resolve(config: CausalLmConfig) -> Model:
     """Find the files of a config and decide the arithmetic.  ConfigError, DataError if a file is missing or invalid."""
     bundled = DATA / "models" / config.model
     folder = bundled if (bundled / PEFT).is_file() else Path(config.model).expanduser()
-    precision: Precision = fast_precision() if config.precision == "auto" else config.precision
+    where = place(config)
     if (folder / PEFT).is_file():
         about = load_adapter(folder).config
         if config.source_language is not None:
@@ -99,7 +101,7 @@ def resolve(config: CausalLmConfig) -> Model:
         if config.bidirectional and not about.get("bidirectional", False):
             raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
         files, languages = (load_fingerprint(base), adapter_digest(folder)), (about["source"], about["target"])
-        return Model(base, folder, files, languages, precision, config.bidirectional, about.get("glosses", False))
+        return Model(base, folder, files, languages, where, config.bidirectional, about.get("glosses", False))
     if config.bidirectional:
         raise ConfigError(f"bidirectional: {config.model} is no adapter that was trained for it")
     if config.base is not None:
@@ -108,25 +110,15 @@ def resolve(config: CausalLmConfig) -> Model:
     if config.source_language is None:
         raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
     languages = (config.source_language, config.target_language)
-    return Model(base, None, (load_fingerprint(base), ""), languages, precision)
-
-
-def fast_precision() -> Precision:
-    """bfloat16 where the processor multiplies matrices of it, else float32."""
-    if torch.cuda.is_available():
-        return "bfloat16"
-    supported = getattr(torch.backends.cpu, "get_cpu_capability", lambda: "")()
-    native = any(
-        getattr(torch.cpu, name, lambda: False)() for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    )
-    return "bfloat16" if native and "AVX512" in supported else "float32"
+    return Model(base, None, (load_fingerprint(base), ""), languages, where)
 
 
 @lru_cache(maxsize=2)
 def writer(model: Model) -> LmWriter:
     """Load a model once for all runs that differ in the policy only."""
-    int8 = model.precision == "int8"  # the matrices; the states between them are float32
-    base = load_base(model.folder, torch.float32 if int8 else getattr(torch, model.precision))
+    int8 = model.where.dtype == "int8"  # the matrices; the states between them are float32
+    dtype = torch.float32 if int8 else getattr(torch, model.where.dtype)
+    base = load_base(model.folder, dtype, model.where.device)
     layout = Layout.of(base.tokens, *model.languages)
     adapter = load_adapter(model.adapter) if model.adapter else None
     if adapter:
@@ -162,7 +154,8 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     """The translator of a config."""
     model, search = resolve(config), beam_of(config.beam)
     lexicon = lexicons.model_folder(config.lexicon, model.languages) if config.lexicon else None
-    key = [VERSION, SEARCH, GLOSSES, model.files, model.languages, model.precision, model.bidirectional, config.beam]
+    key = [VERSION, SEARCH, GLOSSES, model.files, model.languages, model.where.dtype, model.bidirectional, config.beam]
+    key += model.where.key
     key += [lexicons.fingerprint(lexicon, config.lexicon_bonus)] if lexicon else []
     if model.adapter is not None and config.policy == "wait-k":
         schedule = Schedule(parse_k(config.k), config.emission_rate)

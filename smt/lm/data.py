@@ -71,6 +71,11 @@ class Batch:
     labels: Tensor  # (B, T) the piece chosen next, IGNORED where none is learnt
     copied: Tensor | None = None  # (B, T) 1 where the piece is of a name or number that the source has; None = unknown
 
+    def to(self, device: torch.device) -> Batch:
+        """Copy the tensors to a device."""
+        values = (getattr(self, name) for name in self.__slots__)
+        return Batch(*(None if value is None else value.to(device) for value in values))
+
     def mask(self, k: Tensor, dtype: torch.dtype, ahead: Tensor | None = None) -> Tensor:
         """The attention mask, to be added to the scores (B, 1, N, N); k (B,) source words.
 
@@ -78,7 +83,7 @@ class Batch:
         """
         b, n = self.pieces.shape
         s = self.source_needs.shape[1]
-        allowed = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n).clone()
+        allowed = self.pieces.new_ones(n, n, dtype=torch.bool).tril().expand(b, n, n).clone()
         read = (self.target_words + k[:, None]).clamp_max(HIDDEN_WORD - 1)  # (B, T): padding is never seen
         allowed[:, s:, :s] = self.source_needs[:, None, :] <= read[:, :, None]
         if ahead is not None:

@@ -38,6 +38,7 @@ from smt.training.transformer_training import report as report_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed, held, joined_digest, write_text
+from sqa.files.devices import place
 from sqa.files.records import json_document
 from sqa.pipeline.config import load
 from sqa.training.checkpoints import Checkpoints, Moments
@@ -90,18 +91,20 @@ class LmTraining:
                 layer.compile(dynamic=True)
         looked_at = base.tokens if config.copy_weight != 1 else None
         self.batches = Batches(pairs, layout, config.batch_pieces, config.seed, looked_at)
+        choice = choice.to(model.device)
         self.rows = model.output_rows(choice)  # (V, D)
-        self.label_of = torch.full((model.shape.vocabulary,), IGNORED)
-        self.label_of[choice] = torch.arange(len(choice))
+        self.label_of = torch.full((model.shape.vocabulary,), IGNORED, device=model.device)
+        self.label_of[choice] = torch.arange(len(choice), device=model.device)
         self.ks = np.array(config.k or (FULL,))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor | None]:
         """A k for each of n pairs (n,), and which sources look at themselves in both directions (n,)."""
         full = rng.random(n) < self.settings.full_share
-        k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n)))
+        k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n))).to(self.model.device)
         if not self.settings.bidirectional_share:
             return k, None
-        return k, torch.from_numpy(full & (rng.random(n) < self.settings.bidirectional_share))
+        ahead = torch.from_numpy(full & (rng.random(n) < self.settings.bidirectional_share))
+        return k, ahead.to(self.model.device)
 
     def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
         """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
@@ -125,7 +128,7 @@ class LmTraining:
 
     def step(self, number: int) -> tuple[float, int]:
         """Make one optimiser step; return the mean cross-entropy (nats per piece) and the target pieces."""
-        batch = self.batches.at(number)
+        batch = self.batches.at(number).to(self.model.device)
         k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.settings.seed, 1, number)))
         loss, pieces = self.loss(batch, k, ahead)
         return self.trainer.descend([loss]), pieces
@@ -186,10 +189,21 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
     """Return the values that decide a fine-tuning's checkpoints, as JSON.  The number of steps may change later."""
-    free = ("steps", "cooldown", "threads", "compile", "evaluate_every", "evaluate_sentences", "checkpoint_every")
+    free = (
+        "steps",
+        "cooldown",
+        "threads",
+        "compile",
+        "evaluate_every",
+        "evaluate_sentences",
+        "checkpoint_every",
+        "device",
+    )
     kept = {key: value for key, value in asdict(config).items() if key not in ("name", "development")}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in free}
-    return json.loads(json.dumps({**kept, "base": base.fingerprint}))
+    where = place(config.train)
+    kept["train"]["dtype"] = where.dtype
+    return json.loads(json.dumps({**kept, "base": base.fingerprint, "device": where.device}))
 
 
 def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path | None:
@@ -200,7 +214,8 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
     with claimed(folder):
         if fresh:
             clear(folder)
-        base = load_base(base_folder(config.base), torch.bfloat16)
+        where = place(config.train)
+        base = load_base(base_folder(config.base), getattr(torch, where.dtype), where.device)
         layout = Layout.of(base.tokens, *config.direction)
         take(folder, identity(config, base))
         with held(data, wait=True):

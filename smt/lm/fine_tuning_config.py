@@ -1,11 +1,12 @@
 """The config of a fine-tuning: `sqa train smt CONFIG` with the key `base`."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from smt.training.config import CorpusConfig
 from sqa.core.k import parse_k
 from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked
+from sqa.files.devices import Arithmetic, Device, Dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,11 @@ class LmTrainConfig:
     evaluate_every: Annotated[Whole, "steps between BLEU measurements on the development set; 0 = never"] = 200
     evaluate_sentences: Count = 60
     compile: Annotated[bool, "compile the layers (needs a C++ compiler): a fifth faster"] = True
+    device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
+    dtype: Annotated[Dtype, "of the weights that stay; auto = bfloat16 where the device multiplies it"] = "bfloat16"
     threads: Annotated[Whole, "CPU threads; 0 = torch's choice"] = 0
     seed: Whole = 0
+    ARITHMETIC: ClassVar = Arithmetic(("float32", "bfloat16"), ("bfloat16", "float32"))
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

@@ -7,34 +7,33 @@ Letters in the shape comments: B prompts, N positions, M positions of the beginn
 """
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from smt.lm.base import Base, base_folder, load_base, load_fingerprint
-from smt.lm.causal_lm import fast_precision
 from smt.lm.lm_stepper import joined
 from smt.lm.network import Seen, mask_of
+from sqa.files.devices import place
 from sqa.files.store import digest
 
 ROWS = 16  # prompts written side by side
 BREAK = "\n"  # ends a line
 
 
-def dtype_of(precision: str) -> torch.dtype:
-    """The arithmetic of a config's `precision`."""
-    return getattr(torch, fast_precision() if precision == "auto" else precision)
+def model_identity(config: Any) -> str:
+    """Hash of the files of a config's `base`, the arithmetic and the device.  ConfigError if it is not there."""
+    where = place(config)
+    return digest([load_fingerprint(base_folder(config.base)), f"torch.{where.dtype}", *where.key])
 
 
-def model_identity(base: str, precision: str) -> str:
-    """Hash of a model's files and the arithmetic.  ConfigError if it is not there."""
-    return digest([load_fingerprint(base_folder(base)), str(dtype_of(precision))])
-
-
-def load(base: str, precision: str) -> Base:
-    """The model by any of its names (smt/lm/base.py)."""
-    return load_base(base_folder(base), dtype_of(precision))
+def load(config: Any) -> Base:
+    """The model `base` of a config, by any of its names (smt/lm/base.py)."""
+    where = place(config)
+    return load_base(base_folder(config.base), getattr(torch, where.dtype), where.device)
 
 
 class LineWriter:
@@ -47,8 +46,10 @@ class LineWriter:
         [self._end] = base.tokens.text(BREAK)
         pieces = ([] if base.tokens.bos is None else [base.tokens.bos]) + base.tokens.text(beginning)
         n = self._begun = len(pieces)
-        causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
-        _, self._beginning = base.network(torch.tensor([pieces]), torch.arange(n)[None], causal)
+        self._device = base.network.device
+        read = torch.tensor([pieces], device=self._device)
+        causal = mask_of(read.new_ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
+        _, self._beginning = base.network(read, torch.arange(n, device=self._device)[None], causal)
 
     def write(self, prompts: Sequence[str], most: int) -> list[str]:
         """The likeliest line after each prompt, piece by piece; cut off after `most` pieces.  A prompt has pieces.
@@ -66,16 +67,17 @@ class LineWriter:
 
     @torch.inference_mode()
     def _lines(self, prompts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
-        dtype, lengths = self._network.dtype, torch.tensor([len(prompt) for prompt in prompts])  # (B,)
-        padded = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True)
+        dtype, arange = self._network.dtype, partial(torch.arange, device=self._device)
+        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self._device)  # (B,)
+        padded = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True).to(self._device)
         b, n = padded.shape
-        begun = Seen(self._beginning, torch.zeros(1, 1, n, self._begun, dtype=dtype))
-        causal = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
-        states, memory = self._network(padded, self._begun + torch.arange(n).expand(b, n), causal, [begun])
-        last = states[torch.arange(b), lengths - 1]  # (B, D)
-        is_piece = torch.arange(n) < lengths[:, None]  # (B, N): no padding
-        begun = Seen(self._beginning, torch.zeros(1, 1, 1, self._begun, dtype=dtype))
-        alone = torch.zeros(b, 1, 1, 1, dtype=dtype)
+        begun = Seen(self._beginning, padded.new_zeros(1, 1, n, self._begun, dtype=dtype))
+        causal = mask_of(padded.new_ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
+        states, memory = self._network(padded, self._begun + arange(n).expand(b, n), causal, [begun])
+        last = states[arange(b), lengths - 1]  # (B, D)
+        is_piece = arange(n) < lengths[:, None]  # (B, N): no padding
+        begun = Seen(self._beginning, padded.new_zeros(1, 1, 1, self._begun, dtype=dtype))
+        alone = padded.new_zeros(b, 1, 1, 1, dtype=dtype)
         lines: list[list[int]] = [[] for _ in prompts]
         going = [True] * b
         for step in range(most):
@@ -90,6 +92,6 @@ class LineWriter:
             positions = (self._begun + lengths + step)[:, None]
             states, new = self._network(piece[:, None], positions, alone, seen)
             memory = [joined(*pair) for pair in zip(memory, new, strict=True)]
-            is_piece = torch.cat([is_piece, torch.ones(b, 1, dtype=torch.bool)], 1)
+            is_piece = torch.cat([is_piece, is_piece.new_ones(b, 1)], 1)
             last = states[:, -1]
         return lines

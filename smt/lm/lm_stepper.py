@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from smt.lm.tokenizer import Tokens
 from smt.models.copying import Bonus
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Rules
-from smt.models.stepper import GROWTH, State, lengthen
+from smt.models.stepper import GROWTH, SIZE, State, at_most, lengthen
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
 from smt.statistical.glosses import Glosses
 
@@ -38,6 +39,7 @@ class LmWriter:
     tokens: Tokens
     layout: Layout
     pieces: Tensor  # (V,) numbers of the pieces that may be chosen, ascending
+    numbers: np.ndarray  # the same, on the CPU
     rows: Tensor | Matrix8  # (V, D) their rows of the output layer
     rules: Rules  # over places in `pieces`
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
@@ -55,11 +57,24 @@ class LmWriter:
         end = int(np.searchsorted(numbers, layout.end))
         starts, joins, never = tokens.starts_word[numbers], np.zeros(len(numbers), bool), tokens.unprintable[numbers]
         never[end] = False
-        rules = Rules(starts, joins, never, tokens.has_digit[numbers], end, int(np.flatnonzero(never)[0]))
-        choice = torch.from_numpy(numbers)
+        nothing = int(np.flatnonzero(never)[0])
+        rules = Rules(starts, joins, never, tokens.has_digit[numbers], end, nothing, model.device)
+        choice = torch.from_numpy(numbers).to(model.device)
         rows = model.output_rows(choice)
         is_int8 = model.projections()[0].matrix8 is not None
-        return cls(model, tokens, layout, choice, quantised(rows) if is_int8 else rows, rules, offset, ahead)
+        table = quantised(rows) if is_int8 else rows
+        return cls(model, tokens, layout, choice, numbers, table, rules, offset, ahead)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.model.device
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of a hypothesis: keys and values of source and target, and some copies of its scores."""
+        s = self.model.shape
+        return 4 * (4 * SIZE * s.layers * s.key_heads * s.head_size + 8 * len(self.numbers))
 
     def scores(self, states: Tensor) -> Tensor:
         """States (B, D) -> float32 (B, V)."""
@@ -70,25 +85,25 @@ class LmWriter:
     def places(self, word: str) -> list[int] | None:
         """Numbers of a word's pieces among the V; None if one of them may not be chosen."""
         pieces = np.array(self.tokens.word(word))
-        numbers = self.pieces.numpy()
-        indices = numbers.searchsorted(pieces).clip(max=len(numbers) - 1)
-        return indices.tolist() if (numbers[indices] == pieces).all() else None
+        indices = self.numbers.searchsorted(pieces).clip(max=len(self.numbers) - 1)
+        return indices.tolist() if (self.numbers[indices] == pieces).all() else None
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
         """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
         segments = [self.layout.source(self.tokens, [*map(self.glossed, words)]) for words in sentences]
-        stepper = LmStepper(self, schedule, torch.tensor([len(words) for words in sentences]))
-        stepper.state.needs = pad([np.array(needs) for _, needs in segments], HIDDEN_WORD)
-        stepper.encode(pad([np.array(pieces) for pieces, _ in segments], 0))
+        stepper = LmStepper(self, schedule, torch.tensor([len(words) for words in sentences], device=self.device))
+        stepper.state.needs = pad([np.array(needs) for _, needs in segments], HIDDEN_WORD).to(self.device)
+        stepper.encode(pad([np.array(pieces) for pieces, _ in segments], 0).to(self.device))
         if n > 1:
-            stepper.take(torch.arange(len(sentences)).repeat_interleave(n))
+            stepper.take(torch.arange(len(sentences), device=self.device).repeat_interleave(n))
         return stepper
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> LmStepper:
         """A sentence whose words come one by one."""
-        stepper = LmStepper(self, schedule, torch.full((n,), HIDDEN_WORD), source)
-        stepper.state.needs = torch.zeros(n, len(self.layout.opening), dtype=torch.long)
-        stepper.encode(torch.tensor([self.layout.opening]))
+        length = torch.full((n,), HIDDEN_WORD, device=self.device)
+        stepper = LmStepper(self, schedule, length, source)
+        stepper.state.needs = length.new_zeros(n, len(self.layout.opening))
+        stepper.encode(stepper.tensor([self.layout.opening]))
         return stepper
 
     def source_pieces(self, word: str | None) -> Sequence[int]:
@@ -101,7 +116,7 @@ class LmWriter:
 
     def spell(self, pieces: Sequence[int]) -> str:
         """The word that pieces (places among those that may be chosen) spell."""
-        return self.tokens.decode([int(self.pieces[piece]) for piece in pieces])
+        return self.tokens.decode(self.numbers[list(pieces)].tolist())
 
 
 class LmStepper:
@@ -113,13 +128,15 @@ class LmStepper:
         """length (B,) of the sources; source: the words still to come of the one sentence, None if all are complete."""
         self.writer, self.schedule, self.source = writer, schedule, source
         s, rows = writer.model.shape, len(length)
-        empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=writer.model.dtype)
-        self.state = State.begin(torch.zeros(rows, 0, dtype=torch.long), length, writer.rules.nothing)
+        self.tensor, self.arange = (partial(make, device=writer.device) for make in (torch.tensor, torch.arange))
+        empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=writer.model.dtype, device=writer.device)
+        self.state = State.begin(length.new_zeros(rows, 0), length, writer.rules.nothing)
         self.read_cache: list[KeyValue] = []  # by layer (A, G, S, C), A = B or 1 for a source that comes word by word
         self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
         self.pieces = list(writer.layout.opening)  # of that source
         self.asked = False  # whether the pieces before the first target word, but for the last, were run
-        self.first = torch.full((rows,), OFFSET if writer.offset is None else writer.offset)  # (B,) position of piece 0
+        self.first = torch.full_like(length, OFFSET if writer.offset is None else writer.offset)  # (B,) of piece 0
+        self.scored = 0  # choices so far, so pieces written at most
 
     @torch.inference_mode()
     def encode(self, pieces: Tensor) -> None:
@@ -127,10 +144,10 @@ class LmStepper:
         b, n = pieces.shape
         needs, dtype = self.state.needs[:b, -n:], self.writer.model.dtype
         cached = self.read_cache[0].key.shape[2] if self.read_cache else 0
-        backwards = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
+        backwards = needs.new_ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
         own = mask_of((needs < HIDDEN_WORD)[:, None].expand(b, n, n) if self.writer.ahead else backwards, dtype)
-        seen = [Seen(self.read_cache, torch.zeros(b, 1, n, cached, dtype=dtype))] if cached else []
-        _, new = self.writer.model(pieces, cached + torch.arange(n).expand(b, -1), own, seen)
+        seen = [Seen(self.read_cache, needs.new_zeros(b, 1, n, cached, dtype=dtype))] if cached else []
+        _, new = self.writer.model(pieces, cached + self.arange(n).expand(b, -1), own, seen)
         self.read_cache = [joined(a, b) for a, b in zip(self.read_cache, new, strict=True)] if cached else new
         if self.writer.offset is None:
             self.first = (self.state.needs < HIDDEN_WORD).sum(1)
@@ -146,10 +163,10 @@ class LmStepper:
         for pieces in self.state.pull(self.source, self.writer.source_pieces, due, needed):
             self.pieces += pieces
             if not whole:
-                self.encode(torch.tensor([pieces]))
+                self.encode(self.tensor([pieces]))
         if whole and len(self.pieces) > length:  # new words change earlier states; or a beam, which reads as a batch
             self.read_cache = []
-            self.encode(torch.tensor([self.pieces]))
+            self.encode(self.tensor([self.pieces]))
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
@@ -158,27 +175,30 @@ class LmStepper:
         if not self.asked:
             self.asked = True
             if asking[:-1]:
-                self._run(torch.tensor(asking[:-1]).expand(len(s.written), -1), torch.zeros_like(s.written))
+                self._run(self.tensor(asking[:-1]).expand(len(s.written), -1), torch.zeros_like(s.written), 0)
         last = torch.where(s.written > 0, w.pieces[s.last], asking[-1])
-        states = self._run(last[:, None], s.written + len(asking) - 1)[:, -1]
+        begun = len(asking) - 1
+        states = self._run(last[:, None], s.written + begun, self.scored + begun)[:, -1]
+        self.scored += 1
         return w.scores(states), s.full(s.visible().sum(1))
 
-    def _run(self, pieces: Tensor, at: Tensor) -> Tensor:
-        """Target pieces (B, n) from position `at` (B,) of their segment on; their keys and values are kept."""
+    def _run(self, pieces: Tensor, at: Tensor, most: int) -> Tensor:
+        """Target pieces (B, n) from position `at` (B,), `most` at most, of their segment on; their keys and values are
+        kept."""
         b, n = pieces.shape
-        longest, dtype = int(at.max()), self.writer.model.dtype
+        longest, dtype = at_most(at, most), self.writer.model.dtype
         size = longest + n
         if self.written_cache[0].key.shape[2] < size:
             self.written_cache = [KeyValue(*(lengthen(x, 2, size + GROWTH) for x in kv)) for kv in self.written_cache]
         visible = self.state.visible()[:, None].expand(b, n, -1)
-        cached = (torch.arange(longest) < at[:, None])[:, None].expand(b, n, -1)
-        own = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
+        cached = (self.arange(longest) < at[:, None])[:, None].expand(b, n, -1)
+        own = cached.new_ones(n, n).tril().expand(b, n, n)
         read = [KeyValue(k.expand(b, -1, -1, -1), v.expand(b, -1, -1, -1)) for k, v in self.read_cache]
         written = [KeyValue(k[:, :, :longest], v[:, :, :longest]) for k, v in self.written_cache]
         seen = [Seen(read, mask_of(visible, dtype)), Seen(written, mask_of(cached, dtype))]
-        positions = at[:, None] + torch.arange(n)  # (B, n)
+        positions = at[:, None] + self.arange(n)  # (B, n)
         states, new = self.writer.model(pieces, self.first[:, None] + positions, mask_of(own, dtype), seen)
-        row = torch.arange(b)[:, None]
+        row = self.arange(b)[:, None]
         for cache, fresh in zip(self.written_cache, new, strict=True):
             for part, value in zip(cache, fresh, strict=True):
                 part[row, :, positions] = value.transpose(1, 2)  # (B, n, G, C)
@@ -187,7 +207,8 @@ class LmStepper:
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows (B,) bool only, and with as many positions as they use."""
         s = int((self.state.needs[rows] < HIDDEN_WORD).sum(1).max())
-        t = int(self.state.written[rows].max()) + len(self.writer.layout.asking) - 1
+        self.scored = int(self.state.written[rows].max())
+        t = self.scored + len(self.writer.layout.asking) - 1
         self.state.needs = self.state.needs[:, :s]
         self.read_cache = [KeyValue(k[:, :, :s], v[:, :, :s]) for k, v in self.read_cache]
         self.written_cache = [KeyValue(k[:, :, :t], v[:, :, :t]) for k, v in self.written_cache]

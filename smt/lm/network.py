@@ -92,8 +92,8 @@ class Projection(nn.Module):
         self.scale = scale
         for outputs in self.outputs:
             down = torch.empty(rank, self.inputs).uniform_(-1, 1, generator=generator) * math.sqrt(3 / self.inputs)
-            self.down.append(nn.Parameter(down))
-            self.up.append(nn.Parameter(torch.zeros(outputs, rank)))
+            self.down.append(nn.Parameter(down.to(self.weight.device)))
+            self.up.append(nn.Parameter(torch.zeros(outputs, rank, device=self.weight.device)))
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, N, inputs) -> (B, N, sum of outputs)."""
@@ -120,7 +120,7 @@ class Projection(nn.Module):
         """8-bit integers in place of the weight, an adapter merged first; it cannot be trained afterwards."""
         self.merge()
         self.matrix8 = quantised(self.weight)
-        self.weight = nn.Parameter(torch.empty(0), requires_grad=False)
+        self.weight = nn.Parameter(self.weight.new_empty(0), requires_grad=False)
 
 
 class Layer(nn.Module):
@@ -203,6 +203,11 @@ class CausalLM(nn.Module):
         self.register_buffer("rates", torch.stack([base**-half for base in bases]), persistent=False)  # (bases, C/2)
         self.rate_of = [bases.index(base) for base in shape.rope_bases]
         self.dtype = torch.float32  # of the states
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.embedding.device
 
     def turns(self, positions: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Cosines and sines (B, N, C/2) of positions (B, N), for each base."""

@@ -66,17 +66,19 @@ class LmScorer:
         target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,): the last of them choose the pieces
         first = OFFSET if w.offset is None else w.offset
         positions = [*range(len(source_pieces)), *range(first, first + len(target_inputs))]
-        mask = mask_of(torch.ones(1, len(positions), len(positions), dtype=torch.bool).tril(), w.model.dtype)
-        states, _ = w.model(torch.tensor([[*source_pieces, *target_inputs]]), torch.tensor([positions]), mask)
+        tensor = partial(torch.tensor, device=w.device)
+        allowed = torch.ones(1, len(positions), len(positions), dtype=torch.bool, device=w.device).tril()
+        mask = mask_of(allowed, w.model.dtype)
+        states, _ = w.model(tensor([[*source_pieces, *target_inputs]]), tensor([positions]), mask)
         states = states[0, -len(pieces) :]  # (T, D)
         scores = F.linear(states, w.rows).float()  # (T, V)
-        targets = torch.tensor(pieces)
+        targets = tensor(pieces)
         target_scores = (states.float() * w.model.output_rows(targets).float()).sum(-1)  # (T,)
         in_choice = torch.isin(targets, w.pieces)
         total = scores.logsumexp(-1)
         total = torch.where(in_choice, total, torch.logaddexp(total, target_scores))
         best = torch.maximum(scores.max(-1).values, target_scores)
-        return target_scores - total, best - total
+        return (target_scores - total).cpu(), (best - total).cpu()
 
 
 def build(pair: str) -> LmScorer:
@@ -85,4 +87,4 @@ def build(pair: str) -> LmScorer:
     if not (DATA / "models" / model).is_dir():
         raise ConfigError(f"no language model was trained to translate {pair}: there is no {DATA / 'models' / model}")
     found = resolve(CausalLmConfig(model))
-    return LmScorer(partial(writer, found), f"language-model {VERSION} {found.precision} {' '.join(found.files)}")
+    return LmScorer(partial(writer, found), f"language-model {VERSION} {found.where.dtype} {' '.join(found.files)}")

@@ -25,7 +25,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from smt.models.stepper import GROWTH, Stepper, Writer, lengthen
+from smt.models.stepper import GROWTH, Stepper, Writer, Written, lengthen
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
@@ -86,13 +86,18 @@ class BeamSearch:
         self.start = self.state.written  # (R,) position at which the search began
         self.due = torch.zeros_like(self.start)  # (R,) words to READ before the next search
         r = len(self.start)
-        none, zero = torch.zeros(r, dtype=torch.bool), torch.zeros(r, dtype=torch.long)
+        zero = torch.zeros_like(self.start)
+        none = zero > 0
         marks = (getattr(self.state, name) for name in _MARKED.values())
         self.hypotheses = _Hypotheses(self.first(r).log(), zero.float(), none, zero, zero.new_zeros(r, GROWTH), *marks)
 
     def first(self, r: int) -> Tensor:
         """1.0 for the first of the n rows of each sentence, 0.0 for the others: (R,)."""
-        return (torch.arange(r) % self.beam.n == 0).float()
+        return (self.numbers(r) % self.beam.n == 0).float()
+
+    def numbers(self, n: int) -> Tensor:
+        """0 .. n - 1."""
+        return torch.arange(n, device=self.start.device)
 
     def keep(self, rows: Tensor) -> None:
         """Keep these rows (R,) bool only."""
@@ -101,10 +106,11 @@ class BeamSearch:
         self.stepper.keep(rows)
 
     @torch.inference_mode()
-    def advance(self) -> list[tuple[int, list[str]]]:
+    def advance(self, choices: int = 1) -> list[tuple[int, list[Written]]]:
         """Extend all hypotheses by a piece; return (sentence, words) for each sentence whose search is over.
 
         Sets `due`, and `start` to the pieces published; a sentence that is complete is not alive.
+        `choices` is ignored.
         """
         state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         ended = state.ended
@@ -117,7 +123,7 @@ class BeamSearch:
         self.append(piece, limit)
         done = (hypotheses.finished & state.alive).view(-1, n)[:, :1].expand(-1, n)  # (A, n)
         parent = torch.where(done, parent.view(-1, n)[:, :1], parent.view(-1, n)).flatten()
-        if not torch.equal(parent, torch.arange(len(parent))):
+        if not torch.equal(parent, self.numbers(len(parent))):
             self.stepper.move(parent, int(self.start[state.alive].min()))  # hypotheses of a sentence agree up to here
         return self.publish(done.flatten(), ended)
 
@@ -133,7 +139,7 @@ class BeamSearch:
         a, v = len(total) // n, total.shape[1]
         best = (total / length[:, None]).view(a, n * v).topk(n).indices  # (A, n)
         score = total.view(a, n * v).gather(1, best)
-        parent = best // v + n * torch.arange(a)[:, None]
+        parent = best // v + n * self.numbers(a)[:, None]
         return parent.flatten(), (best % v).flatten(), score.flatten()
 
     def log_probabilities(self) -> Tensor:
@@ -179,15 +185,17 @@ class BeamSearch:
         hypotheses.pieces[commit, state.written[commit]] = piece[commit]
         state.commit(piece, commit)
 
-    def publish(self, done: Tensor, ended: Tensor) -> list[tuple[int, list[str]]]:
+    def publish(self, done: Tensor, ended: Tensor) -> list[tuple[int, list[Written]]]:
         """The words of the sentences whose search is over; their next search is made ready.  done, ended (R,)."""
         state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         published = []
         for row in (done & self.first(len(done)).bool()).nonzero()[:, 0].tolist():
-            stop = int((state.written if ended[row] else hypotheses.mark)[row])
-            published.append((row // n, self.tokens(hypotheses.pieces[row, int(self.start[row]) : stop].tolist())))
-        head = torch.arange(len(done)) // n * n  # the best hypothesis of each row's sentence
-        head = torch.where(done, head, torch.arange(len(done)))
+            g, is_end = int(state.g[row]), bool(ended[row])
+            stop = int((state.written if is_end else hypotheses.mark)[row])
+            tokens = self.tokens(hypotheses.pieces[row, int(self.start[row]) : stop].tolist())
+            published.append((row // n, [Written(token, g, is_end) for token in tokens]))
+        rows = self.numbers(len(done))
+        head = torch.where(done, rows // n * n, rows)  # the best hypothesis of each row's sentence
         hypotheses.take(head)
         goes_on = done & ~ended
         wrote = goes_on & (hypotheses.mark > self.start)

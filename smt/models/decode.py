@@ -19,6 +19,9 @@ With `unit: piece` k counts pieces, as fairseq's does, and rules 1 and 2 become:
     which the READ due for the choice is part of: where every word is one piece, g(j) = k + j, not k + j - 1.
 
 A beam, which looks ahead before it publishes a word: smt/models/beam.py.  A model's side: smt/models/stepper.py.
+
+On a GPU a batch makes CHOICES choices a sentence before their words are published, so that nothing waits for it in
+between; sentences that end meanwhile stay as they are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,6 +36,8 @@ from smt.models.stepper import Stepper, Writer, Written, by_length
 from smt.policies.waitk import Schedule
 
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on; copying for every one costs more
+CHOICES = 16
+ROWS = 4096  # hypotheses decoded together on a GPU at most; more are not faster
 
 
 @torch.inference_mode()
@@ -41,22 +46,56 @@ def decode_batch(
 ) -> list[list[Written]]:
     """Translate whole sentences at once, greedily without a beam; an empty sentence gives no words."""
     written: list[list[Written]] = [[] for _ in sentences]
+    waiting = by_length(sentences, max(1, rows_at_once(writer) // (beam.n if beam else 1)))
+    while waiting:
+        numbers = waiting.pop(0)
+        if (words := _words_of(writer, [sentences[i] for i in numbers], schedule, beam)) is None:
+            half = len(numbers) // 2
+            waiting[:0] = [numbers[:half], numbers[half:]]
+            continue
+        for i, of_sentence in zip(numbers, words, strict=True):
+            written[i] = of_sentence
+    return written
+
+
+def rows_at_once(writer: Writer) -> int:
+    """Return the hypotheses to decode together: half of a GPU's free memory is for them."""
+    if writer.device.type != "cuda":
+        return writer.batch
+    return min(ROWS, torch.cuda.mem_get_info(writer.device)[0] // 2 // writer.row_bytes)
+
+
+def _words_of(
+    writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None
+) -> list[list[Written]] | None:
+    """Translate non-empty sentences together; None if they are more than one and the memory is too small for them."""
+    try:
+        return _decode(writer, sources, schedule, beam)
+    except torch.OutOfMemoryError:
+        if len(sources) == 1:
+            raise
+        return None
+
+
+def _decode(
+    writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None
+) -> list[list[Written]]:
     n = beam.n if beam else 1
-    for numbers in by_length(sentences, max(1, writer.batch // n)):
-        sources = [sentences[i] for i in numbers]
-        stepper = writer.begin(sources, schedule, n)
-        start_reading(stepper, schedule)
-        names = [writer.bonus.names(words) if writer.bonus else Names() for words in sources]
-        search = _search(writer, stepper, schedule, beam, names)
-        state = stepper.state
-        while going := int(state.alive.sum()):
-            if going < ALIVE * len(state.alive):
-                numbers = [i for i, on in zip(numbers, state.alive[::n].tolist(), strict=True) if on]
-                search.keep(state.alive)
-            g, ended = state.g[::n].tolist(), state.ended[::n].tolist()
-            for i, tokens in search.advance():
-                written[numbers[i]] += [Written(token, g[i], ended[i]) for token in tokens]
-            stepper.read(search.due, search.start)
+    written: list[list[Written]] = [[] for _ in sources]
+    numbers = list(range(len(sources)))
+    stepper = writer.begin(sources, schedule, n)
+    start_reading(stepper, schedule)
+    names = [writer.bonus.names(words) if writer.bonus else Names() for words in sources]
+    search = _search(writer, stepper, schedule, beam, names)
+    choices = 1 if writer.device.type == "cpu" or writer.bonus else CHOICES
+    state = stepper.state
+    while going := int(state.alive.sum()):
+        if going < ALIVE * len(state.alive):
+            numbers = [i for i, on in zip(numbers, state.alive[::n].tolist(), strict=True) if on]
+            search.keep(state.alive)
+        for i, words in search.advance(choices):
+            written[numbers[i]] += words
+        stepper.read(search.due, search.start)
     return written
 
 
@@ -69,8 +108,8 @@ def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule, bea
         return
     search = _search(writer, stepper, schedule, beam, [names])
     while bool(stepper.state.alive[0]):
-        for _, tokens in search.advance():
-            yield from tokens
+        for _, words in search.advance():
+            yield from (word.token for word in words)
         stepper.read(search.due, search.start)
 
 
@@ -107,16 +146,25 @@ class GreedySearch:
         self.stepper.keep(rows)
 
     @torch.inference_mode()
-    def advance(self) -> list[tuple[int, list[str]]]:
-        """Make one choice per sentence, set `due`, and return the word that it completes in each row.
+    def advance(self, choices: int = 1) -> list[tuple[int, list[Written]]]:
+        """Make some choices per sentence, with READ between them; return (sentence, words) where words are complete.
 
-        Sentences that have ended stay as they are.
+        Sets `due` for the READ that follows.  Sentences that have ended stay as they are.
         """
+        made = [self.choose()]
+        for _ in range(choices - 1):
+            self.stepper.read(self.due, self.start)
+            made.append(self.choose())
+        return self.publish(torch.stack(made, 1).cpu())
+
+    def choose(self) -> Tensor:
+        """Make one choice per sentence and set `due`; return (complete, commit, piece, g, ended) of each, (B, 5)."""
         state, rules, bonus = self.state, self.writer.rules, self.writer.bonus
         scores, full = self.stepper.score()
         scores = rules.forbid(scores, state.word_open, state.past)  # (B, V)
         if bonus is not None:
-            bonus.favour(scores, Begun(self.open_pieces, self.names, state.read.tolist()))
+            favoured = bonus.favour(scores.cpu(), Begun(self.open_pieces, self.names, state.read.tolist()))
+            scores = favoured.to(scores.device)
         choice = torch.where(full, rules.end, scores.argmax(-1))
         end, ended = choice == rules.end, state.ended
         complete = state.word_open & (rules.starts(choice, state.last) | end) & state.alive
@@ -129,17 +177,19 @@ class GreedySearch:
         state.commit(choice, commit)
         state.alive = state.alive & ~(end & ended)
         self.due = wait * due
-        return self.publish(torch.stack([complete, commit, choice, state.g], 1).tolist())
+        return torch.stack([complete, commit, choice, state.g, ended], 1)
 
-    def publish(self, choices: Sequence[Sequence[int]]) -> list[tuple[int, list[str]]]:
-        """Return the words completed by the choices: (complete, commit, piece, g) of each row."""
+    def publish(self, made: Tensor) -> list[tuple[int, list[Written]]]:
+        """Return the words completed by choices (B, T, 5), see `choose`."""
         published = []
-        for row, (complete, commit, piece, g) in enumerate(choices):
+        has_effect = (made[:, :, 0] | made[:, :, 1]) > 0  # (B, T)
+        rows = has_effect.nonzero()[:, 0].tolist()
+        for row, (complete, commit, piece, g, ended) in zip(rows, made[has_effect].tolist(), strict=True):
             if complete:
                 token = self.writer.spell(self.open_pieces[row])
                 self.open_pieces[row] = []
                 if token:
-                    published.append((row, [token]))
+                    published.append((row, [Written(token, g, bool(ended))]))
                     self.names[row].wrote(token, g)
             if commit:
                 self.open_pieces[row].append(piece)

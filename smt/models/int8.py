@@ -1,24 +1,25 @@
 """Matrices as a processor multiplies them fastest.
 
-8-bit integers: half the memory of bfloat16, and on a processor with VNNI about twice its speed.  Each output has a
-scale of its own, and each row of the input gets one when it is multiplied, so a sentence does not depend on the others
-of its batch; the sums are integers and exact on every processor, without VNNI at the speed of float32 (Dettmers et al.,
-NeurIPS 2022, without their outlier columns).
+8-bit integers: half the memory of bfloat16, and with VNNI, which they need (`sqa.files.devices.is_fast`), about twice
+its speed.  Each output has a scale of its own, and each row of the input gets one when it is multiplied, so a sentence
+does not depend on the others of its batch; the sums are integers and exact (Dettmers et al., NeurIPS 2022, without
+their outlier columns).
+
+bfloat16 and float16: products in these types, states in float32.
 
 float32 in the layout of oneDNN: arranged once, not for each product as MKL does; on a processor of AMD twice as fast.
 """
 
 from collections.abc import Callable
-from functools import cache
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-Precision = Literal["float32", "int8"]
 TOP = 127  # the largest integer used
 TINY = 1e-8  # of a row of zeros
-EXACT = 1024  # products of two integers whose sum float32 holds exactly: 1024 x 127 x 127 < 2^24
 
 
 class Matrix8(NamedTuple):
@@ -35,26 +36,10 @@ def quantised(weight: Tensor) -> Matrix8:
 
 
 def multiplied(x: Tensor, matrix: Matrix8) -> Tensor:
-    """x (..., I) float times the matrix, (..., O) in the type of x."""
+    """x (..., I) float times the matrix, (..., O) in the type of x; |sums| < 2^31 up to I = 133,000."""
     values, scales = _rounded(x.reshape(-1, x.shape[-1]).float())
-    return ((_sums(values, matrix.values) * scales).mul_(matrix.scales)).to(x.dtype).view(*x.shape[:-1], -1)
-
-
-def _sums(x: Tensor, y: Tensor) -> Tensor:
-    """Int8 (N, I) and (O, I) -> the products of their rows, int32 (N, O), exact: |sums| < 2^31 up to I = 133,000."""
-    if _is_exact():
-        return torch._int_mm(x, y.t())  # the only product of int8 matrices that torch has
-    sums = x.new_zeros(len(x), len(y), dtype=torch.int32)
-    for a, b in zip(x.split(EXACT, 1), y.split(EXACT, 1), strict=True):
-        sums += (a.float() @ b.float().t()).to(torch.int32)
-    return sums
-
-
-@cache
-def _is_exact() -> bool:
-    """Return whether torch multiplies int8 matrices exactly: without VNNI oneDNN saturates sums of two in 16 bits."""
-    x = torch.full((32, 64), TOP, dtype=torch.int8)
-    return bool((torch._int_mm(x, x.t()) == 64 * TOP**2).all())
+    sums = torch._int_mm(values, matrix.values.t())  # the only product of int8 matrices that torch has
+    return ((sums * scales).mul_(matrix.scales)).to(x.dtype).view(*x.shape[:-1], -1)
 
 
 def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,8 +76,22 @@ class Linear32(nn.Module):
         return y
 
 
-def fast_linear(precision: Precision) -> Callable[[Tensor, Tensor | None], nn.Module] | None:
-    """The class of the fastest layer of a matrix (O, I) and its bias; None: torch's own."""
-    if precision == "int8":
+class Linear16(nn.Module):
+    """A linear map whose products are bfloat16 or float16."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.matrix, self.bias = weight.to(dtype), None if bias is None else bias.to(dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., I) -> (..., O)."""
+        return F.linear(x.to(self.matrix.dtype), self.matrix, self.bias).to(x.dtype)
+
+
+def fast_linear(dtype: str, device: torch.device) -> Callable[[Tensor, Tensor | None], nn.Module] | None:
+    """Return the class of the fastest layer of a matrix (O, I) and its bias; None: torch's own."""
+    if dtype == "int8":
         return Linear8
-    return Linear32 if torch.backends.mkldnn.is_available() else None
+    if dtype != "float32":
+        return partial(Linear16, dtype=getattr(torch, dtype))
+    return Linear32 if device.type == "cpu" and torch.backends.mkldnn.is_available() else None

@@ -32,9 +32,10 @@ class Past(NamedTuple):
     run: Tensor  # (B, REPEAT) column n - 1: how many of the last pieces equal the piece n before them
 
     @classmethod
-    def none(cls, rows: int) -> Past:
+    def none(cls, rows: int, device: torch.device) -> Past:
         """Nothing written yet."""
-        return cls(torch.full((rows, REPEAT), -1), torch.zeros((rows, REPEAT), dtype=torch.long))
+        zeros = torch.zeros((rows, REPEAT), dtype=torch.long, device=device)
+        return cls(zeros - 1, zeros)
 
     def then(self, pieces: Tensor) -> Past:
         """Append a piece to each sentence (B,)."""
@@ -46,12 +47,20 @@ class Rules:
     """Rules 1 and 3 over the V pieces that may be chosen."""
 
     def __init__(
-        self, starts_word: Table, joins_next: Table, never: Table, free: Table, end: int, nothing: int
+        self,
+        starts_word: Table,
+        joins_next: Table,
+        never: Table,
+        free: Table,
+        end: int,
+        nothing: int,
+        device: torch.device | None = None,
     ) -> None:
         """All (V,) bool: pieces that begin a word, that the next piece continues, that are never chosen, that may be
-        repeated freely; `end` ends a sentence, `nothing` is a piece among `never`."""
-        self.starts_word, self.joins_next, self.free = map(torch.as_tensor, (starts_word, joins_next, free))
-        self.end, self.nothing, never = end, nothing, torch.as_tensor(never)
+        repeated freely; `end` ends a sentence, `nothing` is a piece among `never`; device: of the scores."""
+        tables = (torch.as_tensor(table, device=device) for table in (starts_word, joins_next, free, never))
+        self.starts_word, self.joins_next, self.free, never = tables
+        self.end, self.nothing = end, nothing
         opens = self.starts_word.clone()
         opens[end] = True
         # (2, V): what cannot follow a published word, what cannot continue an open one
@@ -69,7 +78,7 @@ class Rules:
     def repeats(self, past: Past) -> Tensor:
         """Pieces (B, REPEAT) that rule 1 forbids, padded with `nothing`."""
         candidate, run = past.last.clamp_min(0), past.run  # candidate n - 1 would repeat the last n pieces
-        repeats = run >= torch.arange(REPEAT)
+        repeats = run >= torch.arange(REPEAT, device=run.device)
         repeats[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may come twice
         repeats &= (past.last >= 0) & ~self.free[candidate]
         return torch.where(repeats, candidate, self.nothing)

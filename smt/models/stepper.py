@@ -20,6 +20,7 @@ from smt.models.copying import Bonus
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.policies.waitk import HIDDEN_WORD, Schedule
 
+SIZE = 128  # pieces of a long sentence
 GROWTH = 32  # target positions by which caches and hypotheses grow
 
 
@@ -49,7 +50,7 @@ class State:
     @classmethod
     def begin(cls, needs: Tensor, length: Tensor, last: int) -> State:
         """Before the first READ; `last` stands before the first piece."""
-        zeros, past = torch.zeros_like(length), Past.none(len(length))
+        zeros, past = torch.zeros_like(length), Past.none(len(length), length.device)
         return cls(needs, length, zeros, torch.full_like(length, last), zeros, zeros, zeros > 0, zeros == 0, *past)
 
     @property
@@ -113,6 +114,11 @@ class State:
             setattr(self, field.name, getattr(self, field.name)[rows])
 
 
+def at_most(numbers: Tensor, bound: int) -> int:
+    """Return the greatest of some numbers; on a GPU an upper bound, since reading it would wait for all work there."""
+    return int(numbers.max()) if numbers.device.type == "cpu" else bound
+
+
 class Stepper(Protocol):
     """Sentences being decoded, with the model's caches."""
 
@@ -144,7 +150,15 @@ class Writer(Protocol):
 
     @property
     def batch(self) -> int:
-        """Hypotheses decoded together."""
+        """Hypotheses decoded together on a CPU."""
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of a hypothesis, for a sentence of SIZE pieces."""
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> Stepper:
         """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""

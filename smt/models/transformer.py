@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from smt.models.int8 import Precision, fast_linear
+from smt.models.int8 import fast_linear
 from smt.models.vocab import BOS, EOS, PAD
 from sqa.core.schema import BelowOne, checked
 
@@ -247,6 +247,11 @@ class Transformer(nn.Module):
         untied = None if config.tied_output else nn.Linear(config.width, config.vocabulary, bias=False)
         self.output: nn.Module | None = untied
 
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.embedding.weight.device
+
     def embed(self, pieces: Tensor, at: Tensor | int, source: bool = False) -> Tensor:
         """Piece ids (B, T) with position vectors from `at` on: an offset, or each row's own position (B,)."""
         if self.config.positions == "learned":
@@ -319,9 +324,9 @@ class Transformer(nn.Module):
         return x, self.alignment(x, memory, visible[:, None]) if self.config.lexicon_width else None
 
     @torch.no_grad()
-    def accelerate(self, precision: Precision) -> None:
-        """Make all matrices as fast as the processor can; afterwards the network can only decode."""
-        if (fast := fast_linear(precision)) is None:
+    def accelerate(self, dtype: str) -> None:
+        """Make all matrices as fast as the device can, in `dtype`; afterwards the network can only decode."""
+        if (fast := fast_linear(dtype, self.device)) is None:
             return
         for part in list(self.modules()):
             for name, layer in part.named_children():

@@ -12,6 +12,7 @@ L decoder layers, H heads, D width, S source and T target pieces, V vocabulary, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from smt.models.copying import Copier
 from smt.models.next_piece import Rules
-from smt.models.stepper import GROWTH, State, lengthen
+from smt.models.stepper import GROWTH, SIZE, State, at_most, lengthen
 from smt.models.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
@@ -44,10 +45,18 @@ class TransformerWriter:
     def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0, language: str = "") -> None:
         """copy_bonus: nats for pieces that spell a name of the source (whose ISO 639-1 code is `language`), see
         smt/models/copying.py."""
-        self.model, self.vocabulary = model, vocabulary
+        self.model, self.vocabulary, self.device = model, vocabulary, model.device
         self.bonus = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
         never = np.isin(np.arange(vocabulary.size), (PAD, UNK, BOS))
-        self.rules = Rules(vocabulary.starts_word, vocabulary.joins_next, never, vocabulary.has_digit, EOS, PAD)
+        self.rules = Rules(
+            vocabulary.starts_word, vocabulary.joins_next, never, vocabulary.has_digit, EOS, PAD, self.device
+        )
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of a hypothesis: keys and values of source and target, and some copies of its scores."""
+        c = self.model.config
+        return 4 * (4 * SIZE * c.decoder_layers * c.width + 8 * c.vocabulary)
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
         """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
@@ -55,16 +64,18 @@ class TransformerWriter:
         for (ids, _), words in zip(segmented, sentences, strict=True):
             self.check(len(ids) + 1, words)
         needs = [np.array([*index, len(words)]) + 1 for (_, index), words in zip(segmented, sentences, strict=True)]
-        length = torch.tensor([len(words) for words in sentences])
-        stepper = TransformerStepper(self, schedule, State.begin(pad(needs, HIDDEN_WORD), length, BOS))
+        length = torch.tensor([len(words) for words in sentences], device=self.device)
+        state = State.begin(pad(needs, HIDDEN_WORD).to(self.device), length, BOS)
+        stepper = TransformerStepper(self, schedule, state)
         stepper.encode_whole(pad([np.array([*ids, EOS]) for ids, _ in segmented], PAD))
         if n > 1:
-            stepper.take(torch.arange(len(sentences)).repeat_interleave(n))
+            stepper.take(torch.arange(len(sentences), device=self.device).repeat_interleave(n))
         return stepper
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> TransformerStepper:
         """A sentence whose words come one by one."""
-        state = State.begin(torch.zeros(n, 0, dtype=torch.long), torch.full((n,), HIDDEN_WORD), BOS)
+        length = torch.full((n,), HIDDEN_WORD, device=self.device)
+        state = State.begin(length.new_zeros(n, 0), length, BOS)
         return TransformerStepper(self, schedule, state, source)
 
     def check(self, pieces: int, words: Sequence[str] = ()) -> None:
@@ -88,7 +99,7 @@ class TransformerWriter:
             return self.model.logits(x, None)
         seen, width, b = alignment.shape[1], lexicon.probabilities.shape[2], len(alignment)
         weight = (lexicon.probabilities[:, :seen] * alignment.exp()[:, :, None]).flatten(1)
-        floor = torch.full((b, self.model.config.vocabulary), LEXICON_FLOOR)
+        floor = torch.full((b, self.model.config.vocabulary), LEXICON_FLOOR, device=x.device)
         return self.model.logits(x, floor.scatter_add_(1, lexicon.ids[:, : seen * width].expand(b, -1), weight))
 
     def lexicon(self, source: Tensor) -> Lexicon | None:
@@ -109,16 +120,20 @@ class TransformerStepper:
         c = self.model.config
         size, b = c.width // c.heads, len(state.read)
         self.past: list[KeyValue] | None = None  # of the encoder, while a source is read
-        self.pieces = torch.zeros(1, 0, dtype=torch.long)  # (A, S) of the source
-        self.cross = torch.zeros(1, 2 * c.decoder_layers, c.heads, 0, size)  # (A, 2 L, H, S, D/H), layer by layer
-        self.align_key = torch.zeros(1, 0, c.width if c.lexicon_width else 0)  # (A, S, D), or (A, S, 0)
-        self.cache = torch.zeros(b, 2 * c.decoder_layers, c.heads, GROWTH, size)  # (B, 2 L, H, T, D/H) of the target
+        self.scored = 0  # choices so far, so pieces written at most
+        zeros = partial(torch.zeros, device=writer.device)
+        self.pieces = zeros(1, 0, dtype=torch.long)  # (A, S) of the source
+        self.cross = zeros(1, 2 * c.decoder_layers, c.heads, 0, size)  # (A, 2 L, H, S, D/H), layer by layer
+        self.align_key = zeros(1, 0, c.width if c.lexicon_width else 0)  # (A, S, D), or (A, S, 0)
+        self.cache = zeros(b, 2 * c.decoder_layers, c.heads, GROWTH, size)  # (B, 2 L, H, T, D/H) of the target
         self.lexicon: Lexicon | None = None
 
     @torch.inference_mode()
     def encode_whole(self, pieces: Tensor) -> None:
-        """Encode complete sources (A, S), ENCODED_ROWS at a time."""
-        chunks = [chunk[:, : int((chunk != PAD).sum(1).max())] for chunk in pieces.split(ENCODED_ROWS)]
+        """Encode complete sources (A, S), in the memory of the CPU; ENCODED_ROWS at a time there."""
+        rows = ENCODED_ROWS if self.writer.device.type == "cpu" else len(pieces)
+        chunks = [chunk[:, : int((chunk != PAD).sum(1).max())] for chunk in pieces.split(rows)]
+        chunks, pieces = [chunk.to(self.writer.device) for chunk in chunks], pieces.to(self.writer.device)
         memories = [self._memory(chunk) for chunk in chunks]
         longest = pieces.shape[1]
         self.pieces = pieces
@@ -139,7 +154,7 @@ class TransformerStepper:
         words = self.state.pull(self.source, self.writer.pieces, due, self.schedule.pieces_before(written))
         if not (pieces := [piece for word in words for piece in word]):
             return
-        new = torch.tensor([pieces])
+        new = torch.tensor([pieces], device=self.writer.device)
         self.pieces = torch.cat([self.pieces, new], 1)
         self.writer.check(self.pieces.shape[1])
         cross, align_key = self._memory(self.pieces if whole else new, growing=not whole)
@@ -168,13 +183,14 @@ class TransformerStepper:
         Only the end may follow in the last position that the model has, too.
         """
         s = self.state
-        b, longest = len(s.written), int(s.written.max()) + 1
+        b, longest = len(s.written), at_most(s.written, self.scored) + 1
+        self.scored += 1
         if longest > self.cache.shape[3]:
             self.cache = lengthen(self.cache, 3, longest + GROWTH)
         visible = s.visible()  # (B, S)
         pieces = visible.sum(1)
-        most = int(pieces.max())  # pieces that no sentence has read are left out
-        cached = torch.arange(longest) <= s.written[:, None]  # (B, T)
+        most = at_most(pieces, visible.shape[1])  # pieces that no sentence has read are left out
+        cached = torch.arange(longest, device=pieces.device) <= s.written[:, None]  # (B, T)
         align_key = self.align_key[:, :most] if self.align_key.shape[2] else None
         memory = Memory(_layers(self.cross[:, :, :, :most].expand(b, -1, -1, -1, -1)), align_key, self.pieces[:, :most])
         cache = _layers(self.cache[:, :, :, :longest])
@@ -186,6 +202,7 @@ class TransformerStepper:
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows (B,) bool only, and with as many positions as they use."""
         pieces, written = int((self.pieces[rows] != PAD).sum(1).max()), int(self.state.written[rows].max())
+        self.scored = written
         self.state.needs, self.pieces = self.state.needs[:, :pieces], self.pieces[:, :pieces]
         self.cross, self.align_key = self.cross[:, :, :, :pieces], self.align_key[:, :pieces]
         self.cache = self.cache[:, :, :, :written]

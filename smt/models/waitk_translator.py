@@ -14,13 +14,13 @@ not begin with.
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from smt.models import copying
 from smt.models.beam import VERSION as SEARCH
 from smt.models.beam import beam_of
-from smt.models.bundle import folder_fingerprint, load_model, model_folder
-from smt.models.int8 import Precision
+from smt.models.bundle import AnyVocabulary, folder_fingerprint, load_model, model_folder
+from smt.models.transformer import Transformer
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
@@ -29,9 +29,11 @@ from smt.policies.waitk import Schedule, Unit
 from sqa.core.k import parse_k
 from sqa.core.schema import File
 from sqa.data.languages import pair_of
+from sqa.files.devices import CPU, Arithmetic, Device, Dtype, Place, place
 from sqa.files.store import digest
 
 VERSION = 2  # raise when decoding changes its output
+ARITHMETIC = Arithmetic(auto=("int8", "float32"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,10 @@ class WaitKConfig:
     unit: Annotated[Unit, "what k and the rate count; piece = as fairseq counts, see smt/models/decode.py"] = "word"
     beam: Annotated[int, "hypotheses searched before a word is published, see smt/models/beam.py; 1 = greedy"] = 1
     look_ahead: Annotated[int, "with a beam: words of a hypothesis while the source continues"] = 2
-    precision: Annotated[Precision, "of the arithmetic; int8 is faster and may write other words"] = "float32"
     copy_bonus: Annotated[float, "nats for pieces that spell a name of the source, see smt/models/copying.py"] = 0.0
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "of matrix products; int8 is faster with VNNI and may write other words"] = "float32"
+    ARITHMETIC: ClassVar = ARITHMETIC
 
     def __post_init__(self) -> None:
         self.schedule()
@@ -57,16 +61,22 @@ class WaitKConfig:
         return Schedule(parse_k(self.k), self.emission_rate, self.unit)
 
 
+def loaded(folder: Path, where: Place) -> tuple[Transformer, AnyVocabulary, dict[str, Any]]:
+    """Return model, vocabulary and metadata of a folder, ready to decode on a device in an element type."""
+    model, vocabulary, about = load_model(folder)
+    model.to(where.device).accelerate(where.dtype)
+    return model, vocabulary, about
+
+
 def build(config: WaitKConfig) -> WaitKTranslator:
     """The translator of a config."""
-    folder = model_folder(config.model)
-    model, vocabulary, about = load_model(folder)
-    model.accelerate(config.precision)
+    folder, where = model_folder(config.model), place(config)
+    model, vocabulary, about = loaded(folder, where)
     languages = pair_of(about)
     writer = TransformerWriter(model, vocabulary, config.copy_bonus, (languages and languages[0]) or "")
     schedule, beam = config.schedule(), beam_of(config.beam, config.look_ahead)
     versions = [VERSION, SEARCH, copying.VERSION]
-    search = [asdict(schedule), config.beam, config.look_ahead, config.precision, config.copy_bonus]
+    search = [asdict(schedule), config.beam, config.look_ahead, where.dtype, config.copy_bonus, *where.key]
     fingerprint = digest(["waitk", versions, search, folder_fingerprint(folder)])
     return WaitKTranslator(lambda: writer, schedule, beam, fingerprint, languages)
 
@@ -80,6 +90,9 @@ class PrefixConfig:
     k: PolicyK = "full"
     n: PolicyN = None
     beam: Annotated[int, "hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy"] = 1
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "of matrix products; int8 is faster with VNNI and may write other words"] = "float32"
+    ARITHMETIC: ClassVar = ARITHMETIC
 
     def __post_init__(self) -> None:
         policy_of(self)
@@ -87,17 +100,17 @@ class PrefixConfig:
 
 
 @lru_cache(maxsize=2)
-def system(folder: Path, files: str, beam: int) -> Remembered:
+def system(folder: Path, files: str, beam: int, where: Place = CPU) -> Remembered:
     """Return the system of a model (`files`: their digest) and a beam: runs with other policies share its memory."""
-    model, vocabulary, about = load_model(folder)
-    model.accelerate("float32")
+    model, vocabulary, about = loaded(folder, where)
     writer = TransformerWriter(model, vocabulary)
-    fingerprint = digest(["prefix", VERSION, SEARCH, beam, files])
+    other = [] if where.dtype == "float32" else [where.dtype]
+    fingerprint = digest(["prefix", VERSION, SEARCH, beam, files, *other, *where.key])
     return Remembered(WholeTexts(lambda: writer, beam_of(beam), fingerprint, pair_of(about)))
 
 
 def build_prefix(config: PrefixConfig) -> PolicyTranslator:
     """The translator of a config."""
     folder = model_folder(config.model)
-    shared = system(folder, folder_fingerprint(folder), config.beam)
+    shared = system(folder, folder_fingerprint(folder), config.beam, place(config))
     return PolicyTranslator(shared, policy_of(config))

@@ -146,7 +146,7 @@ class Lexicon:
     ) -> None:
         """`places`: of the pieces of a word among those that may be chosen, None where one may not."""
         self.table, self.language, self.bonus = table, language, bonus
-        self.starts, self.places = rules.starts_word.float(), places  # (V,) 1 where a piece begins a word
+        self.starts, self.places = rules.starts_word.float().cpu(), places  # (V,) 1 where a piece begins a word
         spelt = (places(form) for word in sorted(ENGLISH.function_words) for form in (word, word.capitalize()))
         self.function = torch.tensor([pieces[0] for pieces in spelt if pieces and len(pieces) == 1], dtype=torch.long)
         self.translations = lru_cache(maxsize=1 << 16)(self._translations)

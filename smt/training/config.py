@@ -3,7 +3,7 @@
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -14,6 +14,7 @@ from smt.training.made import MadeConfig
 from sqa.core.errors import ConfigError
 from sqa.core.k import parse_k
 from sqa.core.schema import BelowOne, Count, File, NotNegative, Positive, Whole, checked
+from sqa.files.devices import Arithmetic, Device, Dtype
 from sqa.pipeline.config import folder_name
 
 PAIRS = ("es-en", "pl-en")  # that the project has text for
@@ -85,9 +86,11 @@ class TrainConfig:
     evaluate_sentences: Count = 200
     evaluate_k: tuple[int | str, ...] = (6, "full")
     compile: Annotated[bool, "compile the output layer and loss (needs a C++ compiler): a tenth faster"] = False
-    precision: Annotated[Literal["float32", "bfloat16"], "of products on a CPU; a GPU takes bfloat16"] = "float32"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
+    dtype: Annotated[Dtype, "of products; auto = bfloat16 where the device multiplies it"] = "float32"
     threads: Annotated[Whole, "CPU threads; 0 = torch's choice"] = 0
     seed: Whole = 0
+    ARITHMETIC: ClassVar = Arithmetic(("float32", "bfloat16"), ("bfloat16", "float32"))
 
     def problems(self) -> list[str]:
         """Beside the bounds."""

@@ -11,22 +11,25 @@ from smt.models.bundle import folder_fingerprint, model_folder
 from smt.training.config import SmtConfig
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import joined_digest, write_text
+from sqa.files.devices import place
 from sqa.files.records import parse_json
 from sqa.training.checkpoints import Checkpoints
 
 FILE = "run.json"
 _NO_MATTER = {"name", "data", "full_encoder"}  # keys of a config that do not change what a training gives
-_NO_MATTER_TRAIN = {"threads", "compile"}  # but for the last digits
+_NO_MATTER_TRAIN = {"threads", "compile", "device"}  # but for the last digits
 
 
 def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
-    """Everything that a training's result depends on, as JSON values."""
+    """Everything that a training's result depends on, as JSON values, and its device, which may change."""
     kept = {key: value for key, value in asdict(config).items() if key not in _NO_MATTER}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in _NO_MATTER_TRAIN}
+    where = place(config.train)
+    kept["train"]["dtype"] = where.dtype
     files = ("vocabulary.model", "lexicon_probabilities.npy", "packed/target_start.npy")
     total = joined_digest(data / name for name in files)
     start = folder_fingerprint(model_folder(config.start, "start")) if config.start else None
-    return json.loads(json.dumps({"config": kept, "data": total, "start model": start}))
+    return json.loads(json.dumps({"config": kept, "data": total, "start model": start, "device": where.device}))
 
 
 def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
@@ -41,7 +44,7 @@ def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
         stored = parse_json(file.read_bytes())
     except ValueError as error:
         raise DataError(f"{file}: damaged ({error}); --fresh to start anew") from error
-    changed = ", ".join(_changes(stored, now))
+    changed = ", ".join(_changes({**stored, "device": ""}, {**now, "device": ""}))
     return [f"{folder}: trained with another {changed}; change `name`, or --fresh to start anew"] if changed else []
 
 

@@ -32,6 +32,7 @@ from smt.training.steps import corpus_bleu, run_steps
 from sqa.core.errors import ConfigError
 from sqa.core.k import parse_k
 from sqa.files.atomic import claimed
+from sqa.files.devices import place
 from sqa.pipeline.config import folder_name, load
 from sqa.training.checkpoints import Checkpoints, Moments
 from sqa.training.trainer import Trainer, denormals_flushed
@@ -78,12 +79,12 @@ def rate(config: TrainConfig, step: int) -> float:
 
 
 @contextmanager
-def arithmetic(device: str, precision: str) -> Iterator[None]:
-    """bfloat16 matrix products on a GPU, and on a CPU if asked for; float32 keeps the weights and the sums."""
+def arithmetic(device: str, dtype: str) -> Iterator[None]:
+    """Matrix products in `dtype`; float32 keeps the weights and the sums."""
     with ExitStack() as stack:
-        if device == "cuda" or precision == "bfloat16":
+        if dtype == "bfloat16":
             stack.enter_context(torch.autocast(device, torch.bfloat16))
-        if device == "cpu" and precision == "bfloat16":
+        if device == "cpu" and dtype == "bfloat16":
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernel's backward pass is slow in bfloat16
         yield
 
@@ -93,7 +94,8 @@ class SmtTraining:
 
     def __init__(self, config: SmtConfig, folder: Path, data: Path) -> None:
         self.config, self.settings, self.folder = config, config.train, folder
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        where = place(config.train)
+        self.device, self.dtype = torch.device(where.device), where.dtype
         t = config.train
         if t.threads:
             torch.set_num_threads(t.threads)
@@ -127,7 +129,7 @@ class SmtTraining:
             for batch in batches:
                 batch = batch.to(self.device)
                 k = draw_k(self.ks, t.k_weights or (1.0,) * len(self.ks), rng)
-                with arithmetic(self.device.type, t.precision):
+                with arithmetic(self.device.type, self.dtype):
                     schedule = Schedule(k, t.emission_rate)
                     entropy, guided, _ = losses(self.model, batch, schedule, t.label_smoothing, self.entropy_of)
                 entropies.append(float(entropy.detach()))

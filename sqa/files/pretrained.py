@@ -3,38 +3,20 @@
 Weights are read from safetensors only, nothing is fetched, and no code that comes with a model is run.
 """
 
-from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.files.hub import check_shards
 from sqa.files.model_files import check_weights
 from sqa.files.records import parse_json
 
-Device = Literal["auto", "cpu", "cuda"]  # auto = a GPU if there is one
 LARGEST = 1 << 22  # of any size in a configuration
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 _FAILURES = (ValueError, OSError, LookupError, TypeError, RuntimeError, ImportError, AttributeError, ArithmeticError)
 _SIZES = ("layers", "layer", "_size", "_dim", "_model", "_heads", "position_embeddings")
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
-
-
-def pick_device(device: Device, key: str = "device") -> str:
-    """ "cpu" or "cuda"; ConfigError about the config's `key` for a GPU that is not available."""
-    import torch
-
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(f"{key}: no GPU is available, got cuda; take auto or cpu")
-    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
-
-
-def bfloat16_products(device: str, enabled: bool) -> AbstractContextManager[Any]:
-    """Return a context in which matrix products take and give bfloat16, if `enabled`."""
-    import torch
-
-    return torch.autocast(device, torch.bfloat16, enabled=enabled)
 
 
 def check_folder(folder: Path) -> str:

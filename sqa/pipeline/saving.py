@@ -89,6 +89,8 @@ def pack(result: RunResult) -> dict[str, bytes]:
         from sqa.pipeline import usage
 
         summary["translator"] = usage.spent(result.store, result.stages["translate"], options.prices)
+    if computed := places(result.config):
+        summary["computed_on"] = computed
     if models := hub_models(result.config):
         summary["models"] = models
     scores = {q.id: result.scores[q.id] for q in result.questions}
@@ -132,6 +134,21 @@ def hub_models(config: object) -> dict[str, str]:
             commit = commit_of(name, values.get(revision, values.get("revision")))
             commits |= {name: commit} if commit else {}
     return commits
+
+
+def places(config: object, key: str = "") -> dict[str, str]:
+    """Key -> device and element type, "cpu float32", of every part of a config that has weights."""
+    found: dict[str, str] = {}
+    if hasattr(config, "ARITHMETIC"):
+        from sqa.files.devices import place
+
+        found[key] = " ".join(place(config))
+    inner: Any = enumerate(config) if isinstance(config, (tuple, list)) else ()
+    if is_dataclass(config):
+        inner = ((field.name, getattr(config, field.name)) for field in fields(config))
+    for name, value in inner:
+        found |= places(value, key if name == "options" else f"{key}.{name}".lstrip("."))
+    return found
 
 
 def weights(config: RunConfig) -> dict[str, str]:

@@ -191,6 +191,7 @@ def test_another_processor_gives_another_key(places, monkeypatch):
         (built[1] if name == "pretrained" else built[1].encoder).device = "cuda"
         assert built[0].fingerprint() != built[1].fingerprint(), name
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     local = [{"endpoint": None, "local": {"folder": "@lm", "device": device}} for device in ("cpu", "cuda", "auto")]
     on_cpu, on_gpu, of_choice = (key_of("guesser", "llm", options, places) for options in local)
     assert on_cpu != on_gpu == of_choice

@@ -82,7 +82,7 @@ def test_the_words_of_a_transformer(model, sentence, search, words):
 )
 def test_words_and_scores_of_a_language_model(model, options, sentence, words, given):
     """In float32; the positions of its pieces show in the second decimal of ln p."""
-    translator = lm.build(lm.CausalLmConfig(model, k=2, precision="float32", **options))
+    translator = lm.build(lm.CausalLmConfig(model, k=2, dtype="float32", **options))
     assert written(translator, sentence) == words
     target = [word.rpartition("/")[0] for word in words.split()]
     [scores] = LmScorer(lambda: translator.writer, "").score([(sentence.split(), target)])

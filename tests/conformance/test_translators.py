@@ -76,7 +76,7 @@ def hub(folder):
 def language_model(folder):
     from stand_ins.lm_models import make
 
-    options = {"source_language": "es", "precision": "float32", "policy": "hold", "n": 1}
+    options = {"source_language": "es", "dtype": "float32", "policy": "hold", "n": 1}
     return {"model": str(make(folder / "lm", "llama"))} | options
 
 
@@ -84,7 +84,7 @@ def adapter(folder):
     from stand_ins import lm_models
 
     made = lm_models.adapter(lm_models.make(folder / "lm", "llama"), folder / "adapter", 1)
-    return {"model": str(made), "precision": "float32", "k": 3}
+    return {"model": str(made), "dtype": "float32", "k": 3}
 
 
 def exported(folder):

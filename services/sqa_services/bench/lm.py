@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import partial
-from typing import get_args
 
-from smt.lm.causal_lm import CausalLmConfig, Precision, build
+from smt.lm.causal_lm import CausalLmConfig, build
 from smt.models.writing import WaitKTranslator
 from sqa.core.types import Emission, Question
+from sqa.files.devices import Dtype
 from sqa.pipeline.engine import stream
 from sqa_services.bench.speed import K, Pair
 
 MODEL = "lm-es-en"
+DTYPES: tuple[Dtype, ...] = ("float32", "bfloat16", "int8")
 _Timed = tuple[float, list[list[Emission]]]
 STREAMED, BATCHED = 2, 24  # questions: the streaming path is slow, the batched one wants full batches
 
@@ -27,7 +28,7 @@ def _streamed(translator: WaitKTranslator, questions: Sequence[Question]) -> lis
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
     """Yield the comparisons, in words per second."""
     few, many = questions[:STREAMED], questions[:BATCHED]
-    translators = {precision: translator(precision, few[0]) for precision in get_args(Precision)}
+    translators = {dtype: translator(dtype, few[0]) for dtype in DTYPES}
     streamed, streamed8 = (timed(partial(_streamed, translators[name], few))[0] for name in ("bfloat16", "int8"))
     plain, batched, batched8 = (timed(partial(model.translate_batch, many)) for model in translators.values())
     yield "language model, wait-6: streaming, batched", "words/s", streamed, batched[0]
@@ -40,9 +41,9 @@ def _compared(what: str, a: _Timed, b: _Timed) -> str:
     return f"language model, wait-6: {what} ({differing(a[1], b[1]):.1%} other words)"
 
 
-def translator(precision: Precision, question: Question) -> WaitKTranslator:
-    """Return the bundled Spanish adapter in a precision, loaded and warm."""
-    model = build(CausalLmConfig(MODEL, k=K, precision=precision))
+def translator(dtype: Dtype, question: Question) -> WaitKTranslator:
+    """Return the bundled Spanish adapter in an element type, loaded and warm."""
+    model = build(CausalLmConfig(MODEL, k=K, dtype=dtype))
     assert isinstance(model, WaitKTranslator)
     model.translate_batch([question])
     return model

@@ -56,7 +56,7 @@ def decoding(questions: Sequence[Question]) -> Iterator[Pair]:
     """Yield words per second of the bundled Spanish model: streaming, batched, and batched with int8."""
     plain, fast = translating(questions[: STREAMED_QUESTIONS + 1], questions, "waitk", model=MODEL, k=K)
     yield "wait-k decoding: streaming, batched", "words/s", plain, fast
-    *_, fast8 = translating(questions[:1], questions, "waitk", model=MODEL, k=K, precision="int8")
+    *_, fast8 = translating(questions[:1], questions, "waitk", model=MODEL, k=K, dtype="int8")
     yield "wait-k decoding, batched: float32, int8", "words/s", fast, fast8
 
 
@@ -85,8 +85,8 @@ def guessing(questions: Sequence[Question]) -> Iterator[Pair]:
 
 def reading(questions: Sequence[Question]) -> Iterator[Pair]:
     """Yield guess steps per second of BERT: one prefix at a time, and in batches of similar length."""
-    for precision, name in (("float32", "bert guessing"), ("int8", "bert guessing, int8")):
-        guesser = GUESSERS.build("bert", GUESSERS.config_class("bert")(precision=precision))
+    for dtype, name in (("float32", "bert guessing"), ("int8", "bert guessing, int8")):
+        guesser = GUESSERS.build("bert", GUESSERS.config_class("bert")(dtype=dtype))
         few = questions[:READ_QUESTIONS]
         yield f"{name}: one prefix at a time, bucketed", "steps/s", *steps(guesser, few, READ_QUESTIONS)
 

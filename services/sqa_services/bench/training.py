@@ -23,14 +23,14 @@ def pairs(_: Sequence[Question]) -> Iterator[Pair]:
     yield f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
 
 
-def measured(precision: str, threads: int) -> float:
+def measured(dtype: str, threads: int) -> float:
     """Return target pieces per second of one setting, in a new process."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(pieces_per_second, precision, threads).result()
+        return process.submit(pieces_per_second, dtype, threads).result()
 
 
-def pieces_per_second(precision: str, threads: int) -> float:
-    """Return target pieces per second of one setting, in this process."""
+def pieces_per_second(dtype: str, threads: int, device: str = "cpu", rows: int = 66) -> float:
+    """Return target pieces per second of one setting, in this process; rows: sentences of a batch."""
     import numpy as np
     import torch
 
@@ -47,22 +47,31 @@ def pieces_per_second(precision: str, threads: int) -> float:
         ModelConfig(
             vocabulary=8000, width=256, heads=4, feed_forward=1024, encoder_layers=4, decoder_layers=2, dropout=0.0
         )
-    )
+    ).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     rng = np.random.default_rng(0)
-    rows, length = 66, 30
+    length = 30
     source, target = (torch.from_numpy(rng.integers(4, 8000, (rows, length))) for _ in range(2))
     words = torch.arange(length).expand(rows, -1)
     inputs = torch.cat([torch.full((rows, 1), BOS), target[:, :-1]], 1)
-    batch = Batch(source, words, inputs, target, words, torch.zeros(0, 3, dtype=torch.long))
+    batch = Batch(source, words, inputs, target, words, torch.zeros(0, 3, dtype=torch.long)).to(torch.device(device))
     began = 0.0
     with denormals_flushed():
         for step in range(WARM + STEPS):
             if step == WARM:
-                began = time.perf_counter()
-            with arithmetic("cpu", precision):
+                began = clock(device)
+            with arithmetic(torch.device(device).type, dtype):
                 entropy, _, n = losses(model, batch, Schedule(FULL if step % 2 else 3), 0.1)
             (entropy / n).backward()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-    return STEPS * rows * length / (time.perf_counter() - began)
+    return STEPS * rows * length / (clock(device) - began)
+
+
+def clock(device: str) -> float:
+    """Return the time in seconds, after a GPU has finished its work."""
+    import torch
+
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+    return time.perf_counter()

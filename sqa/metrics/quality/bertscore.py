@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
+from sqa.files.devices import CPU, FLOATS, Arithmetic, Device, Dtype, Place, place
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.metrics.quality.text_metric import (
     SENTENCES,
-    Device,
     MeanOfSegments,
     Segment,
     model_label,
@@ -39,7 +39,9 @@ class BertScoreConfig:
     revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
     batch_size: Annotated[Count, "segments at a time"] = 16
-    device: Annotated[Device, "cpu, or cuda where there is a GPU"] = "cpu"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "of the weights; bfloat16 is faster on a GPU"] = "float32"
+    ARITHMETIC: ClassVar = Arithmetic(FLOATS)
 
     def problems(self) -> list[str]:
         return model_problems(self)
@@ -53,6 +55,7 @@ class BertScore:
     folder: Path
     layer: int
     baseline: Path | None  # file to rescale by
+    where: Place = CPU
 
     @cached_property
     def scorer(self) -> Any:
@@ -62,11 +65,12 @@ class BertScore:
                 model_type=str(self.folder),
                 num_layers=self.layer,
                 lang="en",
-                device=self.config.device,
+                device=self.where.device,
                 batch_size=self.config.batch_size,
                 rescale_with_baseline=self.baseline is not None,
                 baseline_path=self.baseline and str(self.baseline),
             )
+        self.where.take(scorer._model)
         tokenizer = scorer._tokenizer
         if not hasattr(tokenizer, "build_inputs_with_special_tokens"):  # transformers 5; asked for of an empty text
             tokenizer.build_inputs_with_special_tokens = lambda _: tokenizer("")["input_ids"]
@@ -93,12 +97,13 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
     baseline = _baseline(config.model) if config.baseline else None
     weights, package = files_digest(folder, WANTED), version("bert-score")
     settings = f"layer:{layer}|idf:no|rescaled:{'yes' if baseline else 'no'}"
-    identity = f"bertscore {VERSION} {package} {version('transformers')} {weights} {settings}"
+    where = place(config)
+    identity = f"bertscore {VERSION} {package} {version('transformers')} {weights} {settings}{where.signature}"
     signature = (
         f"bertscore|{SENTENCES}|stat:f1|model:{model_label(config.model, folder)}"
-        f"|weights:{weights[:12]}|{settings}|version:{package}"
+        f"|weights:{weights[:12]}|{settings}|version:{package}{where.signature}"
     )
-    scores = BertScore(config, folder, layer, baseline).scores
+    scores = BertScore(config, folder, layer, baseline, where).scores
     return MeanOfSegments(config.name, signature, identity, scores, by_sentence=True)
 
 

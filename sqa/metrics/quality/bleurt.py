@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
+from sqa.files.devices import CPU, FLOATS, Arithmetic, Device, Dtype, Place, place
 from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.metrics.quality.text_metric import (
     SENTENCES,
-    Device,
     MeanOfSegments,
     Segment,
     batches,
@@ -37,7 +37,9 @@ class BleurtConfig:
     revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
     download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
     batch_size: Annotated[Count, "segments at a time"] = 8
-    device: Annotated[Device, "cpu, or cuda where there is a GPU"] = "cpu"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "of the weights; bfloat16 is faster on a GPU"] = "float32"
+    ARITHMETIC: ClassVar = Arithmetic(FLOATS)
 
     def problems(self) -> list[str]:
         return model_problems(self)
@@ -49,6 +51,7 @@ class Bleurt:
 
     config: BleurtConfig
     folder: Path
+    where: Place = CPU
 
     @cached_property
     def loaded(self) -> tuple[Any, Any]:
@@ -61,7 +64,7 @@ class Bleurt:
                 self.folder, output_loading_info=True, local_files_only=True
             )
             tokenizer = BleurtTokenizer.from_pretrained(str(self.folder), local_files_only=True)
-            model = model.to(self.config.device)
+            model = self.where.take(model)
         missing = [key for key in loading["missing_keys"] if "position_ids" not in key]
         if missing or loading["mismatched_keys"]:
             raise DataError(f"model {self.folder}: weights of BLEURT are missing: {', '.join(missing[:3])}")
@@ -80,7 +83,7 @@ class Bleurt:
                 max_length=model.config.max_position_embeddings,
                 return_tensors="pt",
             ).to(model.device)
-            scores += model(**inputs).logits.flatten().tolist()
+            scores += model(**inputs).logits.flatten().float().tolist()
         return scores
 
 
@@ -91,6 +94,8 @@ def build(config: BleurtConfig) -> MeanOfSegments:
     if (kind := model_type(folder, "BLEURT")) != "bleurt":
         raise DataError(f"model {folder} is not a BLEURT model: its config.json says {kind!r}")
     weights, package = files_digest(folder, WANTED), version("bleurt-pytorch")
-    identity = f"bleurt {VERSION} {package} {version('transformers')} {weights}"
-    signature = f"bleurt|{SENTENCES}|model:{model_label(config.model, folder)}|weights:{weights[:12]}|version:{package}"
-    return MeanOfSegments(config.name, signature, identity, Bleurt(config, folder).scores, by_sentence=True)
+    where = place(config)
+    identity = f"bleurt {VERSION} {package} {version('transformers')} {weights}{where.signature}"
+    model = f"model:{model_label(config.model, folder)}|weights:{weights[:12]}"
+    signature = f"bleurt|{SENTENCES}|{model}|version:{package}{where.signature}"
+    return MeanOfSegments(config.name, signature, identity, Bleurt(config, folder, where).scores, by_sentence=True)

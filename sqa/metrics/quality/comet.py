@@ -15,18 +15,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
 from sqa.files.atomic import file_digest
+from sqa.files.devices import CPU, FLOATS, Arithmetic, Device, Dtype, Place, place
 from sqa.files.hub import files_digest, find_model
-from sqa.files.pretrained import bfloat16_products
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.quality.text_metric import (
     SENTENCES,
-    Device,
     MeanOfSegments,
     Segment,
     batches,
@@ -52,8 +51,9 @@ class CometConfig:
     encoder_revision: Annotated[str | None, "the same of the encoder"] = None
     download: Annotated[bool, "fetch hub models that are not in the local cache"] = False
     batch_size: Annotated[Count, "segments at a time"] = 8
-    device: Annotated[Device, "cpu, or cuda where there is a GPU"] = "cpu"
-    dtype: Annotated[Literal["float32", "bfloat16"], "of the weights; bfloat16 for XCOMET-XL on a GPU"] = "float32"
+    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "of the weights; bfloat16 is faster on a GPU"] = "float32"
+    ARITHMETIC: ClassVar = Arithmetic(FLOATS)
 
     def problems(self) -> list[str]:
         return model_problems(self)
@@ -67,11 +67,11 @@ class Comet:
     checkpoint: Path
     hparams: dict[str, Any]
     encoder: Path  # folder with its tokenizer
+    where: Place = CPU
 
     @cached_property
     def model(self) -> Any:
-        model = load(self.checkpoint, self.hparams, self.encoder, self.config.device)
-        return model.bfloat16() if self.config.dtype == "bfloat16" else model
+        return load(self.checkpoint, self.hparams, self.encoder, self.where)
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """A score of each segment; mostly 0 to 1 for the newer models, any real number for the older."""
@@ -79,7 +79,7 @@ class Comet:
         for batch in batches(segments, self.config.batch_size):
             rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
             inputs = self.model.transfer_batch_to_device(self.model.prepare_for_inference(rows), self.model.device, 0)
-            with bfloat16_products(self.config.device, self.config.dtype == "bfloat16"):
+            with self.where.autocast():
                 scores += self.model.predict_step(inputs)["scores"].float().tolist()
         return scores
 
@@ -93,13 +93,14 @@ def build(config: CometConfig) -> MeanOfSegments:
     encoder = find_model(encoder_name, config.encoder_revision, config.download, ENCODER_WANTED, "encoder_revision")
     weights, pieces = file_digest(checkpoint), files_digest(encoder, ENCODER_WANTED)
     package = version("unbabel-comet")
-    dtype = "" if config.dtype == "float32" else f"|dtype:{config.dtype}"
-    identity = f"comet {VERSION} {package} {weights} {file_digest(folder / 'hparams.yaml')} {pieces}{dtype}"
+    where = place(config)
+    hparams_file = file_digest(folder / "hparams.yaml")
+    identity = f"comet {VERSION} {package} {weights} {hparams_file} {pieces}{where.signature}"
     signature = (
         f"comet|{SENTENCES}|model:{model_label(config.model, folder)}"
-        f"|weights:{weights[:12]}|class:{hparams['class_identifier']}{dtype}|version:{package}"
+        f"|weights:{weights[:12]}|class:{hparams['class_identifier']}{where.signature}|version:{package}"
     )
-    scores = Comet(config, checkpoint, hparams, encoder).scores
+    scores = Comet(config, checkpoint, hparams, encoder, where).scores
     return MeanOfSegments(config.name, signature, identity, scores, by_sentence=True)
 
 
@@ -123,7 +124,7 @@ def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
     return named[0], hparams
 
 
-def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) -> Any:
+def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, where: Place) -> Any:
     """The model of a checkpoint in eval mode, without gradients.  Other classes, missing weights: DataError."""
     classes = _classes()
     kind = hparams["class_identifier"]
@@ -131,13 +132,12 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) 
         raise DataError(f"model {checkpoint.parents[1]}: COMET has no {kind!r}; it has {', '.join(sorted(classes))}")
     patched = hparams.get("layer_transformation") == "sparsemax_patch"
     changed = {"layer_transformation": "softmax"} if patched else {}  # as comet's own loading does since 2.2.4
-    refusal = f"model {checkpoint}: COMET cannot load it as {kind} on {device}"
+    refusal = f"model {checkpoint}: COMET cannot load it as {kind} on {where.device}"
     with warnings.catch_warnings(record=True) as warned, refused_with(refusal):
         warnings.simplefilter("always")
         try:
-            model = (
-                classes[kind]
-                .load_from_checkpoint(
+            model = where.take(
+                classes[kind].load_from_checkpoint(
                     checkpoint,
                     map_location="cpu",
                     strict=False,  # old checkpoints hold position numbers that the encoders no longer keep
@@ -147,7 +147,6 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) 
                     pretrained_model=str(encoder),
                     **changed,
                 )
-                .to(device)
             )
         except pickle.UnpicklingError as error:
             code = "it holds more than tensors and plain values, so it is not read"

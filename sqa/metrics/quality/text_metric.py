@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,8 +66,6 @@ def segment_of(trace: QuestionTrace) -> Segment:
 
 # the kinds that are a `MeanOfSegments` -> their label in figures ("": the name)
 _MEANS = {"comet": "COMET", "bertscore": "BERTScore", "bleurt": "BLEURT", "scores": ""}
-
-Device = Literal["cpu", "cuda"]
 
 
 @dataclass(frozen=True)

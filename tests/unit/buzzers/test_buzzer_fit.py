@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from stand_ins.second_device import as_cuda
 
 from buzzers import calibration, learnt, train, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
@@ -51,6 +52,14 @@ def test_wins_of_thresholds_are_those_of_the_metric():
     threshold, reached = wins.best_threshold(histories, scores)
     assert reached == wins.wins(histories, scores, wins.grid(scores)).mean(0).max()
     assert wins.wins(histories, scores, np.array([threshold])).mean() == pytest.approx(reached)
+
+
+def test_a_fit_on_another_device_is_the_same(monkeypatch):
+    as_cuda(monkeypatch)
+    configs = [replace(CONFIG, device=device) for device in ("cpu", "cuda")]
+    fitted = [fit(config, lambda width: StepNetwork(width, 4), made_up(), made_up(8, 1)) for config in configs]
+    for name, tensor in fitted[0].tensors.items():
+        np.testing.assert_allclose(tensor, fitted[1].tensors[name], rtol=1e-3, atol=1e-5)
 
 
 def test_the_grid_leaves_out_what_is_not_finite():

@@ -240,7 +240,7 @@ def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
 
 def record(question) -> None:
     """Record the replies of the bundled base model in this process, and what it translates."""
-    made = build(LlmConfig(source_language="es", local=LocalConfig(precision="float32"), k=3))
+    made = build(LlmConfig(source_language="es", local=LocalConfig(dtype="float32"), k=3))
     lines, replies = made.system._model._writer, {}
     write = lines.write
 

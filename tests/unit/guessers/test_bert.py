@@ -10,6 +10,7 @@ import yaml
 from refusals import refused
 from safetensors.torch import load_file, save_file
 from stand_ins.clues import CLUES, tossups
+from stand_ins.second_device import as_cuda
 
 import guessers.bert.train
 from guessers.bert import encoder as bert_encoder
@@ -52,7 +53,7 @@ def encoder_folder(tmp_path_factory) -> Path:
     return make_encoder(tmp_path_factory.mktemp("encoders") / "tiny")
 
 
-SMALL = """{bonus: false, precision: float32, batch_tokens: 256, device: cpu, broken: 0.5, dev: 6, bottleneck: 4,
+SMALL = """{bonus: false, dtype: float32, batch_tokens: 256, device: cpu, broken: 0.5, dev: 6, bottleneck: 4,
 dropout: 0.1, label_smoothing: 0.05, batch: 8, learning_rate: 0.01, epochs: 6, stop_after: 9}"""
 
 
@@ -115,13 +116,23 @@ def test_guesses_do_not_depend_on_the_batch(trained):
 def test_int8_names_the_same_page_in_any_batch(trained):
     pytest.importorskip("ctranslate2", reason="needs ctranslate2: pip install 'sqa[fast]'")
     plain = build(BertConfig(model=str(trained)))
-    fast = build(BertConfig(model=str(trained), precision="int8"))
+    fast = build(BertConfig(model=str(trained), dtype="int8"))
     assert_same(fast.guess(TEXTS, 3), plain.guess(TEXTS, 3), tolerance=0.05)
     assert_same(fast.guess(TEXTS, 3), [fast.guess([text], 3)[0] for text in TEXTS])
     assert fast.fingerprint() != plain.fingerprint()
 
 
 # --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_a_training_on_another_device_is_the_same(config, monkeypatch, tmp_path):
+    as_cuda(monkeypatch)
+    config = dataclasses.replace(config, dropout=0.0, epochs=2)
+    trained = [
+        train(dataclasses.replace(config, device=device, work=tmp_path / device), TOSSUPS, TOSSUPS[::3])
+        for device in ("cpu", "cuda")
+    ]
+    assert_same(*(guesser.guess(TEXTS, 3) for guesser in trained), tolerance=1e-3)
 
 
 def test_a_resumed_training_ends_as_an_unbroken_one(config, tmp_path, monkeypatch):

@@ -221,7 +221,7 @@ def likeliest(folder, text, most):
 
 
 def test_an_answer_is_the_likeliest_line_alone_or_batched(language_model):
-    reader = LmReader(LmReaderConfig(base=str(language_model), passages=2, max_tokens=4, precision="float32"))
+    reader = LmReader(LmReaderConfig(base=str(language_model), passages=2, max_tokens=4, dtype="float32"))
     questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
     passages = [SHOWN, SHOWN, SHOWN[2:], []]
     actual = reader.answers(questions, passages)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from refusals import refused
+from stand_ins.second_device import as_cuda
 
 import guessers.rerank.train as training
 from guessers.rerank.evidence import EVIDENCE, Knowledge
@@ -108,6 +109,16 @@ def test_numbers_compare_the_candidates_of_a_step():
 def config() -> training.RerankTraining:
     given = configs.load(CONFIG, training.RerankTraining)
     return replace(given, hidden=8, epochs=30, batch=8, learning_rate=0.02, points=2)
+
+
+def test_a_fit_on_another_device_is_the_same(config, monkeypatch):
+    as_cuda(monkeypatch)
+    rng = np.random.default_rng(0)
+    lessons = [training.lesson_of(rng.random((5, 5)), np.array([0, 0, 1]), rng.random(3) > 0.7) for _ in range(9)]
+    lessons = [lesson._replace(target=np.array([0, 2])) for lesson in lessons]
+    fitted = [training.fitted(replace(config, epochs=2, device=device), lessons) for device in ("cpu", "cuda")]
+    for name, tensor in fitted[0].tensors.items():
+        np.testing.assert_allclose(tensor, fitted[1].tensors[name], rtol=1e-4, atol=1e-6)
 
 
 def lesson_texts(n: int) -> list[Tossup]:

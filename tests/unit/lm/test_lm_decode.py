@@ -63,7 +63,7 @@ def built(folder, tmp_path):
 
     def of(of_base=False, **options):
         model = {"model": str(folder), "source_language": "es"} if of_base else {"model": str(path)}
-        return build(CausalLmConfig(**model, precision="float32", **options))
+        return build(CausalLmConfig(**model, dtype="float32", **options))
 
     return of
 

@@ -51,7 +51,7 @@ def index(tmp_path_factory) -> Path:
 @pytest.fixture
 def guesser_of(folder, index, tmp_path):
     def of(every: int = 2, max_requests: int = 100, kept: str = "kept", prompt: str = PROMPT, **keys) -> LlmGuesser:
-        base = BaseConfig(base=str(folder), retrieval=str(index), precision="float32", **keys)
+        base = BaseConfig(base=str(folder), retrieval=str(index), dtype="float32", **keys)
         return build(LlmConfig(base=base, every=every, prompt=prompt, max_requests=max_requests, cache=tmp_path / kept))
 
     return of

@@ -17,14 +17,15 @@ from smt.lm.causal_lm import CausalLmConfig, build
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.loading import load_network
 from smt.lm.network import mask_of
-from smt.models import int8
 from smt.models.decode import decode_batch
 from smt.models.int8 import TOP, Matrix8, multiplied, quantised
 from smt.training.config import CorpusConfig
 from sqa.core.errors import DataError
+from sqa.files.devices import is_fast
 
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
 RANK_4 = LmTrainConfig(rank=4, scale=2.0)
+needs_vnni = pytest.mark.skipif(not is_fast("int8"), reason="needs VNNI")
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -138,6 +139,7 @@ def test_folders_that_do_not_fit_are_refused(tmp_path, values, message):
     refused(DataError, message, load_network, folder, torch.float32)
 
 
+@needs_vnni
 def test_a_product_of_whole_numbers_is_exact():
     generator = torch.Generator().manual_seed(1)
     weight = torch.randint(-TOP, TOP + 1, (24, 40), generator=generator).float()
@@ -147,17 +149,7 @@ def test_a_product_of_whole_numbers_is_exact():
     assert torch.equal(multiplied(x * 0.5, quantised(weight * 4)), F.linear(x, weight) * 2)
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_integer_products_need_no_vnni(monkeypatch, exact):
-    """Long rows of large odd numbers: sums that float32 does not hold, and that oneDNN cuts off without VNNI."""
-    x, y = torch.full((3, 3001), TOP, dtype=torch.int8), torch.full((5, 3001), -TOP, dtype=torch.int8)
-    y[0, ::2], y[1], y[2, :1500] = TOP, TOP, TOP - 2
-    y[3] = torch.arange(3001) % 64 + 64
-    if not exact:
-        monkeypatch.setattr(int8, "_is_exact", lambda: False)
-    assert torch.equal(int8._sums(x, y), (x.long() @ y.t().long()).int())
-
-
+@needs_vnni
 def test_rows_are_rounded_independently():
     generator = torch.Generator().manual_seed(2)
     weight, x = torch.randn(64, 128, generator=generator), torch.randn(7, 128, generator=generator)
@@ -173,10 +165,11 @@ def test_rows_are_rounded_independently():
     assert torch.equal(together[4], torch.zeros(64))
 
 
+@needs_vnni
 def test_the_translator_with_it(tmp_path):
     folder = make(tmp_path / "base", "gemma3_text", seed=3)
     path = adapter(folder, tmp_path / "adapter", 7)
-    plain, fast = (build(CausalLmConfig(model=str(path), k=2, precision=p)) for p in ("float32", "int8"))
+    plain, fast = (build(CausalLmConfig(model=str(path), k=2, dtype=p)) for p in ("float32", "int8"))
     words = "la casa grande is big".split()
     assert list(fast.translate(iter(words))) == [w.token for w in decode_batch(fast.writer, [words], fast.schedule)[0]]
     pieces, positions, mask = torch.arange(4, 12)[None], torch.arange(8)[None], torch.zeros(1, 1, 8, 8)

@@ -9,6 +9,7 @@ import torch
 import yaml
 from refusals import refused
 from stand_ins.lm_models import make
+from stand_ins.second_device import as_cuda
 from typer.testing import CliRunner
 
 import smt.lm.fine_tuning as lm_train
@@ -28,6 +29,7 @@ from smt.training.prepare import CorpusConfig
 from smt.training.steps import run_steps
 from sqa.cli import app
 from sqa.core.errors import ConfigError
+from sqa.files.devices import place
 
 TEXTS = [
     ("el perro grande", "the big dog"),
@@ -46,12 +48,19 @@ def folder(tmp_path_factory):
 
 
 def parts(folder, runs, texts=TEXTS * 4, **settings):
-    base = load_base(folder, torch.float32)
+    base = load_base(folder, torch.float32, place(LmTrainConfig(**(SETTINGS | settings))).device)
     layout = Layout.of(base.tokens, "es", "en")
     pairs = Pairs.of(texts, base.tokens, layout, 50)
     pieces = frequent(pairs, base.tokens, layout, 100)
     config = LmTrainConfig(**(SETTINGS | settings))
     return base, layout, pairs, LmTraining(base, pairs, layout, pieces, config, runs, never)
+
+
+def test_a_training_on_another_device_is_the_same(folder, tmp_path, monkeypatch):
+    as_cuda(monkeypatch)
+    trainings = [parts(folder, tmp_path / device, device=device, copy_weight=2.0)[3] for device in ("cpu", "cuda")]
+    losses = [[training.step(number)[0] for number in range(3)] for training in trainings]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def never() -> float:

@@ -12,6 +12,7 @@ import torch
 import yaml
 from refusals import refused
 from safetensors.torch import load_file, save_file
+from stand_ins.second_device import as_cuda
 
 from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch
@@ -60,7 +61,9 @@ def test_accumulation_is_one_large_batch(folder, monkeypatch):
         replace(SMALL, model=replace(SMALL.model, dropout=0.0), train=one_k), folder, folder / "data"
     )
     batches, weight = [training.batches.at(i) for i in range(2)], training.model.embedding.weight
-    results = [losses(training.model, batch, Schedule(3), one_k.label_smoothing) for batch in batches]
+    results = [
+        losses(training.model, batch.to(training.device), Schedule(3), one_k.label_smoothing) for batch in batches
+    ]
     pieces = sum(n for _, _, n in results)
     mean = sum(entropy for entropy, _, _ in results) / pieces
     expected = torch.autograd.grad(mean, weight)[0]
@@ -69,6 +72,17 @@ def test_accumulation_is_one_large_batch(folder, monkeypatch):
     loss, n = training.step(0)
     assert n == pieces and loss == pytest.approx(float(mean.detach()), rel=1e-5)
     torch.testing.assert_close(seen[0], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_training_on_another_device_is_the_same(folder, monkeypatch):
+    as_cuda(monkeypatch)
+    config = replace(SMALL, model=replace(SMALL.model, dropout=0.0))
+    losses = []
+    for device in ("cpu", "cuda"):
+        train = replace(SMALL.train, device=device)
+        training = SmtTraining(replace(config, train=train), folder / device, folder / "data")
+        losses.append([training.step(number)[0] for number in range(3)])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_the_mean_of_finished_checkpoints(folder):

@@ -3,7 +3,6 @@
 import functools
 import math
 import re
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from smt_models import random_model, streamed, vocabulary
 from smt.models.beam import Beam, BeamSearch
 from smt.models.bundle import load_model
 from smt.models.decode import decode_batch, decode_stream, start_reading
-from smt.models.int8 import Precision
 from smt.models.next_piece import Past
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import EOS, PAD
@@ -27,6 +25,7 @@ from smt.training.transformer_training import Batches
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.k import parse_k
 from sqa.data.datasets import load_questions
+from sqa.files.devices import is_fast
 from tests.doubles import question
 
 SENTENCES = [list(s) for s in load_questions("mini-es", limit=1)[0].sentences[:3]]
@@ -50,10 +49,12 @@ def stream(model, schedule, beam=None):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("precision", get_args(Precision))
-def test_streaming_equals_batched_in_every_precision(precision):
+@pytest.mark.parametrize("dtype", WaitKConfig.ARITHMETIC.can)
+def test_streaming_equals_batched_in_every_dtype(dtype):
+    if dtype == "int8" and not is_fast("int8"):
+        pytest.skip("needs VNNI")
     plain, fast = random_model(), random_model()
-    fast.accelerate(precision)
+    fast.accelerate(dtype)
     together = searched(fast, SHORT, Schedule(3))
     assert all(together) and streamed(stream(fast, Schedule(3)), SHORT) == together
     pieces = torch.arange(4, 20)[None]
@@ -61,7 +62,18 @@ def test_streaming_equals_batched_in_every_precision(precision):
     a, b = (model.logits(x, None) for model, x in zip((plain, fast), states, strict=True))
     assert not [name for name, layer in fast.named_modules() if isinstance(layer, torch.nn.Linear)]
     error = float((a - b).abs().mean() / a.abs().mean())
-    assert error < 1e-5 if precision == "float32" else 1e-5 < error < 0.03
+    assert error < 1e-5 if dtype == "float32" else 1e-5 < error < 0.03
+
+
+def test_a_batch_that_exceeds_the_memory_is_halved():
+    class Small(TransformerWriter):
+        def begin(self, sentences, schedule, n=1):
+            if len(sentences) > 1:
+                raise torch.OutOfMemoryError
+            return super().begin(sentences, schedule, n)
+
+    small = Small(model_of(), vocabulary())
+    assert decode_batch(small, SHORT, Schedule(3)) == searched(model_of(), SHORT, Schedule(3))
 
 
 @pytest.mark.parametrize(("rate", "before"), [(1.0, [3, 4, 5, 6]), (0.7, [3, 4, 5, 7]), (1.4, [3, 3, 4, 5])])
@@ -161,7 +173,7 @@ def test_nothing_is_written_twice_in_a_row():
     inside = int(np.flatnonzero(~vocabulary().starts_word & ~vocabulary().has_digit)[-5])
 
     def banned(*history):
-        past = Past.none(1)
+        past = Past.none(1, torch.device("cpu"))
         for piece in history:
             past = past.then(torch.tensor([piece]))
         return set(rules.repeats(past)[0].tolist()) - {PAD}

@@ -114,7 +114,7 @@ def streamed_as_batched(writer, schedule):
 
 @pytest.mark.parametrize("k", [1, FULL])
 def test_bonus_and_glosses_stream_as_in_batches(model, k):
-    writer, schedule = build(CausalLmConfig(str(model), k=2, precision="float32")).writer, Schedule(k)
+    writer, schedule = build(CausalLmConfig(str(model), k=2, dtype="float32")).writer, Schedule(k)
     plain = decode_batch(writer, SENTENCES, schedule)
     table = {"perr": [("dog", 1.0)], "cas": [("house", 0.8), ("big", 0.4)], "grand": [("big", 0.9)]}
     helped = replace(writer, bonus=Lexicon(table, "es", 12.0, writer.rules, writer.places))
@@ -134,7 +134,7 @@ def test_bonus_and_glosses_stream_as_in_batches(model, k):
     ],
 )
 def test_a_lexicon_that_does_not_fit(model, options, message):
-    refused(ConfigError, message, lambda: build(CausalLmConfig(str(model), precision="float32", **options)))
+    refused(ConfigError, message, lambda: build(CausalLmConfig(str(model), dtype="float32", **options)))
 
 
 RARE = {"zaraz": [("plague", 0.5), ("pest", 0.3), ("soon", 0.2)]}
@@ -166,5 +166,5 @@ def test_glosses_need_training_and_a_lexicon(model, tmp_path, monkeypatch, train
     monkeypatch.setattr("smt.statistical.lexicon.load_table", lambda *_: TABLE)
     folder = shutil.copytree(model, tmp_path / "adapter")
     change(folder, glosses=trained)
-    translator = build(CausalLmConfig(str(folder), precision="float32", lexicon=lexicon))
+    translator = build(CausalLmConfig(str(folder), dtype="float32", lexicon=lexicon))
     assert (translator.writer.glosses is not None) == (trained and lexicon is not None)

@@ -85,4 +85,4 @@ def test_what_the_folder_or_the_machine_has_not(folder, tmp_path, monkeypatch):
     refused(ConfigError, message, local(folder, tmp_path, max_tokens=510).guess, ["big"], 5)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     guesser = build(LlmConfig(local=LocalConfig(folder=folder, device="cuda")))
-    refused(ConfigError, "local.device: no GPU is available", guesser.fingerprint)
+    refused(ConfigError, "device: no GPU cuda is available", guesser.fingerprint)

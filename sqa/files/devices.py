@@ -1,0 +1,133 @@
+"""The device and the element type that a part with weights computes in.
+
+Such a part has the config keys `device` and `dtype` and a class variable ARITHMETIC, which says what its code computes.
+`place` turns the three into what this machine uses.
+"""
+
+import sys
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from sqa.core.errors import ConfigError
+
+Device = Literal[
+    "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
+]
+Dtype = Literal["auto", "float32", "bfloat16", "float16", "int8"]
+FLOATS = ("float32", "bfloat16", "float16")
+
+
+class Arithmetic(NamedTuple):
+    """What a part's code computes."""
+
+    can: tuple[str, ...] = (*FLOATS, "int8")  # element types
+    auto: tuple[str, ...] = (
+        "float32",
+    )  # `dtype: auto` takes the first of them that the device is fast at, or the last
+    fast: tuple[str, ...] = ()  # element types that need no instructions of their own, beside float32 and float64
+
+
+class Place(NamedTuple):
+    """Where a part computes, and in which element type its matrices are multiplied."""
+
+    device: str  # as torch calls it: "cpu", "cuda", "cuda:1", "mps"
+    dtype: str
+
+    def take(self, model: Any) -> Any:
+        """Move a torch module here, its weights in the element type."""
+        import torch
+
+        return model.to(self.device, getattr(torch, self.dtype))
+
+    def autocast(self) -> Any:
+        """Return a context in which torch computes in bfloat16 what is safe in it, if that is the element type."""
+        import torch
+
+        return torch.autocast(self.device.partition(":")[0], torch.bfloat16, enabled=self.dtype == "bfloat16")
+
+    @property
+    def key(self) -> list[str]:
+        """Return the part of a store key that tells results of a GPU, which differ in the last digits."""
+        return [] if self.device == "cpu" else [self.device.partition(":")[0]]
+
+    @property
+    def signature(self) -> str:
+        """Return the end of a metric's signature; empty for float32 on the CPU."""
+        device = "".join(f"|device:{device}" for device in self.key)
+        return device + ("" if self.dtype == "float32" else f"|dtype:{self.dtype}")
+
+
+CPU = Place("cpu", "float32")
+
+
+def place(config: Any) -> Place:
+    """Return the device and element type of a config's `device`, `dtype` and ARITHMETIC.
+
+    An element type that the part or the device lacks becomes float32, and a slow one is kept; both give one warning.
+    Raises ConfigError for a device that this machine lacks.
+    """
+    arithmetic: Arithmetic = config.ARITHMETIC
+    device = device_of(config.device)
+
+    def fast(dtype: str) -> bool:
+        return (device == "cpu" and dtype in arithmetic.fast) or is_fast(dtype, device)
+
+    if config.dtype == "auto":
+        return Place(device, next(filter(fast, arithmetic.auto), arithmetic.auto[-1]))
+    if config.dtype in arithmetic.can and (fast(config.dtype) or config.dtype != "int8"):
+        if not fast(config.dtype):
+            _warn(f"dtype {config.dtype} of {_part(config)} is slower than float32 on this {_kind(device)}")
+        return Place(device, config.dtype)
+    _warn(f"{_part(config)} has no {config.dtype} on this {_kind(device)}, float32 is used")
+    return Place(device, "float32")
+
+
+def device_of(device: str) -> str:
+    """Return a device's name for torch; auto = a GPU if there is one.  Raises ConfigError for a missing one."""
+    if device == "cpu":
+        return device
+    import torch
+
+    kind, _, number = device.partition(":")
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if device == "auto":
+        return next((name for name, is_there in there.items() if is_there), "cpu")
+    if not there[kind] or int(number or 0) >= (torch.cuda.device_count() if kind == "cuda" else 1):
+        raise ConfigError(f"device: no GPU {device} is available; take auto or cpu")
+    return device
+
+
+@cache
+def is_fast(dtype: str, device: str = "cpu") -> bool:
+    """Return whether a device has instructions for an element type, so that it is not slower than float32."""
+    if dtype in ("float32", "float64"):
+        return dtype == "float32" or device != "mps"
+    import torch
+
+    if device != "cpu":
+        return dtype == "float16" or (dtype == "bfloat16" and device != "mps" and torch.cuda.is_bf16_supported(False))
+    if "AVX512" not in torch.backends.cpu.get_cpu_capability():
+        return False
+    names = {
+        "bfloat16": ("_is_avx512_bf16_supported", "_is_amx_tile_supported"),
+        "float16": ("_is_amx_fp16_supported",),
+        "int8": ("_is_vnni_supported",),
+    }
+    if not any(getattr(torch.cpu, name, lambda: False)() for name in names[dtype]):
+        return False
+    x = torch.full((32, 64), 127, dtype=torch.int8)  # without VNNI oneDNN saturates sums of two products in 16 bits
+    return dtype != "int8" or bool((torch._int_mm(x, x.t()) == 64 * 127**2).all())
+
+
+def _part(config: Any) -> str:
+    return type(config).__name__.removesuffix("Config")
+
+
+def _kind(device: str) -> str:
+    return "processor" if device == "cpu" else "device"
+
+
+@cache
+def _warn(message: str) -> None:
+    """Print a warning, each once."""
+    print(f"sqa: {message}", file=sys.stderr)

@@ -1,0 +1,87 @@
+"""Every registered part with weights computes on the device that its config names, and gives the same results there.
+
+The device is tests/stand_ins/second_device.py, which refuses tensors that were made elsewhere.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stand_ins import quality_models
+from stand_ins.second_device import as_cuda
+
+from sqa.core.types import Question
+from sqa.metrics.quality.text_metric import Segment
+from sqa.pipeline.engine import stream
+from tests.conformance.test_keys import PARTS, TABLE, class_of, config_of, flat, part_of, places, surroundings
+
+__all__ = ["places", "surroundings"]  # fixtures
+
+WITHOUT_WEIGHTS = set(
+    "command pbmt recorded fixed simuleval simuleval_service bm25 tfidf elasticsearch fusion person threshold oracle "
+    "external scores".split()
+)
+WEIGHED = [part for part in PARTS if part[0] != "policy" and part[1] not in WITHOUT_WEIGHTS]
+ELSEWHERE = {"ctranslate2", "pretrained"}  # their packages make the tensors
+CASES = [(*part, {}) for part in WEIGHED if part[1] not in ELSEWHERE | {"llm"}]
+CASES += [
+    ("translator", "causal-lm", {"policy": "hold", "n": 1, "bidirectional": True}),
+    ("translator", "waitk", {"k": 2, "beam": 2}),
+    ("translator", "waitk", {"k": 2, "copy_bonus": 2.0}),
+    ("translator", "waitk", {"k": 2, "dtype": "bfloat16"}),
+    ("guesser", "llm", {"endpoint": None, "base": {"base": "@lm", "retrieval": "@bm25", "dtype": "float32"}}),
+]
+QUESTION = Question(
+    "q",
+    "mini-es",
+    "es",
+    (("el", "río", "cruza", "Viena"), ("la", "costa", "de", "Lima")),
+    ("the coast", "Lima"),
+    "Lima",
+)
+TEXTS = ["this capital of Peru lies at the coast", "this fjord of Norway lies at the coast near Lima and Oslo"]
+
+
+def results(kind: str, part: Any) -> Any:
+    """What a part makes of a question: words with g, guesses, buzzes, or a score."""
+    if kind == "translator":
+        batched = part.translate_batch([QUESTION]) if hasattr(part, "translate_batch") else None
+        return [stream(part, QUESTION), batched]
+    if hasattr(part, "answer"):
+        return part.answer("Which capital is it?", TEXTS, 1)
+    if kind == "guesser":
+        return [[(guess.page, round(guess.score, 3)) for guess in guesses] for guesses in part.guess(TEXTS, 2)]
+    if kind == "buzzer":
+        return part.decide([[]])
+    return [round(float(score), 3) for score in part.scores([Segment("q", "la costa", "the coast", "a coast")])]
+
+
+def quality_model(name: str, encoder: Path) -> Path:
+    """A model of toy size for a quality metric."""
+    folder = encoder.with_name(f"scoring-{name}")
+    makers = {"comet": quality_models.save_comet, "bleurt": quality_models.save_bleurt}
+    return makers[name](folder, encoder) if name in makers else encoder
+
+
+def on(options: Mapping[str, Any], device: str) -> dict[str, Any]:
+    """The options with a device, inside `local` or `base` where a guesser has these."""
+    inner = [key for key in ("local", "base") if isinstance(options.get(key), Mapping)]
+    return {**options, inner[0]: {**options[inner[0]], "device": device}} if inner else {**options, "device": device}
+
+
+@pytest.mark.parametrize(("kind", "name", "options"), CASES)
+def test_a_part_computes_on_its_device(kind, name, options, places, monkeypatch):
+    as_cuda(monkeypatch)
+    options = {**TABLE[kind, name].made, **options}
+    if not hasattr(class_of(kind, name), "ARITHMETIC") and name != "llm":  # numpy
+        config_of(kind, name, on(options, "auto"), places)
+        return
+    if kind == "quality metric":
+        options["model"] = str(quality_model(name, Path(places.path("encoder"))))
+    expected = results(kind, part_of(kind, name, config_of(kind, name, on(options, "cpu"), places)))
+    assert results(kind, part_of(kind, name, config_of(kind, name, on(options, "cuda"), places))) == expected
+
+
+def test_every_part_with_weights_takes_a_device() -> None:
+    assert {part for part in WEIGHED if not any(key.endswith("device") for key in flat(class_of(*part)))} == set()

@@ -1,0 +1,62 @@
+"""The device and the element type of a part with weights."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.files import devices
+from sqa.files.devices import Arithmetic, Place, place
+
+
+def config_with(device: str, dtype: str, arithmetic: Arithmetic) -> SimpleNamespace:
+    return SimpleNamespace(device=device, dtype=dtype, ARITHMETIC=arithmetic)
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "dtype", "fast", "taken", "warning"),
+    [
+        (Arithmetic(auto=("int8", "float32")), "auto", {"int8"}, "int8", ""),
+        (Arithmetic(auto=("int8", "float32")), "auto", set(), "float32", ""),
+        (Arithmetic(), "int8", set(), "float32", "has no int8 on this processor, float32 is used"),
+        (Arithmetic(fast=("int8",)), "int8", set(), "int8", ""),
+        (Arithmetic(), "bfloat16", set(), "bfloat16", "is slower than float32 on this processor"),
+        (Arithmetic(), "bfloat16", {"bfloat16"}, "bfloat16", ""),
+        (
+            Arithmetic(("float32",)),
+            "float16",
+            {"float16"},
+            "float32",
+            "has no float16 on this processor, float32 is used",
+        ),
+    ],
+)
+def test_the_element_type_fits_the_processor(arithmetic, dtype, fast, taken, warning, monkeypatch, capsys):
+    devices._warn.cache_clear()
+    monkeypatch.setattr(devices, "is_fast", lambda dtype, device: dtype in {"float32", *fast})
+    for _ in range(2):
+        assert place(config_with("cpu", dtype, arithmetic)) == Place("cpu", taken)
+    said = capsys.readouterr().err
+    assert (warning in said and said.count("\n") == 1) if warning else not said
+
+
+def test_a_missing_device_is_refused(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    assert place(config_with("auto", "float32", Arithmetic())).device == "cpu"
+    for device in ("cuda", "cuda:1", "mps"):
+        with pytest.raises(ConfigError, match=f"no GPU {device} is available"):
+            place(config_with(device, "float32", Arithmetic()))
+
+
+def test_avx2_has_neither_bfloat16_nor_int8():
+    code = (
+        "from sqa.files.devices import is_fast; print(*(is_fast(dtype) for dtype in ('bfloat16', 'float16', 'int8')))"
+    )
+    environment = os.environ | {"ATEN_CPU_CAPABILITY": "avx2"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "False False False\n", done.stderr
