@@ -1,4 +1,7 @@
-"""Files of trained guessers and buzzers: a folder with model.safetensors (numpy arrays) and config.json."""
+"""Files of trained models: a folder with model.safetensors and config.json.
+
+Weights and vocabularies may be packed (model.safetensors.zst).  Digests are of unpacked bytes, so store keys stay.
+"""
 
 import json
 import zlib
@@ -9,17 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import load, save
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import SOUGHT
-from sqa.files.atomic import held, joined_digest, write_bytes
+from sqa.files.atomic import bytes_digest, held, write_bytes
 from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 MAX_BYTES = 2 << 30  # of a file of weights; no model of these kinds is larger
+PACKED, PACKABLE = ".zst", (".safetensors", ".model")
+MAX_RATIO = 16  # of a packed file; int8 and float16 weights reach 1.2, a vocabulary 2.4
 MAX_UNPACKED = 1 << 24  # bytes of a packed tensor; a greater one has at most RATIO or TEXT_RATIO times its packed size
 RATIO, TEXT_RATIO = 100, 10  # of numbers and of texts; the bundled models reach 23 and 3
 
@@ -45,7 +50,44 @@ def model_digest(model: str, prefix: str = "") -> str | None:
 
 def files_digest(folder: Path) -> str:
     """sha256 (hex) of a model's files; its card is not one of them."""
-    return joined_digest(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md"))
+    return contents_digest(model_files(folder))
+
+
+def model_files(folder: Path) -> list[Path]:
+    """The files of a model but its card, sorted, each by its unpacked name."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
+    packed = tuple(f"{suffix}{PACKED}" for suffix in PACKABLE)
+    return sorted(path.with_suffix("") if path.name.endswith(packed) else path for path in files)
+
+
+def contents_digest(paths: Iterable[Path]) -> str:
+    """sha256 (hex) over the unpacked bytes of files, one after the other."""
+    return bytes_digest(b"".join(map(content, paths)))
+
+
+def stored(path: Path) -> Path:
+    """Return the file of a model, or its packed form if only that exists."""
+    packed = path.with_name(path.name + PACKED)
+    return packed if packed.is_file() and not path.is_file() else path
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a model's file, unpacked if only its packed form exists; DataError if that is damaged."""
+    file = stored(path)
+    if file == path:
+        return path.read_bytes()
+    from sqa.core.packages import need
+
+    need("zstandard", str(file))
+    import zstandard
+
+    data = file.read_bytes()
+    try:
+        if not 0 <= zstandard.frame_content_size(data) <= MAX_RATIO * len(data):
+            raise DataError(f"{file}: states no size, or unpacks to more than {MAX_RATIO} times its own; restore it")
+        return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise DataError(f"{file}: the model is damaged ({error}); restore or train it again") from error
 
 
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
@@ -53,6 +95,7 @@ def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Map
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
     with held(folder):  # two trainings must not mix their files
         write_bytes(folder / WEIGHTS, save(arrays))
+        (folder / (WEIGHTS + PACKED)).unlink(missing_ok=True)
         write_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())
 
 
@@ -60,9 +103,9 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
     """Return the tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
     try:
         config = parse_json((folder / CONFIG).read_bytes())
-        if (folder / WEIGHTS).stat().st_size > MAX_BYTES:
+        if stored(folder / WEIGHTS).stat().st_size > MAX_BYTES:
             raise ValueError(f"{WEIGHTS} is larger than {MAX_BYTES >> 20} MiB")
-        tensors = load_file(folder / WEIGHTS)
+        tensors = load(content(folder / WEIGHTS))
     except OSError as error:
         raise DataError(f"{folder}: cannot read the model: {error}") from error
     except (ValueError, KeyError, SafetensorError) as error:
@@ -77,7 +120,7 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
 
 def folder_digest(folder: Path) -> str:
     """sha256 over the two files."""
-    return joined_digest(folder / name for name in (CONFIG, WEIGHTS))
+    return contents_digest(folder / name for name in (CONFIG, WEIGHTS))
 
 
 def pack_bytes(data: bytes) -> NDArray[Any]:
