@@ -66,20 +66,13 @@ def test_the_words_of_a_transformer(model, sentence, search, words):
         ),
         (
             "lm-pl-en",
-            {},
-            POLISH,
-            "This/2 river/3 flows/4 through/5 Wittenau/6 to/7 the/8 Black/9 Sea/9+ ./9+",
-            [-0.134, -0.04, -0.516, -0.119, -2.957, -0.204, -0.022, -0.411, -0.051, -0.145],
-        ),
-        (
-            "lm-pl-en",
             {"lexicon": "pbmt-pl-en", "lexicon_bonus": 3.0},
             POLISH,
             "This/2 river/3 flows/4 through/5 Vienna/6 to/7 the/8 Sea/9 of/9+ the/9+ Black/9+ ./9+",
             [-0.134, -0.04, -0.516, -0.119, -3.774, -0.144, -0.035, -3.476, -0.121, -2.166, -0.747, -0.345],
         ),
     ],
-    ids=["es", "pl", "pl with glosses"],
+    ids=["es", "pl with glosses"],
 )
 def test_words_and_scores_of_a_language_model(model, options, sentence, words, given):
     """In float32; the positions of its pieces show in the second decimal of ln p."""

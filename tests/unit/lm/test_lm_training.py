@@ -16,7 +16,7 @@ import smt.train
 from smt.lm.adapter import load_adapter, save_adapter, tensors
 from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent, writable
-from smt.lm.fine_tuning import LmTraining, begin_with, identity, weights
+from smt.lm.fine_tuning import LmTraining, begin_with, weights
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.layout import Layout
 from smt.lm.lm_stepper import LmWriter
@@ -211,14 +211,6 @@ def test_glosses_stand_beside_the_source_words_of_the_pairs(folder, tmp_path, mo
 
     assert sources(plain) == {"perro"}
     assert sources(replace(plain, glosses="pbmt-es-en")) == {"perro", "perro[dog]"}
-
-
-def test_the_directions_and_what_a_training_is_known_by(folder):
-    config = LmConfig(name="a", base="b", corpus=CorpusConfig("pl-en"))
-    assert config.direction == ("pl", "en") and replace(config, reverse=True).direction == ("en", "pl")
-    base = load_base(folder, torch.float32)
-    more = replace(config, name="b", development="x", train=replace(config.train, steps=9, threads=3))
-    assert identity(config, base) == identity(more, base) != identity(config, replace(base, fingerprint="other"))
 
 
 @pytest.fixture
