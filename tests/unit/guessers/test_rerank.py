@@ -77,12 +77,6 @@ def test_a_kind_counts_once_per_lesson():
     assert Kinds.of(docs, titles, 2).names == ("king",)
 
 
-# --- evidence
-
-
-# --- numbers
-
-
 # --- the guesser
 
 

@@ -158,13 +158,6 @@ def model(trained):
     return trained / "smt" / "tiny" / "packed"
 
 
-def kept(tmp_path, rows, **changes):
-    table = tmp_path / "table.ttable"
-    table.write_text("".join(f"{target} ||| {source} ||| {total}.0 {both}.0\n" for source, target, both, total in rows))
-    config = PackingConfig(**{"longest": 3, "best": 2, "least": 0.1, "composed": 3, **changes})
-    return [(row.source, row.target) for row in phrases_of(table, config)]
-
-
 def test_the_decoder_writes_the_same_words(model, tmp_path, monkeypatch):
     """Of the tiny language everything is kept but what is put together, so nothing is lost; it is unpacked once."""
     monkeypatch.setenv("SQA_CACHE", str(tmp_path))
