@@ -15,7 +15,7 @@ from refusals import refused
 from smt.policies.chosen import policy_of
 from smt.policies.hold import Hold
 from smt.policies.local_agreement import LocalAgreement
-from smt.policies.prefixes import PolicyTranslator, written
+from smt.policies.prefixes import PolicyTranslator, Remembered, written
 from smt.policies.retranslate import Retranslate
 from smt.policies.shown import agreed, writes
 from smt.policies.waitk import FULL, WaitK
@@ -142,6 +142,17 @@ def test_streaming_reads_no_further_than_it_writes():
     read = [source.read for _ in PolicyTranslator(Fickle(), Retranslate()).translate(source)]
     assert read[0] < 5 and read == sorted(read)
     assert list(PolicyTranslator(Fickle(), WaitK(1)).translate(iter(()))) == []
+
+
+def test_a_remembered_system_forgets_the_oldest_text():
+    fickle = Fickle()
+    remembered = Remembered(fickle, limit=2)
+    first = remembered.words(["uno", "dos", "uno", "tres"])  # more than it can keep: all are answered all the same
+    assert first == fickle.words(["uno", "dos", "uno", "tres"])
+    fickle.calls.clear()
+    assert remembered.words(["tres", "dos"]) == [first[3], first[1]] and fickle.calls == []
+    remembered.words(["uno"])
+    assert fickle.calls == [["uno"]]
 
 
 def test_a_system_with_too_few_answers_is_refused(monkeypatch):
