@@ -22,8 +22,8 @@ from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.schema import SOUGHT
-from sqa.files.atomic import atomic, held, write_bytes
-from sqa.files.model_files import MAX_BYTES, PACKED, check_weights, content, contents_digest, stored
+from sqa.files.atomic import atomic, held, joined_digest, write_bytes
+from sqa.files.model_files import MAX_BYTES, PACKED, check_weights, content, stored
 from sqa.files.records import parse_json
 
 FORMAT = 1
@@ -144,7 +144,7 @@ def _filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
 
 def folder_fingerprint(folder: Path) -> str:
     """sha256 of the files that decide a model's output."""
-    return contents_digest((*(folder / name for name in FILES), vocabulary_path(folder)))
+    return joined_digest((*(folder / name for name in FILES), vocabulary_path(folder)), content)
 
 
 def model_folder(model: str, key: str = "translator.model") -> Path:

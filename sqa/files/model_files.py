@@ -1,7 +1,4 @@
-"""Files of trained models: a folder with model.safetensors and config.json.
-
-Weights and vocabularies may be packed (model.safetensors.zst).  Digests are of unpacked bytes, so store keys stay.
-"""
+"""Files of trained models: a folder with config.json and model.safetensors, packed or not (sqa/files/packed.py)."""
 
 import json
 import zlib
@@ -18,13 +15,12 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import SOUGHT
-from sqa.files.atomic import bytes_digest, held, write_bytes
+from sqa.files.atomic import held, joined_digest, write_bytes
 from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 MAX_BYTES = 2 << 30  # of a file of weights; no model of these kinds is larger
-PACKED, PACKABLE = ".zst", (".safetensors", ".model")
-MAX_RATIO = 16  # of a packed file; int8 and float16 weights reach 1.2, a vocabulary 2.4
+PACKED, PACKED_ENDS = ".zst", (".safetensors.zst", ".model.zst")
 MAX_UNPACKED = 1 << 24  # bytes of a packed tensor; a greater one has at most RATIO or TEXT_RATIO times its packed size
 RATIO, TEXT_RATIO = 100, 10  # of numbers and of texts; the bundled models reach 23 and 3
 
@@ -42,27 +38,19 @@ def resolve_model(model: str, prefix: str = "") -> Path:
 
 def model_digest(model: str, prefix: str = "") -> str | None:
     """sha256 (hex) of all files but the card of a bundled model or of a model's folder; None if neither exists."""
-    for folder in (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser()):
-        if (folder / CONFIG).is_file():
-            return files_digest(folder)
-    return None
+    folders = (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser())
+    return next((files_digest(folder) for folder in folders if (folder / CONFIG).is_file()), None)
 
 
 def files_digest(folder: Path) -> str:
     """sha256 (hex) of a model's files; its card is not one of them."""
-    return contents_digest(model_files(folder))
+    return joined_digest(model_files(folder), content)
 
 
 def model_files(folder: Path) -> list[Path]:
     """The files of a model but its card, sorted, each by its unpacked name."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
-    packed = tuple(f"{suffix}{PACKED}" for suffix in PACKABLE)
-    return sorted(path.with_suffix("") if path.name.endswith(packed) else path for path in files)
-
-
-def contents_digest(paths: Iterable[Path]) -> str:
-    """sha256 (hex) over the unpacked bytes of files, one after the other."""
-    return bytes_digest(b"".join(map(content, paths)))
+    return sorted(path.with_suffix("") if path.name.endswith(PACKED_ENDS) else path for path in files)
 
 
 def stored(path: Path) -> Path:
@@ -73,21 +61,11 @@ def stored(path: Path) -> Path:
 
 def content(path: Path) -> bytes:
     """Return the bytes of a model's file, unpacked if only its packed form exists; DataError if that is damaged."""
-    file = stored(path)
-    if file == path:
+    if (file := stored(path)) == path:
         return path.read_bytes()
-    from sqa.core.packages import need
+    from sqa.files.packed import unpack
 
-    need("zstandard", str(file))
-    import zstandard
-
-    data = file.read_bytes()
-    try:
-        if not 0 <= zstandard.frame_content_size(data) <= MAX_RATIO * len(data):
-            raise DataError(f"{file}: states no size, or unpacks to more than {MAX_RATIO} times its own; restore it")
-        return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
-    except zstandard.ZstdError as error:
-        raise DataError(f"{file}: the model is damaged ({error}); restore or train it again") from error
+    return unpack(file)
 
 
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
@@ -120,7 +98,7 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
 
 def folder_digest(folder: Path) -> str:
     """sha256 over the two files."""
-    return contents_digest(folder / name for name in (CONFIG, WEIGHTS))
+    return joined_digest((folder / name for name in (CONFIG, WEIGHTS)), content)
 
 
 def pack_bytes(data: bytes) -> NDArray[Any]:
