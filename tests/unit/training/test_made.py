@@ -71,7 +71,7 @@ def test_what_earlier_entries_made_can_be_the_text() -> None:
 
 
 def test_documented_made_pairs_load(tmp_path: Path) -> None:
-    shown = (ROOT / "docs" / "training.md").read_text("utf-8").split("## Pairs that a translator makes")[1]
+    shown = (ROOT / "docs" / "training.md").read_text("utf-8").split("## Synthetic pairs")[1]
     block = shown.strip("\n").split("\n\n")[0]
     file = tmp_path / "mine.yaml"
     file.write_text(f"name: mine\n{textwrap.dedent(block)}\n  pair: pl-en\n")
