@@ -9,17 +9,15 @@ its column is the recipe of configs/*_paper*.yaml, whose comments say where each
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from experiments.outputs import Outputs
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
+from sqa.files.model_files import WEIGHTS, content, model_files
 from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline.config import load
-
-WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +82,12 @@ def _shown(value: Any) -> str:
 
 
 def measure(folder: Path) -> tuple[int, int]:
-    """(numbers in the weights, scales of quantised ones included; bytes of all its files but the card)."""
-    from safetensors import SafetensorError, safe_open
+    """(numbers in the weights, scales of quantised ones included; unpacked bytes of all its files but the card)."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as load_tensors
 
     try:
-        with safe_open(str(folder / WEIGHTS), framework="numpy") as tensors:
-            shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]
+        tensors = load_tensors(content(folder / WEIGHTS))
     except (OSError, SafetensorError) as error:
         raise DataError(f"{folder / WEIGHTS}: cannot be read: {error}") from error
-    files = (path for path in folder.iterdir() if path.is_file() and path.suffix != ".md")
-    return sum(map(prod, shapes)), sum(path.stat().st_size for path in files)
+    return sum(array.size for array in tensors.values()), sum(len(content(path)) for path in model_files(folder))

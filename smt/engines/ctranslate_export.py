@@ -33,6 +33,7 @@ from sqa.core.registry import did_you_mean
 from sqa.data.languages import Pair, pair_of
 from sqa.files.atomic import atomic_folder
 from sqa.files.hub import find_model
+from sqa.files.model_files import stored
 
 Storage = Literal["float32", "float16", "int8", "int8_float16", "int16"]
 BUCKETS, FARTHEST = 32, 128  # of the relative attention bias, as in T5; any would do
@@ -51,7 +52,7 @@ def convert(
         raise ConfigError(f"storage: unknown {storage!r}{did_you_mean(storage, get_args(Storage))}")
     if folder.exists():
         raise ConfigError(f"{folder}: exists already; give a new folder")
-    bundled = (DATA / "models" / model / "vocabulary.model").is_file()
+    bundled = stored(DATA / "models" / model / "vocabulary.model").is_file()
     if bundled or (Path(model) / "vocabulary.model").is_file():
         network, vocabulary, metadata = load_model(model_folder(model))
         return export(network, vocabulary, folder, storage, pair_of(metadata))

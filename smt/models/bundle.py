@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save_file
 from torch import Tensor
 
 from smt.models.transformer import ModelConfig, Transformer
@@ -23,7 +23,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.schema import SOUGHT
 from sqa.files.atomic import atomic, held, joined_digest, write_bytes
-from sqa.files.model_files import MAX_BYTES, check_weights
+from sqa.files.model_files import MAX_BYTES, PACKED, check_weights, content, stored
 from sqa.files.records import parse_json
 
 FORMAT = 1
@@ -81,7 +81,8 @@ def save_model(
         with atomic(folder / "model.safetensors") as partial:
             save_file(packed, partial)
         write_bytes(folder / vocabulary.FILE, vocabulary.model)
-        for name in {*VOCABULARIES} - {vocabulary.FILE}:
+        others = {*VOCABULARIES} - {vocabulary.FILE}
+        for name in (*others, *(name + PACKED for name in (FILES[1], *VOCABULARIES))):
             (folder / name).unlink(missing_ok=True)
         write_bytes(folder / "config.json", (text + "\n").encode())
     return folder
@@ -89,7 +90,7 @@ def save_model(
 
 def vocabulary_path(folder: Path) -> Path:
     """The vocabulary of a model's folder; vocabulary.model (which may be missing) unless another kind is there."""
-    return next((folder / name for name in VOCABULARIES if (folder / name).is_file()), folder / Vocabulary.FILE)
+    return next((folder / name for name in VOCABULARIES if stored(folder / name).is_file()), folder / Vocabulary.FILE)
 
 
 def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]]:
@@ -99,16 +100,16 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
     """
     vocabulary_file = vocabulary_path(folder)
     for path in (*(folder / name for name in FILES), vocabulary_file):
-        if not path.is_file():
+        if not stored(path).is_file():
             raise DataError(f"{path}: not found; a translator folder holds {', '.join((*FILES, Vocabulary.FILE))}")
-        if path.stat().st_size > MAX_BYTES:
+        if stored(path).stat().st_size > MAX_BYTES:
             raise DataError(f"{path}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
         config = parse_json((folder / "config.json").read_bytes())
         if config["format"] != FORMAT:
             raise DataError(f"{folder}/config.json: format {config['format']}, not {FORMAT}")
         about = dict(config["about"])
-        model = _filled(ModelConfig(**{**config["model"], "dropout": 0.0}), load_file(folder / "model.safetensors"))
+        model = _filled(ModelConfig(**{**config["model"], "dropout": 0.0}), load(content(folder / "model.safetensors")))
     except (ConfigError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: not a translator of this program: {str(error).splitlines()[0]}") from error
     check_weights(folder, model.state_dict().items())
@@ -143,15 +144,15 @@ def _filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
 
 def folder_fingerprint(folder: Path) -> str:
     """sha256 of the files that decide a model's output."""
-    return joined_digest((*(folder / name for name in FILES), vocabulary_path(folder)))
+    return joined_digest((*(folder / name for name in FILES), vocabulary_path(folder)), content)
 
 
 def model_folder(model: str, key: str = "translator.model") -> Path:
     """The folder of a bundled model's name or of a path.  ConfigError, which names `key` of the config: neither."""
     bundled = DATA / "models" / model
-    folder = bundled if (bundled / Vocabulary.FILE).is_file() else Path(model)
+    folder = bundled if stored(bundled / Vocabulary.FILE).is_file() else Path(model)
     if not folder.is_dir():
-        names = sorted(path.parent.name for path in (DATA / "models").glob("*/vocabulary.model"))
+        names = sorted(path.parent.name for path in (DATA / "models").glob("*/vocabulary.model*"))
         known = f"bundled are {', '.join(names) or 'none'}, or give a folder"
         raise ConfigError(f"{key}: no model {model!r}; {known}; {SOUGHT}")
     return folder

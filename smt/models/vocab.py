@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.model_files import content
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 WORD_START = "\u2581"
@@ -67,7 +68,7 @@ class Vocabulary:
     def load(cls, path: Path) -> Vocabulary:
         """Read a SentencePiece model file."""
         try:
-            return cls(path.read_bytes())
+            return cls(content(path))
         except (OSError, RuntimeError) as error:
             raise DataError(f"{path}: not a readable SentencePiece model ({error})") from error
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
@@ -191,9 +191,6 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def joined_digest(paths: Iterable[Path]) -> str:
+def joined_digest(paths: Iterable[Path], read: Callable[[Path], bytes] = Path.read_bytes) -> str:
     """sha256 (hex) over the bytes of files, one after the other."""
-    total = hashlib.sha256()
-    for path in paths:
-        total.update(path.read_bytes())
-    return total.hexdigest()
+    return bytes_digest(b"".join(map(read, paths)))

@@ -1,4 +1,4 @@
-"""Files of trained guessers and buzzers: a folder with model.safetensors (numpy arrays) and config.json."""
+"""Files of trained models: a folder with config.json and model.safetensors, packed or not (sqa/files/packed.py)."""
 
 import json
 import zlib
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import load, save
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
@@ -20,6 +20,7 @@ from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 MAX_BYTES = 2 << 30  # of a file of weights; no model of these kinds is larger
+PACKED, PACKED_ENDS = ".zst", (".safetensors.zst", ".model.zst")
 MAX_UNPACKED = 1 << 24  # bytes of a packed tensor; a greater one has at most RATIO or TEXT_RATIO times its packed size
 RATIO, TEXT_RATIO = 100, 10  # of numbers and of texts; the bundled models reach 23 and 3
 
@@ -37,15 +38,34 @@ def resolve_model(model: str, prefix: str = "") -> Path:
 
 def model_digest(model: str, prefix: str = "") -> str | None:
     """sha256 (hex) of all files but the card of a bundled model or of a model's folder; None if neither exists."""
-    for folder in (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser()):
-        if (folder / CONFIG).is_file():
-            return files_digest(folder)
-    return None
+    folders = (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser())
+    return next((files_digest(folder) for folder in folders if (folder / CONFIG).is_file()), None)
 
 
 def files_digest(folder: Path) -> str:
     """sha256 (hex) of a model's files; its card is not one of them."""
-    return joined_digest(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md"))
+    return joined_digest(model_files(folder), content)
+
+
+def model_files(folder: Path) -> list[Path]:
+    """The files of a model but its card, sorted, each by its unpacked name."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
+    return sorted(path.with_suffix("") if path.name.endswith(PACKED_ENDS) else path for path in files)
+
+
+def stored(path: Path) -> Path:
+    """Return the file of a model, or its packed form if only that exists."""
+    packed = path.with_name(path.name + PACKED)
+    return packed if packed.is_file() and not path.is_file() else path
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a model's file, unpacked if only its packed form exists; DataError if that is damaged."""
+    if (file := stored(path)) == path:
+        return path.read_bytes()
+    from sqa.files.packed import unpack
+
+    return unpack(file)
 
 
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
@@ -53,6 +73,7 @@ def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Map
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
     with held(folder):  # two trainings must not mix their files
         write_bytes(folder / WEIGHTS, save(arrays))
+        (folder / (WEIGHTS + PACKED)).unlink(missing_ok=True)
         write_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())
 
 
@@ -60,9 +81,9 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
     """Return the tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
     try:
         config = parse_json((folder / CONFIG).read_bytes())
-        if (folder / WEIGHTS).stat().st_size > MAX_BYTES:
+        if stored(folder / WEIGHTS).stat().st_size > MAX_BYTES:
             raise ValueError(f"{WEIGHTS} is larger than {MAX_BYTES >> 20} MiB")
-        tensors = load_file(folder / WEIGHTS)
+        tensors = load(content(folder / WEIGHTS))
     except OSError as error:
         raise DataError(f"{folder}: cannot read the model: {error}") from error
     except (ValueError, KeyError, SafetensorError) as error:
@@ -77,7 +98,7 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
 
 def folder_digest(folder: Path) -> str:
     """sha256 over the two files."""
-    return joined_digest(folder / name for name in (CONFIG, WEIGHTS))
+    return joined_digest((folder / name for name in (CONFIG, WEIGHTS)), content)
 
 
 def pack_bytes(data: bytes) -> NDArray[Any]:

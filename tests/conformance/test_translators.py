@@ -129,12 +129,9 @@ def servers_end():
 
 
 CASES = [
-    plain("waitk", model="es-en", k=1),
-    plain("waitk", model="es-en", k=6),
     plain("waitk", model="es-en", k="full"),
     plain("waitk", model="es-en", k=3, beam=4),
     plain("waitk", model="es-en", k=6, unit="piece"),
-    plain("prefix", model="es-en", policy="local-agreement"),
     plain("prefix", model="es-en", policy="local-agreement", beam=2),
     plain("command", command=tuple(UPPER), k=3),
     plain("command", command=tuple(UPPER), policy="retranslate"),

@@ -24,7 +24,6 @@ from sqa.core.registry import COMMANDS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.pipeline.export import submission_lines
-from sqa.results import Table, printing, show, show_lines
 
 
 class Shell:
@@ -239,28 +238,6 @@ def test_tables_as_json_and_latex(sqa: Shell) -> None:
     rows = json.loads(sqa("data", "list", "--json").out)
     latex = sqa("data", "list", "--latex").out
     assert latex.count(r"\\") == len(rows) + 1 and "xqb-es & no &" in latex
-
-
-@pytest.mark.parametrize(
-    ("style", "printed"),
-    [
-        ("tsv", "a\tb\n1_000\tn/a\n10\t2.5\nx.png\n"),
-        ("aligned", "a        b\n1_000  n/a\n10     2.5\nx.png\n"),
-        ("json", {"tables": [[{"a": "1_000", "b": None}, {"a": "10", "b": 2.5}]], "lines": ["x.png"]}),
-    ],
-)
-def test_tables_and_files_in_every_style(style, printed, capsys):
-    with printing(style):
-        show(Table(("a", "b"), [("1_000", None), ("10", 2.5)], {"b": 1}))
-        show_lines("x.png")
-    out = capsys.readouterr().out
-    assert (json.loads(out) if style == "json" else out) == printed
-
-
-def test_verbose_lists_made_blocks(sqa: Shell) -> None:
-    text = sqa("run", sqa.config(), "-v").err
-    assert "sqa: translate: 1 blocks made in" in text and "s of processor time" in text
-    assert "sqa: translate: 0 blocks made; runs/store/translate/" in sqa("run", sqa.config(), "-v").err
 
 
 def test_completion_knows_the_commands(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

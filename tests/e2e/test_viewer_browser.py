@@ -161,18 +161,6 @@ def test_every_control_has_a_name(open_page: Any) -> None:
     assert page.locator(".uplot").first.evaluate("one => one.clientWidth") < 400
 
 
-def test_what_happens_at_the_very_end_is_drawn(open_page: Any) -> None:
-    shown = """async () => {
-        const trace = page.runs[1].traces[0];
-        trace.z = trace.r.length - 1;  // the last of several steps at the end of the source
-        open(null);
-        await new Promise(requestAnimationFrame);  // charts are drawn after the script
-        const plot = shown.systems[0].charts[1].plot, [first, last] = plot.series[3].idxs;
-        return plot.data[3].slice(first, last + 1).filter((y) => y !== null).length;
-    }"""
-    assert open_page("#q=q0&a=wait3&b=-").evaluate(shown) == 1
-
-
 def test_both_systems_share_the_axis_of_the_source_and_the_switch_changes_it(open_page: Any) -> None:
     page = open_page("#q=q0&m=5.9&a=wait1&b=wait3")
     drawn = """async () => { await new Promise(requestAnimationFrame); return shown.systems.map((system) => {

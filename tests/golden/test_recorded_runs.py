@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recorded import RECORD, Keep, plain, recorded, same
+from recorded import RECORD, Keep, recorded, same
 
 from sqa.diagnose.findings import findings_of, table
 from sqa.files.store import Store
@@ -86,12 +86,6 @@ def test_a_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
 )
 def test_what_counts_as_recorded(old: str, new: str, equal: bool) -> None:
     assert same(old, new) == equal
-
-
-def test_what_differs_between_machines_is_not_compared() -> None:
-    text = "made 2026-11-26 in /tmp/pytest-of-me/pytest-7/x/runs of 0123456789abcdef, version:1.2.3"
-    assert plain(text) == "made DATE in runs of DIGEST, version:OTHER"
-    assert plain("all\t-\tGone\t\tneeds torch") == "all\t-\tGone\t\tWHY"
 
 
 def test_what_was_not_recorded_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import gc
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import yaml
-from cluster_ablation import DASK_WARNS, blocks, restarted, results, threads_as_workers
+from cluster_ablation import DASK_WARNS, blocks, threads_as_workers
 from doubles import write_questions
-from outcome import Command
 from refusals import refused
 from small_runs import PARTS
 
-import smt.training.sweep
 import sqa.data.texts
 from experiments.studies import translation_table
 from smt.training.sweep import sweep
 from smt.training.transformer_training import SmtTraining
-from sqa.files.atomic import held
-from sqa.files.store import Store
 from sqa.pipeline import overrides
 from sqa.pipeline.blocks import Workshop
-from sqa.pipeline.config import load
-from sqa.pipeline.scheduler import current, scheduled
-from sqa.pipeline.spread import each, run_all
+from sqa.pipeline.scheduler import scheduled
+from sqa.pipeline.spread import run_all
 from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed")
@@ -81,45 +72,7 @@ def test_the_table_of_translators_is_the_same_on_two_workers(table, scheduler, c
     assert there == here and sum("block-" in name for name in here) == 3 * 2 * (2 + 3)
 
 
-def test_workers_need_no_file_of_the_questions(table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store holds what was read here."""
-    read = translation_table.load_set
-
-    def gone(*asked: Any) -> Any:
-        dataset, questions = read(*asked)
-        Path(dataset).unlink()
-        return dataset, questions
-
-    monkeypatch.setattr(translation_table, "load_set", gone)
-    with scheduled(scheduler, Path("runs"), "elsewhere"):
-        rows, _ = translation_table.measure(load(table, translation_table.TableConfig), Store(Path("runs")))
-    assert len(rows) == 6 * 6
-    assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.npz"))
-
-
 # ------------------------------------------------------------------------------------------------------------- runs
-
-
-def test_runs_of_one_translator_share_each_block_of_it(table, scheduler, monkeypatch):
-    """A task makes a block of all of them, so no two workers translate it at the same time."""
-    made, make = [], Workshop.make
-
-    def noted(self: Workshop, config: Any, wanted: Any, index: int, *more: Any) -> bool:
-        made.extend([index] if wanted.name == "translate" else [])
-        return make(self, config, wanted, index, *more)
-
-    monkeypatch.setattr(Workshop, "make", noted)
-    mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 3}}
-    Path("swept.yaml").write_text(yaml.safe_dump(mapping | {"metrics": ["bleu"]}), encoding="utf-8")
-    axes = overrides.parsed_axes(["guesser=null,doubles:build_guesser", "seed=1,2"])
-    grid = [config for _, config in overrides.grid(Path("swept.yaml"), axes)]
-    with scheduled(scheduler, Path("runs")):
-        there = run_all(grid, Path("runs"), progress=False)
-    assert made in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
-    here = run_all(grid, Path("alone"), progress=False)
-    seen = [[(run.folder.name, run.report) for run in runs] for runs in (there, here)]
-    assert seen[0] == seen[1]
-    assert (results(Path("runs")), blocks(Path("runs"))) == (results(Path("alone")), blocks(Path("alone")))
 
 
 def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
@@ -148,31 +101,6 @@ def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------------------------ calls
-
-
-FEW = 5  # calls before the scheduler ends
-ENDING = threading.Event()  # set when it is told to
-
-
-def marked(folder: Path, number: int) -> int:
-    """What a worker is asked for: a file for each call."""
-    if len(list(folder.iterdir())) >= FEW:
-        ENDING.wait(120)
-    (folder / f"{number}-{uuid4().hex}").touch()
-    time.sleep(0.01)  # the work, long enough to be interrupted
-    return number * number
-
-
-def test_calls_of_a_scheduler_that_is_restarted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each has its value once; what had ended is not asked for again."""
-    with restarted(lambda: len(list(tmp_path.iterdir())) >= FEW, ENDING) as address, scheduled(address, tmp_path):
-        requested = current()
-        assert requested is not None
-        results = list(each(requested, marked, [(tmp_path, number) for number in range(80)], 1))
-    assert sorted(results) == [(number, number * number) for number in range(80)]
-    assert "the scheduler is gone; waiting" in capsys.readouterr().err
-    made = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
-    assert len(set(made)) == 80 and len(made) < 160
 
 
 # ------------------------------------------------------------------------------------------------------- trainings
@@ -227,30 +155,6 @@ def test_trainings_on_two_workers_give_the_same_models(prepared_runs, scheduler,
         assert losses(spread / "smt" / "tiny" / folder.name) == losses(folder), folder.name
     made = len(steps)
     assert swept(spread, scheduler) == expected and len(steps) == made
-
-
-def test_a_training_that_another_process_holds_is_waited_for(prepared_runs, scheduler, monkeypatch):
-    """The others come first; its folder is let go when they are done."""
-    order, kept = [], smt.training.sweep.finish
-    with ExitStack() as held_first:
-        runs = prepared_runs[1]
-        assert held_first.enter_context(held(runs / "smt" / "tiny" / "k2-seed0", wait=False))
-
-        def finished(run: Any, data: Path) -> bool:
-            done = kept(run, data)
-            order.append(run.folder.name)
-            if len(order) == 3:
-                held_first.close()
-            return done
-
-        monkeypatch.setattr(smt.training.sweep, "finish", finished)
-        assert [run[:2] for run in swept(runs, scheduler)] == [(2, 0), (2, 1), ("multi", 0), ("multi", 1)]
-    assert len(order) == 4 and order[-1] == "k2-seed0"
-
-
-def test_one_training_has_nothing_to_spread(command: Command) -> None:
-    outcome = command("train", "smt", "sweep_es_en", "--scheduler", "local")
-    assert outcome.code == 2 and "one training is one process" in outcome.err
 
 
 # ----------------------------------------------------------------------------------------------------------- a board

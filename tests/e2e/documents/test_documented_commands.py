@@ -27,7 +27,7 @@ from documented.pages import PAGES, commands, complaint, program
 from documented.recipes import CANNOT, RECIPES, SLOW, WORDS, Cannot, Run, Serve, needs, recipe_of
 
 from sqa import cli
-from sqa.core.paths import ROOT
+from sqa.core.paths import ROOT, cache_dir
 
 pytestmark = pytest.mark.filterwarnings("default")  # as for a user, who sees them on stderr
 PLACEHOLDERS = {
@@ -194,6 +194,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SQA_MIRROR", "SQA_TOKEN"):
             patch.delenv(name, raising=False)
+        unpacked = cache_dir() / "pbmt"  # bundled models, unpacked once on a machine
+        unpacked.mkdir(parents=True, exist_ok=True)
+        (folder / "cache").mkdir()
+        (folder / "cache" / "pbmt").symlink_to(unpacked)
         patch.setenv("SQA_CACHE", str(folder / "cache"))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))  # of processes that are started
         folders.prepare(folder)

@@ -43,7 +43,6 @@ def test_contestants_with_one_guesser_differ_by_buzzer(tmp_path):
     ("ks", "metrics", "pictures"),
     [
         ([1, 3, 6], ["ew", "oracle-ew", "accuracy", "bleu", "dal"], 1),
-        ([1, 3, 6, "full"], ["accuracy", "mrr"], 0),
         (["full"], ["ew"], 0),
     ],
 )

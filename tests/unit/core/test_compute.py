@@ -1,6 +1,5 @@
 """Thread counts that the program sets itself, and bars that move."""
 
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.core import compute, progress
+from sqa.core import compute
 from sqa.core.compute import VARIABLES, buckets, part_names, set_for, usable
 from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS
@@ -64,16 +63,6 @@ def test_a_run_sets_them_before_numpy_is_loaded(tmp_path: Path) -> None:
     kept = {"PATH": "/usr/bin", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=kept, capture_output=True, text=True)
     assert done.stdout == "1\n", done.stderr
-
-
-def test_in_a_log_file_it_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", written)
-    with progress.bar("ablation", 1000, unit="run") as bar:
-        for _ in range(1000):
-            bar.update()
-    lines = written.getvalue().splitlines()
-    assert 1 <= len(lines) <= 2 and lines[-1].startswith("ablation: 1000/1000 run")
 
 
 @given(st.lists(st.integers(1, 90), max_size=60), st.integers(1, 300))

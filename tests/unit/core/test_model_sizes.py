@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
+import zstandard
 from fuzz import model_readers as small
 from refusals import refused
 from safetensors.numpy import load_file, save_file
@@ -20,6 +21,8 @@ from sqa.files.pretrained import load_weights
 
 WEIGHTS = "model.safetensors"
 MOST = 256 << 20  # bytes
+PACKED_WEIGHTS = zstandard.compress(bytes(range(256)))
+PACKED_ZEROS = zstandard.compress(bytes(1 << 29))
 
 
 def with_tensors(folder, **changed):
@@ -35,6 +38,11 @@ def with_config(folder, part, **changed):
 def bomb(folder):
     zeros = pack_bytes(bytes(1 << 29))  # 512 KiB
     with_tensors(folder, **dict.fromkeys(("page_steps", "counts", "pages_per_term", "pair_seconds"), zeros))
+
+
+def packed(folder, data):
+    (folder / WEIGHTS).unlink()
+    (folder / f"{WEIGHTS}.zst").write_bytes(data)
 
 
 def not_utf8(folder):
@@ -54,6 +62,15 @@ def broadcast(folder):
 
 CASES = {  # a small model, what is done to it, its reader, what is said
     "packed zeros": (small.counts, bomb, Index.load, "unpacks to more than"),
+    "packed weights": (small.gru, lambda f: packed(f, PACKED_ZEROS), GruGuesser.load, "to more than 16 times"),
+    "packed weights, no size": (
+        small.transformer,
+        lambda f: packed(f, zstandard.ZstdCompressor(write_content_size=False).compress(b"cut")),
+        load_model,
+        "states no size",
+    ),
+    "packed weights, cut": (small.gru, lambda f: packed(f, PACKED_WEIGHTS[:-9]), GruGuesser.load, "is damaged"),
+    "packed weights, more": (small.gru, lambda f: packed(f, PACKED_WEIGHTS + b"!"), GruGuesser.load, "is damaged"),
     "titles": (small.counts, not_utf8, Index.load, "the model is damaged .'utf-8' codec"),
     "lexicon": (small.transformer, strange_lexicon, load_model, "the lexicon must hold pieces below 290"),
     "scale": (small.transformer, broadcast, load_model, "embedding.weight has shape .1, 100000."),

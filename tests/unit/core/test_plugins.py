@@ -6,10 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from sqa import __version__
-from sqa.core import packages
 from sqa.core.paths import ROOT
 
 
@@ -78,10 +74,3 @@ def test_without_any_plugin_the_core_works_and_what_services_would_bring_says_ho
     for (said, exit_code), part in zip(refused, parts.values(), strict=True):
         how = f"pip install -e {ROOT / 'services'}"
         assert said.splitlines()[-1].endswith(f"the {part} is not installed: {how}") and exit_code == "2"
-
-
-def test_from_a_wheel_services_are_a_wheel_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(packages, "SERVICES", tmp_path)
-    wheel = f"sqa_services-{__version__}-py3-none-any.whl"
-    how = f"pip install --find-links FOLDER 'sqa[services]', where FOLDER has {wheel}"
-    assert str(packages.absent("command", "board")) == f"the command 'board' is not installed: {how}"

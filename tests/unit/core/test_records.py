@@ -111,13 +111,6 @@ def test_packed_files_may_have_several_frames(tmp_path: Path, suffix: str, pack:
     assert list(records.lines(path)) == ["a", "bc", "d"] and records.suffix(path) == ".txt"
 
 
-def test_whole_numbers_of_records(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"a": [6.0, -2e3, 6.5, 1e300, 0.0]}\n')
-    [record] = records.json_lines(path)
-    assert repr(record["a"]) == "[6, -2000, 6.5, 1e+300, 0]"
-
-
 PACKED = zstandard.compress("".join(f"{i * 7919 % 104729}\n" for i in range(2000)).encode())
 GZIPPED = gzip.compress("".join(f"{i * 7919 % 104729}\n" for i in range(2000)).encode())
 READERS = {".json": records.json_document, ".jsonl": records.json_lines, ".tsv": lambda path: records.table(path, 2)}

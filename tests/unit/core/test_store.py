@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -21,7 +20,7 @@ from sqa.core.paths import ROOT
 from sqa.core.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
 from sqa.core.types import Asked
 from sqa.data.datasets import load_questions
-from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
+from sqa.files.atomic import atomic, claimed, write_text
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest, read_rows
 from sqa.pipeline.config import to_mapping
 
@@ -104,35 +103,6 @@ def test_writers_at_once_have_files_of_their_own_and_a_failed_one_leaves_the_old
         raise OSError(errno.ENOSPC, "No space left on device")
     assert full.value.filename == str(path) and path.read_text() == "first"  # which ended last
     assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
-
-
-def test_two_who_fill_the_same_folder_at_once_do_not_meet(tmp_path: Path) -> None:
-    """The first to end has it; the other is told, and what it wrote goes, as does what a killed one left."""
-    path = tmp_path / "model"
-    (tmp_path / ".model.0123.partial" / "inner").mkdir(parents=True)
-    with pytest.raises(ConfigError, match="model: exists already; name a new folder"):
-        with atomic_folder(path) as first:
-            (first / "a").write_text("first")
-            with atomic_folder(path) as second:
-                assert first != second and first.is_dir()
-                (second / "a").write_text("second")
-    assert [p.name for p in tmp_path.iterdir()] == ["model"] and (path / "a").read_text() == "second"
-
-
-def test_a_second_run_of_a_stage_waits_for_the_first(store: Store) -> None:
-    order = []
-
-    def second() -> None:
-        with store.working_on(STAGE):
-            order.append("second")
-
-    with store.working_on(STAGE):
-        thread = threading.Thread(target=second)
-        thread.start()
-        thread.join(timeout=0.3)
-        order.append("first")
-    thread.join()
-    assert order == ["first", "second"]
 
 
 def test_a_claimed_folder_says_who_has_it(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,8 @@ from sqa.core.errors import DataError
 from sqa.core.paths import DATA
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.diagnose.detector import FILE, Network, load_detector, read_networks
-from sqa.diagnose.known_words import EVERYWHERE, pages
 from sqa.diagnose.scores import WordScores
-from sqa.diagnose.signals import GROUPS, digits, nearest, word_signals
+from sqa.diagnose.signals import GROUPS, word_signals
 
 SOURCE = tuple("El poeta ecuatoriano Pablo Neruda vendió 4.500 libros en la ciudad de Potosí.".split())
 GOOD = tuple("The Ecuadorian poet Pablo Neruda sold 4,500 books in the city of Potosi.".split())
@@ -26,12 +24,6 @@ def signals(*target: str) -> dict[str, list[float]]:
     alignment = Alignment((), (0.0,) * len(SOURCE), (0.0,) * len(target))
     rows = word_signals(SOURCE, target, alignment, "es")
     return dict(zip(GROUPS["words"], rows.T.tolist(), strict=True))
-
-
-def test_pages_of_a_word() -> None:
-    assert [pages(word) for word in ("the", "1914", "socuatorian", "airsindes")] == [EVERYWHERE, EVERYWHERE, 0, 0]
-    assert 100 <= pages("poets,") <= 10_000
-    assert all(1 <= pages(word) <= 10_000 for word in ("well-kept", "Kraków’s"))
 
 
 @pytest.mark.parametrize(
@@ -49,14 +41,6 @@ def test_pages_of_a_word() -> None:
 )
 def test_signals_of_spelling(target: str, name: str, expected: list[float]) -> None:
     assert signals(*target.split())[name] == expected
-
-
-def test_spelling_helpers() -> None:
-    rare = signals("The", "socuatorian", "Potosí", "poet")["rare"]
-    assert rare[1] > 0.5 > rare[3]
-    assert digits("4.500") == digits("4,500") == ("4500",) and digits("1914-18") == ("1914", "18")
-    assert nearest("Potosi", SOURCE) == 1 and 0.6 < nearest("Nerudla", SOURCE) <= 1
-    assert nearest("Washington", SOURCE) < 0.5
 
 
 def test_scores_come_last_and_are_bounded() -> None:
@@ -91,24 +75,6 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     for record, message in ((other, "are damaged"), ([], "are damaged"), (old, "version 0 of the weights")):
         path.write_text(json.dumps(record), encoding="utf-8")
         refused(DataError, message, read_networks, path)
-
-
-def test_a_scorer_chooses_the_weights_that_know_its_scores() -> None:
-    class Scorer:
-        group = "lm"
-
-        def fingerprint(self) -> str:
-            return "f"
-
-        def score(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[WordScores]:
-            return [WordScores(*((-1.0,) * len(target),) * 2, (0.0,) * len(target)) for _, target in pairs]
-
-    networks = read_networks(DATA / "models" / "errors-es-en" / FILE)
-    detector = load_detector("es", Scorer())
-    assert detector.network.record() == networks["lm"].record() != networks["model"].record()
-    [alignment] = load_aligner("es-en").align([(SOURCE, GOOD)])
-    [probabilities] = detector.words([(SOURCE, GOOD)], [alignment])
-    assert probabilities.shape == (len(GOOD),) and ((0 <= probabilities) & (probabilities <= 1)).all()
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])

@@ -16,7 +16,7 @@ from experiments.lab import main, pages
 from experiments.lab.item import Item, folder_digest, items
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, across, pivot, table
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 
 PAGE = """# Results
@@ -104,18 +104,6 @@ def test_a_changed_digit_or_byte_is_named(book, capsys, name, old, new, problem)
     assert re.match(problem, _problems(book, capsys))
 
 
-def test_outdated_and_missing_pictures_are_named(book, capsys):
-    picture = book.root / "docs/toy.png"
-    old = picture.read_bytes()
-    book.values[0] = 1.5
-    main.update([], book.root / "runs", force=True)
-    assert picture.read_bytes() != old
-    picture.write_bytes(old)
-    assert _problems(book, capsys).startswith("docs/toy.png: is not of")
-    picture.unlink()
-    assert _problems(book, capsys).startswith("docs/toy.png: is not of")
-
-
 def test_a_changed_drawing_is_named_and_redrawn(book, capsys):
     def dotted(ledger: Ledger):
         figure = _figure(ledger)
@@ -131,22 +119,6 @@ def test_a_changed_drawing_is_named_and_redrawn(book, capsys):
 def test_another_version_of_the_program_makes_it_stale(book, capsys, monkeypatch):
     monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
     assert "now 9.9.9" in _problems(book, capsys)
-
-
-def test_a_changed_signature_is_named(book, capsys):
-    book.signature = "ew|v:2"
-    main.update([], book.root / "runs", force=True)
-    assert "toy: 0 ew has another signature than before" in capsys.readouterr().err
-
-
-def test_numbers_that_stay_keep_their_date(book):
-    path = book.root / "experiments/ledger/toy.tsv"
-    path.write_text(re.sub(r"# date: .*", "# date: 2020-01-01", path.read_text(encoding="utf-8")), encoding="utf-8")
-    main.update([], book.root / "runs", force=True)
-    assert ledgers.read(path).date == "2020-01-01"
-    book.values[0] = 7.0
-    main.update([], book.root / "runs", force=True)
-    assert ledgers.read(path).date != "2020-01-01"
 
 
 def test_missing_data_does_not_remove_ledger_rows(book):
@@ -166,12 +138,6 @@ def test_missing_data_does_not_remove_ledger_rows(book):
 def test_a_cell_measured_twice_is_refused(book):
     book.item = replace(book.item, measure=lambda *_: [Row((k,), "ew", 1.0) for k in "010"])
     refused(DataError, "measured twice", main.measure, book.item, book.root)
-
-
-def test_unknown_items_blocks_and_columns_are_named(book):
-    refused(ConfigError, "no such item", main.update, ["tov"], book.root)
-    refused(DataError, "no block", pages.show, "toy", "number")
-    refused(DataError, "no column", pages.ledger_of("toy").one, "ew", kk=1)
 
 
 def test_a_ledger_comes_back_as_it_was(tmp_path):
@@ -194,11 +160,6 @@ def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
     assert "| 0 | 7.00 [" in (book.root / "README.md").read_text(encoding="utf-8")
     monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
     assert not _problems(book, capsys)
-
-
-def test_an_item_without_a_command_says_its_origin(book):
-    book.item = replace(book.item, measure=lab_items.elsewhere("typed from a paper"), kept="typed")
-    refused(ConfigError, "typed from a paper", main.update, ["toy"], book.root / "runs")
 
 
 def test_a_pivot_shows_deviations_and_omits_empty_rows():

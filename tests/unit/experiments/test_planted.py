@@ -2,24 +2,20 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from recorded import recorded
 from refusals import refused
 
-from experiments.planted import found, materials
-from experiments.planted.learn import RATES, SERVED, Signals, fit
-from experiments.planted.materials import KINDS, Text, plant, rng_for
-from experiments.planted.once import best_threshold, row, unseen
+from experiments.planted import found
+from experiments.planted.learn import RATES, Signals, fit
+from experiments.planted.materials import KINDS, Text, plant
 from sqa.core.errors import DataError
-from sqa.core.registry import SCORERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.diagnose.signals import GROUPS, SIGNS
-from sqa.diagnose.step_errors import DiagnoseConfig
 
 
 def test_what_is_planted_is_as_recorded() -> None:
@@ -30,11 +26,6 @@ def test_what_is_planted_is_as_recorded() -> None:
     lines = (" ".join(f"{word}[{kind}]" if kind else word for word, kind in sentence) for sentence in sentences)
     with recorded(Path(__file__)) as keep:
         keep("planted/mini-es", "\n".join(lines))
-
-
-def test_an_unrelated_word_is_like_no_word_of_either_text() -> None:
-    drawn = {materials.unrelated_word(["Goethe", "Viennese"], ["Lima", "Vienna"], rng_for(seed)) for seed in range(9)}
-    assert drawn == {"Goethe"} and materials.unrelated_word(["Viennese"], ["Lima", "Vienna"], rng_for(0)) is None
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])
@@ -84,16 +75,6 @@ def test_planted_words_and_dropped_clauses_are_counted(monkeypatch):
     assert found.of_sentences([(question, lines)], errors) == [("", False, (0, 0)), ("dropped", True, (0, 1))]
 
 
-def test_the_command_uses_the_given_threshold(monkeypatch, capsys):
-    def judged(traces: list[QuestionTrace], _: object, config: DiagnoseConfig, *__: object) -> list[SimpleNamespace]:
-        return [SimpleNamespace(hallucinated=[config.probability < 0.5] * len(one.emissions)) for one in traces]
-
-    monkeypatch.setattr(found, "step_errors", judged)
-    for options, hits in ([], "0"), (["--probability", "0.2"], "72"):
-        found.main(["es", "--detector", "words", *options])
-        assert capsys.readouterr().out.splitlines()[1].split("\t")[:5] == ["es", "words", "all", "72", hits]
-
-
 def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "FILE", tmp_path / "handmade.tsv")
     for line, message in (
@@ -124,25 +105,3 @@ def test_training_is_effective_and_deterministic() -> None:
         sign = SIGNS.get(name)  # 0: may count both ways
         assert sign == 0 or (not inner.any() if sign is None else (sign * inner >= 0).all())
     assert not set(GROUPS["words"]) <= set(SIGNS)
-
-
-def test_each_text_is_judged_by_an_unseen_kinds_network() -> None:
-    one, other = table("name", 2), table("noun", 2)
-    test = Signals(
-        *(np.concatenate([getattr(t, part) for t in (one, other)]) for part in ("signals", "kinds", "texts"))
-    )
-    says: Any = [SimpleNamespace(probabilities=lambda s, p=p: np.full(len(s), p)) for p in (0.25, 0.75, 0.5)]
-    judged = unseen(test, {"name": says[0], "noun": says[1]}, says[2])
-    assert judged.tolist() == [0.25] * 8 + [0.75] * 8
-
-
-def test_counts_at_a_threshold() -> None:
-    p, planted = np.array([0.9, 0.8, 0.7, 0.1]), np.array([True, False, True, False])
-    assert row("es", "words", "all", 0.75, p, planted)[3:] == ["0.750", "2", "2", "1", "0.500", "0.500"]
-    assert best_threshold(p, planted) == 0.7
-    assert row("es", "words", "none", 0.95, p, np.zeros(4, dtype=bool))[-2:] == ["n/a", "n/a"]
-
-
-def test_every_group_of_signals_is_served_by_a_scorer() -> None:
-    assert sorted(group for groups in SERVED.values() for group in groups) == sorted(GROUPS)
-    assert set(SERVED) == set(SCORERS.names())

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from experiments import contestants
 from experiments.contestants import Needs
 from experiments.grid import AblationConfig, System, cells, usable
 from sqa.core.errors import ConfigError, DataError
@@ -81,12 +80,6 @@ def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
     assert {cell.family for cell in results} == {"reference"}
     text = "far: left out, it needs the Python package no_such_package, which is not installed (make lm)\n"
     assert capsys.readouterr().err == text
-
-
-def test_a_hint_is_given_once(monkeypatch):
-    monkeypatch.setattr(contestants, "find_spec", lambda _: None)
-    hint = "pip install 'sqa[statistical]'"
-    assert Needs(package="thot", hint=hint).missing() == f"it needs the Python package thot: {hint}"
 
 
 @pytest.mark.parametrize(

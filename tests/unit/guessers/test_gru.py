@@ -9,10 +9,8 @@ import pytest
 import torch
 import yaml
 from refusals import refused
-from stand_ins.clues import CLUES, tossups
+from stand_ins.clues import tossups
 
-import guessers.gru.train
-import guessers.train
 from guessers.gru import vectors
 from guessers.gru.examples import Material, batches, draw
 from guessers.gru.guesser import GruGuesser
@@ -137,29 +135,6 @@ def test_noisy_texts_replace_tossups_at_the_given_share(config):
 def test_a_training_without_material_is_an_error(config, material):
     with pytest.raises(DataError, match="two tossups, and one to stop by, got 1 and 6"):
         train(config, dataclasses.replace(material, train=material.train[:1]))
-
-
-def test_a_resumed_training_ends_as_an_unbroken_one(config, material, tmp_path):
-    whole = train(config, material)
-    cut = dataclasses.replace(config, work=tmp_path / "cut")
-    train(dataclasses.replace(cut, epochs=2), material)
-    texts = ["Pizarro marched towards the fjord"]
-    assert train(cut, material).guess(texts, 3) == whole.guess(texts, 3)
-
-
-def test_the_command_reads_the_noisy_texts(config, monkeypatch, tmp_path):
-    noisy = tmp_path / "noisy.jsonl"
-    noisy.write_text(json.dumps({"id": TOSSUPS[0].id, "sentences": ["Pizarro founded the Peru."]}), encoding="utf-8")
-    chosen = configs.to_mapping(dataclasses.replace(config, epochs=1, noisy_texts=noisy))
-    path = tmp_path / "guesser.yaml"
-    path.write_text(json.dumps(chosen), encoding="utf-8")
-    monkeypatch.setattr(
-        guessers.lessons, "mapped_tossups", lambda folds: TOSSUPS if folds == ("guesser",) else TOSSUPS[:6]
-    )
-    seen = []
-    monkeypatch.setattr(guessers.gru.train, "train", lambda c, m: seen.append(m.noisy) or train(c, m))
-    assert GruGuesser.load(guessers.train.main(path)).pages == set(CLUES)
-    assert [list(actual) for actual in seen] == [[TOSSUPS[0].id]]
 
 
 def test_the_svd_start_already_knows_pages_by_their_words(material):

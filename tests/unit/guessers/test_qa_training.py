@@ -1,7 +1,7 @@
 """Training guessers and buzzers from a config: keys, folds, and a whole training on a made-up world."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -184,22 +184,6 @@ def test_what_is_kept_back_is_not_learnt_from(guesser, tmp_path):
     assert tuning == kept and set(dev) == {"dev", "dev corrupted"}
 
 
-def test_what_was_played_is_not_played_again(guesser, tmp_path, monkeypatch):
-    model, tossups = Bm25Guesser.load(guesser), world(5)
-    first = histories_of(model, tossups, "made", tmp_path)
-    monkeypatch.setattr(Bm25Guesser, "guess_prefixes", None)
-    second = histories_of(model, tossups, "made", tmp_path)
-    other_page = [replace(tossups[0], page="Page 99"), *tossups[1:]]
-    refused(TypeError, "not callable", histories_of, model, other_page, "made", tmp_path)
-    for one, other in zip(first, second, strict=True):
-        for name in ("rows", "signals", "right", "guessed", "fraction"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    [path] = tmp_path.glob("*.npz")
-    path.write_bytes(path.read_bytes()[:1000])
-    monkeypatch.undo()
-    assert len(histories_of(model, tossups, "made", tmp_path)) == 5
-
-
 @pytest.mark.parametrize(
     ("kind", "network", "takes"),
     [
@@ -216,14 +200,6 @@ def test_a_buzzer_refuses_keys_of_other_networks(kind, network, takes, tmp_path)
 def test_evaluation_counts_unknown_pages_as_wrong(capsys):
     guesser = fit([Tossup("a", "inca gold", "Peru", "", "", "", None)], 1)
     assert evaluate.evaluate(guesser, ["inca", "inca"], ["Peru", "Atlantis"]) == (0.5, 0.5, 0.5, 0.5)
-
-
-def test_the_evaluation_command_prints_tsv(capsys):
-    assert evaluate.main(["bm25", "--datasets", "mini-en"]) == 0
-    header, row = capsys.readouterr().out.splitlines()
-    assert header.split("\t") == ["guesser", "dataset", "n", *evaluate.SCORES]
-    name, dataset, n, *scores = row.split("\t")
-    assert (name, dataset) == ("bm25", "mini-en") and int(n) >= 40 and all(0 < float(score) <= 1 for score in scores)
 
 
 def test_two_guessers_are_compared_on_the_same_questions(capsys, monkeypatch):

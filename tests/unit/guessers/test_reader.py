@@ -2,7 +2,6 @@
 
 import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +11,8 @@ from hypothesis import strategies as st
 from refusals import refused
 from stand_ins.lm_models import make
 
-from guessers.open_qa import passages
 from guessers.open_qa.lm_reader import LONGEST, SOLVED, LmReader, LmReaderConfig, evidence, prompt
-from guessers.open_qa.passages import Passage, PassageIndex, fingerprint, quiz_passages, read_passages
+from guessers.open_qa.passages import Passage, PassageIndex, fingerprint, read_passages
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
 from guessers.open_qa.short_answers import typed_answer
 from smt.lm.base import load_base
@@ -57,14 +55,6 @@ def test_damaged_passages(tmp_path, lines, message):
     (tmp_path / "p.jsonl").write_text(lines, encoding="utf-8")
     refused(DataError, message, read_passages, tmp_path / "p.jsonl")
     refused(DataError, "no such file of passages", fingerprint, tmp_path / "other.jsonl")
-
-
-def test_the_passages_without_a_file(monkeypatch):
-    tossup, bonus = (SimpleNamespace(id="1", page=page, answer="the Incas", text="x") for page in ("Inca_Empire", None))
-    monkeypatch.setattr(passages, "load_tossups", lambda: [tossup, SimpleNamespace(id="2", page="Peru", text="")])
-    monkeypatch.setattr(passages, "load_bonus", lambda: [bonus])
-    assert quiz_passages() == [Passage("tossup-1", "Inca_Empire", "x"), Passage("bonus-1", "the Incas", "x")]
-    assert fingerprint(None) == fingerprint(None) != ""
 
 
 # ------------------------------------------------------------------------------------------------------ by rule

@@ -10,10 +10,9 @@ from refusals import refused
 from stand_ins.second_device import as_cuda
 
 import guessers.rerank.train as training
-from guessers.rerank.evidence import EVIDENCE, Knowledge
+from guessers.rerank.evidence import Knowledge
 from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
 from guessers.rerank.kinds import SMOOTHING, KindReader, Kinds
-from guessers.rerank.numbers import NUMBERS, numbers
 from guessers.retrieval.counting import count, fit
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
@@ -79,29 +78,6 @@ def test_a_kind_counts_once_per_lesson():
     assert Kinds.of(docs, titles, 2).names == ("king",)
 
 
-# --- evidence
-
-
-# --- numbers
-
-
-def test_numbers_compare_the_candidates_of_a_step():
-    rows = np.zeros((3, len(EVIDENCE)))
-    rows[:, EVIDENCE.index("words")] = [4.0, 2.0, 3.0]
-    rows[:, EVIDENCE.index("length")] = [1.0, 5.0, 7.0]
-    actual = numbers(rows, np.array([0, 0, 1]), [10, 20])
-    assert actual.shape == (5, len(NUMBERS)) and np.isfinite(actual).all()
-    of = {name: actual[:, place] for place, name in enumerate(NUMBERS)}
-    assert of["score: share"] == pytest.approx([1, 0.5, 1, 0, 0])
-    assert of["score: ln share"] == pytest.approx([0, np.log(0.5), 0, 0, 0])
-    assert of["score: place"] == pytest.approx([1, 6 / 7, 1, 0, 0])
-    assert of["score: spread"] == pytest.approx([1, -1, 0, 0, 0])
-    assert of["length"].tolist() == [1, 5, 7, 0, 0]
-    assert of["words read"] == pytest.approx(np.log([11, 11, 21, 11, 21]))
-    assert of["lead"] == pytest.approx([np.log(2), np.log(2), 4, np.log(2), 4])
-    assert of["none of them"].tolist() == [0, 0, 0, 1, 1]
-
-
 # --- the guesser
 
 
@@ -144,18 +120,6 @@ def test_the_weights_learn_what_kind_is_asked_for(learnt):
         assert actual[0].page == page and actual[0].score > 0.6
     [unsure] = learnt.guess(["this duke with Ivan and Vera"], 3)
     assert sum(guess.score for guess in unsure) < 0.5
-
-
-def test_unchanged_texts_teach_their_last_word_again(config, monkeypatch):
-    made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer" and half_of(text.id) == "first"][:20]
-    monkeypatch.setattr("sqa.data.texts.load_tossups", lambda: made)
-    given = replace(config, limit=12, noise=0.5, translated=())
-    taught = training.read(known(), given, "first")
-    assert len(taught) == 12 + 12 + 12  # as they are, corrupted, and the last words of the first
-    for whole, again in zip(taught[:12], taught[24:], strict=True):
-        last = whole.step == len(whole.target) - 1
-        assert np.array_equal(again.rows, whole.rows[last]) and not again.step.any()
-        assert again.target.tolist() == [np.flatnonzero(last).tolist().index(whole.target[-1])]
 
 
 def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, tmp_path):

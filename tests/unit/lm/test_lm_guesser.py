@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from guessers.llm import fit as fitting
 from guessers.llm.base import BaseChat, BaseConfig, Candidate, Weights, confidences, weighed
 from guessers.llm.fit import Step, fitted, hits, steps_of
-from guessers.llm.guesser import SOLVED, LlmConfig, LlmGuesser, build
+from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from guessers.llm.reply import Titles, parse_title
 from guessers.retrieval.counting import fit
 from sqa.core.errors import ConfigError, DataError
@@ -133,13 +132,6 @@ def test_prefixes_are_guessed_like_texts_and_cached(guesser_of):
     assert resumed.estimate([[" ".join(TEXT)]]).requests == 0
 
 
-def test_other_settings_have_other_replies(guesser_of):
-    changes = ({}, {"every": 3}, {"candidates": 2}, {"answers": "free"}, {"prompt": "Question: {text}\nAnswer:"})
-    others = [guesser_of(**change) for change in changes]
-    assert len({other.chat.chat.identity for other in others}) == len(others)
-    assert LlmConfig(base=BaseConfig()).asked == SOLVED
-
-
 def test_confidences_leave_room_for_none() -> None:
     candidates = [Candidate("A", 2.0, -1.0, -3.0), Candidate("B", 1.0, -2.0, -2.0)]
     weights = Weights(1.0, 0.5, -0.25, 1.0)
@@ -170,24 +162,6 @@ def test_a_reply_of_one_title_and_the_steps_of_questions(guesser_of) -> None:
     assert parse_title("  \n", None).problem == "no title on its first line"
     steps = steps_of(guesser_of(), [Question("1", "own", "en", (tuple(TEXT),), (" ".join(TEXT),), "Dog")])
     assert len(steps) == 4 and all(step.features.shape[1] == 3 and step.right.sum() == 1 for step in steps)
-
-
-@pytest.mark.parametrize(("wanted", "chosen"), [("3", [0, 3, 6]), ("20", list(range(10))), ("6", [0, 1, 2, 3, 4, 5])])
-def test_the_fit_takes_questions_evenly(monkeypatch, capsys, wanted, chosen) -> None:
-    steps = [
-        Step(n, np.array([[1.0, 0.5, 0.2], [0.1, 0.4, 0.3]]), np.array([n % 2 == 0, n % 2 == 1])) for n in range(6)
-    ]
-    asked = []
-    for name, value in (
-        ("load_questions", lambda _: list(range(10))),
-        ("build", lambda config: asked.append((config.every, config.max_requests))),
-        ("steps_of", lambda _, questions: asked.append(questions) or steps),
-    ):
-        monkeypatch.setattr(fitting, name, value)
-    assert fitting.main(["--questions", wanted, "--every", "4"]) == 0
-    assert asked == [(4, len(fitting.PARTS) * int(wanted)), chosen]
-    [_, line] = capsys.readouterr().out.splitlines()
-    assert line.split("\t")[:3] == [str(len(chosen)), "6", "0.500"]
 
 
 def test_what_is_refused(guesser_of) -> None:

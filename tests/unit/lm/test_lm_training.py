@@ -17,13 +17,12 @@ import smt.train
 from smt.lm.adapter import load_adapter, save_adapter, tensors
 from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent, writable
-from smt.lm.fine_tuning import LmTraining, begin_with, identity, weights
+from smt.lm.fine_tuning import LmTraining, begin_with
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.layout import Layout
 from smt.lm.lm_stepper import LmWriter
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.glosses import Glosses
-from smt.training.corpus import weigh
 from smt.training.identity import take
 from smt.training.prepare import CorpusConfig
 from smt.training.steps import run_steps
@@ -94,18 +93,6 @@ def test_a_translation_may_use_words_unseen_in_training(folder, tmp_path):
     assert all(any(map(str.isalpha, base.tokens.texts[piece])) for piece in written - learnt)
 
 
-def test_half_of_the_ends_are_chosen_with_everything_read(folder, tmp_path):
-    _, layout, pairs, _ = parts(folder, tmp_path)
-    batch = Batches(pairs, layout, 10_000, 0).make(np.tile(np.arange(16), 20), np.random.default_rng(0))
-    ends = batch.target_words[batch.labels == layout.end]
-    assert len(ends) == 320
-    assert 0.4 < float((ends == FULL).float().mean()) < 0.6
-    drawn = "".join("01"[end] for end in (ends == FULL).int()[:16])
-    assert drawn == "0111000000010101"  # a training that goes on elsewhere draws the same
-    words = torch.tensor([len(target.split()) for _, target in TEXTS]).repeat(80)  # the end comes when one more would
-    assert torch.equal(ends[ends != FULL], words[ends != FULL])
-
-
 @torch.inference_mode()
 def test_only_full_reads_are_bidirectional(folder, tmp_path):
     _, _, _, trainer = parts(folder, tmp_path, full_share=0.5, bidirectional_share=0.5)
@@ -114,29 +101,6 @@ def test_only_full_reads_are_bidirectional(folder, tmp_path):
     assert 0.2 < float(ahead.float().mean()) < 0.3
     _, none = parts(folder, tmp_path)[3].draw(9, np.random.default_rng(0))
     assert none is None
-
-
-def test_names_and_numbers_that_are_copied_weigh_more(folder, tmp_path):
-    texts = [("el perro Łódź 1234 is", "the Łódź, 1234. dog is"), ("la casa", "the house")]
-
-    def batch_and_loss(weight):
-        base, *_, trainer = parts(folder, tmp_path, texts, copy_weight=weight)
-        batch = trainer.batches.make(np.arange(2), np.random.default_rng(0))
-        return base, batch, trainer.loss(batch, torch.tensor([FULL, FULL]))
-
-    (_, _, (plain, n)), (base, batch, (nearly, _)), (*_, (high, _)) = map(batch_and_loss, (1.0, 1 + 1e-9, 1e6))
-    rows = zip(batch.labels, batch.copied, strict=True)
-    marked = [[int(p) for p, c in zip(labels, row, strict=True) if c] for labels, row in rows]
-    assert [base.tokens.decode(pieces) for pieces in marked] == ["Łódź 1234", ""]
-    assert nearly.item() == pytest.approx(plain.item(), rel=1e-5) and n == int((batch.labels >= 0).sum())
-    assert high.item() != pytest.approx(plain.item(), rel=1e-3)
-
-
-def test_pairs_of_more_pieces_than_the_longest_are_left_out(folder):
-    tokens = load_base(folder, torch.float32).tokens
-    layout, (source, target) = Layout.of(tokens, "es", "en"), TEXTS[0]
-    most = max(len(layout.source(tokens, source.split())[0]), len(tokens.words(target.split())[0]))
-    assert [len(Pairs.of(TEXTS[:1], tokens, layout, longest)) for longest in (most, most - 1)] == [1, 0]
 
 
 def test_padding_teaches_nothing(folder, tmp_path):
@@ -195,16 +159,6 @@ def test_it_can_begin_with_an_adapter(folder, tmp_path):
     refused(ConfigError, "another base or rank", begin_with, small, str(path), wrong)
 
 
-def test_short_pairs_are_used_less_often():
-    rows = [("a", "w " * 10, "prose")] * 2000 + [("b", "w w", "prose")] * 2000 + [("c", "w", "cldr")] * 100
-    corpus = CorpusConfig("es-en", weights={"prose": 0.5}, default_weight=0.0)
-    kept = weigh(rows, weights(LmConfig("a", "b", corpus)), np.random.default_rng(0))
-    counts = {name: sum(row[0] == name for row in kept) for name in "abc"}
-    assert counts["c"] == 100
-    assert counts["a"] == pytest.approx(1000, rel=0.1)
-    assert counts["b"] == pytest.approx(200, rel=0.2)
-
-
 def test_glosses_stand_beside_the_source_words_of_the_pairs(folder, tmp_path, monkeypatch):
     base = load_base(folder, torch.float32)
     monkeypatch.setattr(lm_train, "cleaned", lambda *_: [("perro", "dog", "prose")] * 99)
@@ -220,14 +174,6 @@ def test_glosses_stand_beside_the_source_words_of_the_pairs(folder, tmp_path, mo
 
     assert sources(plain) == {"perro"}
     assert sources(replace(plain, glosses="pbmt-es-en")) == {"perro", "perro[dog]"}
-
-
-def test_the_directions_and_what_a_training_is_known_by(folder):
-    config = LmConfig(name="a", base="b", corpus=CorpusConfig("pl-en"))
-    assert config.direction == ("pl", "en") and replace(config, reverse=True).direction == ("en", "pl")
-    base = load_base(folder, torch.float32)
-    more = replace(config, name="b", development="x", train=replace(config.train, steps=9, threads=3))
-    assert identity(config, base) == identity(more, base) != identity(config, replace(base, fingerprint="other"))
 
 
 @pytest.fixture

@@ -251,16 +251,6 @@ def test_unknown_curves_and_files_too_large(tmp_path: Path) -> None:
     refused(DataError, "is larger than 1048576 bytes", curve_in, tmp_path / "large.json")
 
 
-def test_show_prints_all_curves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "steps.json"
-    path.write_text(json.dumps(STEPS))
-    curve_commands.show([path], tmp_path / "figure.png")
-    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert lines[0][:3] == ["t", "qanta2018", "xqb-interface"]
-    assert lines[-1] == ["1.00", "0.380376", "0.367918", "0.250000"]
-    assert (tmp_path / "figure.png").is_file() and (tmp_path / "figure.pdf").is_file()
-
-
 @pytest.mark.mirror
 def test_real_buzzes() -> None:
     real = human_buzzes.load_buzzes("human-buzzes", "clip")

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.studies.facts import GOLD, contrast, marked_sentences, reading
+from experiments.studies.facts import GOLD, reading
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
-from sqa.data.datasets import available, load_questions
+from sqa.data.datasets import available
 from sqa.data.priors import Priors, form
 from sqa.metrics import build
-from sqa.metrics.fact_metrics import summary_of, written
+from sqa.metrics.fact_metrics import written
 from sqa.metrics.facts_log import FactOptions, judged_lines, main
 from sqa.metrics.quality import facts
 from sqa.metrics.quality.fact_words import readings, roman, values
@@ -138,13 +138,6 @@ def test_seconds_of_questions_with_word_times():
     assert metric.stats(guessed).tolist() == [-0.5 * 4, 1]
 
 
-def test_viewer_summary_of_facts():
-    emissions = [Emission(0, "1830", 6, False), Emission(0, "Paris", 7, False)]
-    lost = "lost: November, Bolívar, London, two, United States"
-    assert summary_of(trace_of(emissions)) == f"Facts: 1 of 6 arrive, 2.0 source words late; {lost}; invented: Paris."
-    assert summary_of(trace_of([], "Nothing here.")) == summary_of(trace_of([], "")) == ""
-
-
 def test_a_word_counts_when_written_for_good():
     emissions = [Emission(0, "London", 2, False), Emission(0, "London", 9, False, erase=1)]
     assert written(trace_of(emissions)) == (("London",), (9,))
@@ -157,22 +150,6 @@ def test_precision_and_recall_on_sentences_marked_by_hand(marks, least):
         pytest.skip("the XQB questions are not here (SQA_MIRROR)")
     rows = {row.metric: row.value for row in reading(GOLD / f"facts-{marks}.tsv")}
     assert rows["precision"] >= 0.9 and rows["recall"] >= 0.8 and rows["recall of"] >= least
-
-
-def test_marks_say_what_a_fact_may_hold(tmp_path):
-    """A fact that is all of what is marked is right; one word in brackets may lack."""
-    texts = {name: facts_in(text.split()) for name, text in marked_sentences(GOLD / "facts-mini.tsv").items()}
-    [name, fact], *_ = [(name, facts[0]) for name, facts in texts.items() if len(facts) == 1]
-    marks = " ".join(str(at) for at in range(fact.first, fact.last + 1))
-    (tmp_path / "facts-mini.tsv").write_text(f"{name}\t{marks}\n", encoding="utf-8")
-    rows = {row.metric: row.value for row in reading(tmp_path / "facts-mini.tsv")}
-    assert rows == {"precision": 1.0, "precision of": 1, "recall": 1.0, "recall of": 1}
-
-
-def test_changed_texts_are_compared_by_both_fact_scores():
-    questions = load_questions("mini-es")
-    rows = contrast("human", questions, [q.reference_text.split() for q in questions])
-    assert {row.metric for row in rows} == {"facts", "facts p", "facts@invented", "facts@invented p"}
 
 
 def log(folder: Path, **changed: object) -> str:

@@ -152,7 +152,6 @@ def test_stored_scores_have_stable_bytes_and_show_damage(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "quality,reason",
     [
-        ([{"comet": "./nowhere"}], "model ./nowhere not found: there is no such folder"),
         ([{OVERLAP: {"broken": "nan"}}], f"{OVERLAP}: measure(): overlap: the score of q0 is nan, not a number"),
         ([{OVERLAP: {"broken": "dies"}}], f"{OVERLAP}: measure(): overlap: its model fails on these texts: no mem"),
         ([{"external": ["sh", "-c", "echo no luck >&2; exit 3"]}], "external metric sh: ended with exit code 3; on"),
@@ -161,7 +160,6 @@ def test_stored_scores_have_stable_bytes_and_show_damage(tmp_path: Path) -> None
     ids=str,
 )
 def test_a_failed_metric_reports_its_reason(tmp_path: Path, quality: Any, reason: str) -> None:
-    pytest.importorskip("comet")
     result = done(tmp_path, quality=quality)
     [name] = [entry.name for entry in result.config.quality]
     row = rows_of(result)[name]

@@ -128,21 +128,6 @@ shared_stores.SharedFolder().write(Path(sys.argv[1]), b"the bytes")
 """
 
 
-def test_a_file_of_another_machine_is_waited_for(tmp_path, monkeypatch):
-    waited = []
-
-    def sleep(seconds):
-        waited.append(seconds)
-        if len(waited) == 3:
-            (tmp_path / "file").write_bytes(b"here")
-
-    monkeypatch.setattr(shared_stores.time, "sleep", sleep)
-    assert SharedFolder().read(tmp_path / "file") == b"here"
-    with pytest.raises(FileNotFoundError):
-        SharedFolder().read(tmp_path / "no folder" / "file")
-    assert waited == list(shared_stores.WAITS[:3])
-
-
 def test_writers_of_one_shared_file_and_what_a_killed_one_left(tmp_path, monkeypatch):
     path, sync = tmp_path / "0123" / "block-0000.npz", os.fsync
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)

@@ -14,9 +14,8 @@ from refusals import refused
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked
-from sqa.files.yaml_reader import is_config, name_of, parse_yaml, read_yaml, split_entry
+from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.pipeline.config import load, load_run, run_from_mapping, to_mapping, with_limit
-from sqa.pipeline.named import translator_from
 from sqa.pipeline.overrides import load_with, parsed
 
 GUESSER = 'guesser: {name: "doubles:build_guesser", pages: [Spain]}\n'
@@ -267,20 +266,6 @@ def test_a_key_of_the_policy_is_found_without_its_name(tmp_path: Path) -> None:
     config = load_with(write(tmp_path, text), parsed(["k=3"]))
     assert to_mapping(config)["translator"]["k"] == 3
     refused(ConfigError, "k: is given twice", parsed, ["k=3", "k=4"])
-
-
-def test_names_of_files_and_entries() -> None:
-    assert split_entry(Path("a/b.yaml:c")) == (Path("a/b.yaml"), "c")
-    assert split_entry(Path("mine.py:build")) == (Path("mine.py:build"), None)
-    assert name_of(Path("a/b.yaml:c")) == "c" and name_of(Path("a/b.yaml")) == "b"
-    assert is_config("b.yml") and is_config("b.yaml:c") and not is_config("{name: waitk, k: 6}")
-    assert translator_from(str(ROOT / "configs" / "xqb.yaml:es_prefix_agree2"))
-
-
-def test_class_with_plain_keys_must_be_a_dataclass(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("class Mine:\n    def __init__(self, k=3): ...\n", encoding="utf-8")
-    [problem] = problems(write(tmp_path, GOOD.replace(OWN, "mine.py:Mine")))
-    assert "must be a dataclass" in problem
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from jsonschema_rs import Draft202012Validator
-from refusals import refused
 
 from sqa.cli.config_keys import KINDS, json_schema, keys_of
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, ROOT
-from sqa.core.registry import TRANSLATORS, Registry
 from sqa.files import yaml_reader
 from sqa.pipeline.config import run_from_mapping
 
@@ -42,13 +39,6 @@ def test_every_bundled_run_fits_and_a_wrong_key_does_not(monkeypatch: pytest.Mon
         parts = [key for key in mappings if ":" not in mapping[key]["name"]]  # of one's own, any keys may be
         for wrong in ({**mapping, "limitt": 3}, *({**mapping, key: {**mapping[key], "modell": "x"}} for key in parts)):
             assert not VALIDATOR.is_valid(wrong), (name, wrong)
-
-
-def test_a_file_of_entries_fits() -> None:
-    several = yaml.safe_load((CONFIGS / "xqb.yaml").read_text("utf-8"))
-    assert VALIDATOR.is_valid(several)
-    for wrong in ({"seedd": 1}, {"translator": {"name": "waitk", "kk": 1}}):
-        assert not VALIDATOR.is_valid({"entries": {**several["entries"], "mine": {"like": "es_lm_beam4", **wrong}}})
 
 
 OWN_POLICY = {"name": "mine.py:Policy", "least": 2}
@@ -82,20 +72,6 @@ def test_what_the_loader_takes_fits_and_nothing_else(change: dict[str, Any], fit
             run_from_mapping({"name": "x", **RUN, **change})
 
 
-def test_a_part_whose_package_is_missing_may_have_any_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Registry.config_class
-
-    def without_torch(self: Registry, name: str) -> type:
-        if (self, name) == (TRANSLATORS, "waitk"):
-            raise ConfigError("translator 'waitk': needs the package torch")
-        return original(self, name)
-
-    monkeypatch.setattr(Registry, "config_class", without_torch)
-    validator = Draft202012Validator(json_schema())
-    assert validator.is_valid({**RUN, "translator": {"name": "waitk", "kk": 3}})
-    assert not validator.is_valid({**RUN, "translator": {"name": "command", "commandd": ["cat"]}})
-
-
 # ------------------------------------------------------------------------------------------------ sqa config keys
 
 
@@ -103,10 +79,3 @@ def test_a_part_whose_package_is_missing_may_have_any_keys(monkeypatch: pytest.M
 def test_every_key_of_every_part_has_its_meaning(kind: str) -> None:
     for row in (row for name in KINDS[kind].names() for row in keys_of(kind, name)):
         assert row.meaning and row.type and row.default, row
-
-
-def test_the_rows_of_wait_k_and_unknown_kinds() -> None:
-    rows = {row.key: row for row in keys_of("translator", "waitk")}
-    assert (rows["model"].default, rows["k"].default, rows["emission_rate"].default) == ("required", "full", "1.0")
-    assert rows["k"].type == "a whole number or text" and rows["beam"].default == "1"
-    refused(ConfigError, "unknown kind 'gueser', did you mean 'guesser'", keys_of, "gueser", "bm25")

@@ -21,7 +21,7 @@ from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
 from sqa.pipeline import folder as runs
 from sqa.pipeline import saving
-from sqa.report.data import changes, read_runs, run_names
+from sqa.report.data import changes, read_runs
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
 from sqa.report.report import main
@@ -130,17 +130,6 @@ def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (shown["`ew`"], shown["`comet`"]) == ("n/a", "n/a")
     assert "Differences to" not in text
     assert [Path(line).name for line in capsys.readouterr().out.splitlines()[:2]] == ["report.md", "report.html"]
-
-
-def test_report_without_buzzer_or_store(tmp_path: Path) -> None:
-    run = make(tmp_path, "quiet", buzzer=None, **METRICS)
-    (tmp_path / "runs" / "store").rename(tmp_path / "elsewhere")
-    main([run], tmp_path / "report", html=False)
-    assert not (tmp_path / "report" / "report.html").exists()
-    gaps = section((tmp_path / "report" / "report.md").read_text(), "## Not computed, and why")
-    assert "`expected wins at a buzz` (every run): the config names no buzzer." in gaps
-    assert "the store beside the run no longer has this stage" in gaps
-    assert re.search(r"`expected wins over the source read` .*is missing; run the config again", gaps)
 
 
 def test_other_questions_are_kept_apart(tmp_path: Path) -> None:
@@ -270,10 +259,6 @@ def test_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ names
-
-
-def test_equal_names_get_their_parents(tmp_path: Path) -> None:
-    assert run_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "y"]
 
 
 def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> None:

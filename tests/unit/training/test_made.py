@@ -35,7 +35,7 @@ def test_the_made_side_is_the_one_asked_for() -> None:
     assert list(made_pairs(distilled, TEXTS)) == [(TEXTS[i], spoken[i], "distilled") for i in (0, 3, 6)]
 
 
-def testtexts_for_of_odd_length_are_left_out() -> None:
+def test_texts_of_odd_length_are_left_out() -> None:
     config, texts = replace(BACK, shortest=3, longest=4), ["one two", "one two three", "a b c d", "a b c d e"]
     assert [pair[1] for pair in made_pairs(config, texts)] == texts[1:3]
 
@@ -71,7 +71,7 @@ def test_what_earlier_entries_made_can_be_the_text() -> None:
 
 
 def test_documented_made_pairs_load(tmp_path: Path) -> None:
-    shown = (ROOT / "docs" / "training.md").read_text("utf-8").split("## Pairs that a translator makes")[1]
+    shown = (ROOT / "docs" / "training.md").read_text("utf-8").split("## Synthetic pairs")[1]
     block = shown.strip("\n").split("\n\n")[0]
     file = tmp_path / "mine.yaml"
     file.write_text(f"name: mine\n{textwrap.dedent(block)}\n  pair: pl-en\n")
@@ -80,22 +80,6 @@ def test_documented_made_pairs_load(tmp_path: Path) -> None:
     assert entry.translator == {"name": "causal-lm", "model": "runs/smt/lm-en-pl/model", "k": "full"}
     file.write_text(file.read_text().replace("k: full", "kk: full"))
     refused(ConfigError, "translator.kk: unknown", load, file, SmtConfig)
-
-
-LEXICON = [("zamek", "castle", "made"), ("stary zamek", "old castle", "made")]
-
-
-@pytest.mark.parametrize(
-    ("english", "polish"),
-    [
-        ("in castle", "W zamku"),  # the case of the preposition, at the end of a line, too
-        ("the old castle", "Stary zamek"),  # a phrase before its words
-        ("castle in castle, in castle qwerty", "Zamek w zamku, w zamku qwerty"),  # one unknown of seven
-        ("castle castle castle qwerty", ""),  # one of four
-    ],
-)
-def test_rough_polish(english: str, polish: str) -> None:
-    assert lexical.back_translate_lexically([english], LEXICON, 0) == [polish]
 
 
 LEMMAS = "zamek stary czytać kobieta miasto wojna król pisać duży rzeka dziecko widzieć".split()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from smt.models.vocab import normalise
 from smt.statistical import tokens
-from smt.statistical.phrase_table import PhraseCounts, only_ngrams_of, only_phrases_of, spans, write_ngrams
+from smt.statistical.phrase_table import PhraseCounts, spans
 from smt.statistical.tune import Candidates, bleu, search, statistics
 
 # --------------------------------------------------------------------------------------------------------- tokens
@@ -89,29 +89,7 @@ def test_a_word_inside_longer_phrases_only_keeps_its_link():
     assert rows == [("however", "sin embargo", 1, 1), ("however", "embargo", 2, 1), ("however", "sin", 2, 1)]
 
 
-# -------------------------------------------------------------------------------------------------------- n-grams
-
-
-def test_ngrams_of_some_sentences_and_seen_once(tmp_path):
-    text = ["a b c".split(), "a b d".split(), "a b d".split(), "e".split()]
-    write_ngrams(text, 3, 2, tmp_path / "all")
-    grams = {line.rsplit(" ", 2)[0] for line in (tmp_path / "all").read_text().splitlines()}
-    assert "a b d" not in grams and "b d" in grams and "<s> a b" in grams  # "b d </s>" twice with a new d between
-    only_ngrams_of(tmp_path / "all", [["a", "b"]], 3, tmp_path / "some")
-    kept = {line.rsplit(" ", 2)[0] for line in (tmp_path / "some").read_text().splitlines()}
-    assert kept < grams and {"a", "b", "<unk>", "<s> a b"} <= kept and "d" not in kept
-
-
 # -------------------------------------------------------------------------------------------------------- weights
-
-
-def test_a_table_of_the_phrases_of_some_sentences(tmp_path):
-    rows = [f"x ||| {source} ||| 1.0 1.0\n" for source in ("a", "a b", "a b c", "b c", "b c d", "a c", "d")]
-    (tmp_path / "all").write_text("".join(rows))
-    only_phrases_of(tmp_path / "all", [["a", "b", "c"], ["d"]], 3, tmp_path / "some")
-    assert (tmp_path / "some").read_text() == "".join(rows[:4] + rows[-1:])
-    only_phrases_of(tmp_path / "all", [["a", "b", "c"]], 2, tmp_path / "short")
-    assert (tmp_path / "short").read_text() == "".join([*rows[:2], rows[3]])
 
 
 def test_bleu_of_summed_statistics_is_that_of_sacrebleu():

@@ -20,7 +20,6 @@ from smt.models.transformer import ModelConfig
 from smt.models.transformer_stepper import TransformerWriter
 from smt.policies.waitk import Schedule
 from smt.train import main as train_main
-from smt.training import identity
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.prepare import main as clean
 from smt.training.sweep import main as sweep_main
@@ -156,12 +155,6 @@ def test_settings_that_no_training_can_use_are_refused(changed, problem):
     whole = config()
     part = whole.model if set(changed) & {"heads", "source_vocabulary"} else whole.train
     refused(ConfigError, problem, replace, part, **changed)
-
-
-def test_a_setting_that_was_null_is_named(tmp_path):
-    identity.take(tmp_path, {"config": {"model": None, "clip": 1.0}})
-    [problem] = identity.problems(tmp_path, {"config": {"model": {"width": 2}, "clip": 1.0}})
-    assert "with another model;" in problem
 
 
 def test_checkpoints_of_another_config_are_refused(runs, capsys):

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from refusals import refused
 from smt_models import random_model, streamed, vocabulary
 
-from smt.models.beam import Beam, BeamSearch
+from smt.models.beam import Beam
 from smt.models.bundle import load_model
-from smt.models.decode import decode_batch, decode_stream, start_reading
+from smt.models.decode import decode_batch, decode_stream
 from smt.models.next_piece import Past
 from smt.models.transformer_stepper import TransformerWriter
-from smt.models.vocab import EOS, PAD
+from smt.models.vocab import PAD
 from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system
 from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k
 from smt.training.corpus import pack
@@ -118,16 +118,6 @@ def test_one_hypothesis_and_one_word_ahead_is_greedy(texts, k, rate, lexicon):
 def test_streaming_equals_batched(texts, schedule, beam, kind):
     model, texts = model_of(*kind), [*texts, []]
     assert streamed(stream(model, schedule, beam), texts) == searched(model, texts, schedule, beam)
-
-
-@torch.inference_mode()
-def test_only_the_likeliest_ending_of_a_last_word_counts():
-    w, schedule, beam = writer(model_of()), Schedule(2), Beam(64, 1)
-    stepper = w.begin([SENTENCES[0]], schedule, beam.n)
-    start_reading(stepper, schedule)
-    stepper.state.word_open = torch.ones(beam.n, dtype=torch.bool)
-    _, pieces, _ = BeamSearch(w, stepper, schedule, beam).extend(torch.ones(beam.n, dtype=torch.long))
-    assert int((w.rules.starts_word[pieces] | (pieces == EOS)).sum()) == 1
 
 
 def test_mask_shows_k_plus_j_minus_1_words():

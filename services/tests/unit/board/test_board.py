@@ -20,7 +20,7 @@ from sqa.pipeline.config import DatasetConfig
 from sqa_services.board import queue, sqa_task, worker
 from sqa_services.board.accounts import Taken
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.files import Files, as_lines
+from sqa_services.board.files import as_lines
 from sqa_services.board.storage import EVALUATIONS, SCORES
 from sqa_services.board.task import NotFound, load_tasks
 
@@ -166,16 +166,6 @@ def test_leaderboard(board: Board) -> None:
     for name in ("fairness-data", "other", "robustness-other"):
         with pytest.raises(NotFound):
             board.examples("toy", name)
-
-
-@pytest.mark.parametrize("where", ["folder", "memory://board-test"])
-def test_files(where: str, tmp_path: Path) -> None:
-    files = Files(str(tmp_path / "files") if where == "folder" else where)
-    for rows in ([{"x": "ü"}, {"x": 2}], []):
-        files.write("a/b.jsonl", as_lines(rows))
-        assert files.read_lines("a/b.jsonl") == rows
-    with pytest.raises(DataError, match="is missing"):
-        files.read("a/c")
 
 
 # ------------------------------------------------------------------------------------------ the task of questions

@@ -149,14 +149,6 @@ def test_a_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[ob
     assert len(checks) <= most and len(problems) <= 30_000
 
 
-def test_rows_are_read_once_for_all_data_sets(checks: list[object]) -> None:
-    examples = sqa_task.spanish().load("mini-es", 0, ())[""]
-    wrong = [{"question": e["id"], "step": 7, "token": "w", "g": 10**6} for e in examples for _ in range(500)]
-    by_dataset = sqa_task.spanish().unscorable("submission", as_lines(wrong), {f"d{n}": examples for n in range(5)})
-    assert len(checks) == len(wrong) and list(by_dataset) == [f"d{n}" for n in range(5)]
-    assert all(0 < len(problems) <= 10_000 for problems in by_dataset.values())
-
-
 def test_submissions_are_looked_through_one_at_a_time(
     board: Board, organiser: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

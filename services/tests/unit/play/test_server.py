@@ -275,11 +275,6 @@ def test_games_beyond_the_limit_are_refused(url: str, monkeypatch: pytest.Monkey
     under_way.close()
 
 
-def test_without_a_guesser_there_are_no_titles(tmp_path: Path) -> None:
-    """They would be those of the answers alone."""
-    assert play_games.make(tmp_path, guesser=None, buzzer=None, metrics=["al"]).pages == []
-
-
 def test_leaving_deletes_the_player(url: str, book: play_games.Journal) -> None:
     player = Player(url)
     player.begin()

@@ -9,7 +9,6 @@ import pytest
 
 from sqa_services.protocols import vist
 from sqa_services.protocols.gson import JsonSyntax, Uncaught, parse
-from sqa_services.protocols.java import double_text, hashtable_order, string_hash
 
 PHOTOS = {"s1": ["a", "b"], "s2": ["a", "b"], "s3": ["c", "d"]}
 
@@ -85,12 +84,6 @@ def test_order_of_photos_matters_and_numbers_are_ids(tmp_path: Path, capsys: pyt
     assert run(tmp_path, told(story([7, 8], 12)), annotations={"annotations": rows}) == 0
 
 
-def test_keyed_in_file_order_told_in_the_workers_order() -> None:
-    rows = [annotation("s", "p", 2, "last"), annotation("s", "q", "1", "first "), annotation("s", "r", 1, "then")]
-    stories = vist.gold_stories(parse(json.dumps({"annotations": rows})))
-    assert {key: stories[key] for key in stories} == {"p-q-r-": ["first  then last"]}
-
-
 def test_all_errors_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = told(story(["a", "b"], None), story(["x"]), story(["x"]), story(None))
     assert run(tmp_path, bad, "--all-errors") == 1
@@ -109,19 +102,6 @@ def test_all_errors_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert run(tmp_path, told(*GOOD), "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert result["valid"] and result["score"] == 0.75 and result["sequences"] == 2
-
-
-def test_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    template = tmp_path / "template.json"
-    template.write_text(json.dumps(told(story(["c", "d"], ""))))
-    assert run(tmp_path, told(GOOD[1]), "--template", str(template)) == 0
-    assert capsys.readouterr().out.endswith("\n0.5\n")
-
-
-@pytest.mark.parametrize("words", [["-testFile", "x"], ["-testFile", "a", "-testFile", "b", "-gsFile", "c"]])
-def test_wrong_arguments(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert vist.main(words, Words) == 1
-    assert capsys.readouterr() == ("", "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>\n")
 
 
 def test_bars_and_line_ends_reach_meteor_as_words(tmp_path: Path) -> None:
@@ -163,18 +143,3 @@ def test_not_even_lenient_json() -> None:
     for text, error in errors.items():
         with pytest.raises(error):
             parse(text)
-
-
-def test_doubles_as_java_prints_them() -> None:
-    values = (0.0, 0.001, 0.00099, 12345678.0, -0.25, float("nan"))
-    assert " ".join(map(double_text, values)) == "0.0 0.001 9.9E-4 1.2345678E7 -0.25 NaN"
-
-
-def test_order_of_javas_hashtable() -> None:
-    """Keys k0 .. k19 put in this order; the order is that of java.util.Hashtable on OpenJDK 17."""
-    assert string_hash("hello") == 99162322
-    assert " ".join(hashtable_order([f"k{i}" for i in (*range(20), 3)])) == ORDER
-    assert hashtable_order([]) == []
-
-
-ORDER = "k9 k8 k7 k6 k5 k4 k3 k2 k1 k0 k19 k18 k17 k16 k15 k14 k13 k12 k11 k10"

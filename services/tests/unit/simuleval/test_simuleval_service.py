@@ -23,11 +23,10 @@ from sqa.core.registry import TRANSLATORS
 from sqa.data.datasets import load_questions
 from sqa.pipeline.engine import stream
 from sqa_services.net.address import Address
-from sqa_services.net.guard import Refused
 from sqa_services.net.server import reply
 from sqa_services.simuleval.agent import SimulevalConfig
 from sqa_services.simuleval.agent import build as build_agent
-from sqa_services.simuleval.server import Lease, agent_of, make_app
+from sqa_services.simuleval.server import agent_of, make_app
 from sqa_services.simuleval.service import SimulevalServiceConfig, SimulevalServiceTranslator, build
 
 ECHO = "{name: 'doubles:build_translator', k: 3}"
@@ -135,11 +134,6 @@ def test_a_sentence_has_an_end(monkeypatch) -> None:
         list(translator.translate(iter(WORDS)))
 
 
-def test_results_are_kept_by_address_and_label() -> None:
-    configs = [SimulevalServiceConfig(url, label) for url in ("http://a", "http://b") for label in ("", "x")]
-    assert len({build(config).fingerprint() for config in (*configs, *configs)}) == 4
-
-
 # -------------------------------------------------------------------------------- our client, SimulEval's service
 
 
@@ -186,13 +180,3 @@ def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
         problem = problem.replace("10000", "5")
     with serving_app(anything(answer)) as url, pytest.raises(RemoteProtocolError, match=problem):
         list(build(SimulevalServiceConfig(url=url)).translate(iter(["a"])))
-
-
-def test_an_output_needs_an_input() -> None:
-    """A second client of the same machine is refused before it has the first one's words."""
-    lease, client = Lease(), (b"", "here")
-    lease.reset(client)
-    lease.input(client, 0)
-    lease.output(client)
-    with pytest.raises(Refused):
-        lease.output(client)

@@ -17,7 +17,7 @@ from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
 from sqa.pipeline.engine import stream
 from sqa_services.bench.simuleval import evaluate
-from sqa_services.simuleval.agent import SimulevalConfig, build, quiet_imports
+from sqa_services.simuleval.agent import quiet_imports
 
 with quiet_imports():
     from sqa_services.simuleval.translator_agent import Pushed, TranslatorAgent
@@ -91,15 +91,6 @@ def test_a_wait_k_model_has_the_words_and_delays_of_a_run(tmp_path, k):
     wrapped = agent(f"{{name: waitk, model: '{tmp_path}', k: {k}}}")
     recorded = evaluate(wrapped, [" ".join(sentence) for sentence in short.sentences])
     assert ours == [list(zip(*sentence, strict=True)) for sentence in recorded]
-
-
-def test_its_fingerprint_holds_the_translators():
-    target = "sqa_services.simuleval.translator_agent:TranslatorAgent"
-    prints = {
-        build(SimulevalConfig(target, ("--translator", text))).fingerprint() for text in (ECHO, ECHO.replace("2", "3"))
-    }
-    assert len(prints) == 2
-    assert agent().fingerprint() == agent().translator.fingerprint()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import gzip
 import socket
-import time
 
 import pytest
 from refusals import refused
@@ -77,13 +76,6 @@ def test_failures_that_pass(guesser_of, failure):
     with ChatServer(failing(1, failure)) as server:
         assert pages(guesser_of(server).guess(["Spain"], 5)[0]) == ["Spain"]
     assert len(server.prompts) == 2
-
-
-def test_retry_after_is_obeyed(guesser_of):
-    with ChatServer(failing(1, error(429, headers={"Retry-After": "0.7"}))) as server:
-        started = time.monotonic()
-        guesser_of(server).guess(["Spain"], 5)
-        assert time.monotonic() - started >= 0.7
 
 
 # --------------------------------------------------------------------------------------------------- failures that last

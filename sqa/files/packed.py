@@ -1,0 +1,29 @@
+"""Weights and vocabularies of bundled models packed by zstd: model.safetensors.zst, vocabulary.model.zst.
+
+Trainings write plain files.  Digests are those of the unpacked bytes, so packing a model changes no store key.
+"""
+
+from pathlib import Path
+
+from sqa.core.errors import DataError
+from sqa.core.packages import need
+
+MAX_RATIO = 16  # of the unpacked to the packed size; int8 and float16 weights reach 1.2, a vocabulary 2.4
+
+
+def unpack(file: Path) -> bytes:
+    """Return the unpacked bytes.
+
+    Raises:
+        DataError: the file is damaged, states no size, or unpacks to more than MAX_RATIO times its own.
+    """
+    need("zstandard", str(file))
+    import zstandard
+
+    data = file.read_bytes()
+    try:
+        if not 0 <= zstandard.frame_content_size(data) <= MAX_RATIO * len(data):
+            raise DataError(f"{file}: states no size, or unpacks to more than {MAX_RATIO} times its own; restore it")
+        return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise DataError(f"{file}: the model is damaged ({error}); restore or train it again") from error
