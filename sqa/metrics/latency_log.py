@@ -34,7 +34,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -179,10 +179,12 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
     if as_json:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
         return
-    rows = [(name, *numbers, scored.references[name]) for name, numbers in scored.means().items()]
-    rows += [(name, share, len(scored.index), 0, "none") for name, share in scored.whole.items()]
-    header, convention = ("metric", "value", "n", "undefined", "convention", "reference"), scored.convention.name
-    cells = [(*row, convention, reference) for *row, reference in rows]
+    cells: list[tuple[Any, ...]] = []
+    for name, numbers in scored.means().items():
+        cells.append((name, *numbers, scored.convention.name, scored.references[name]))
+    for name, share in scored.whole.items():
+        cells.append((name, share, len(scored.index), 0, scored.convention.name, "none"))
+    header: tuple[str, ...] = ("metric", "value", "n", "undefined", "convention", "reference")
     if "LongYAAL" in scored.values and scored.speech:
         header, cells = (*header, "regime"), [(*row, regime(row[0], row[1])) for row in cells]
     show(Table(header, cells, {"value": 4}))

@@ -138,7 +138,7 @@ def every_eval_ever(run: RunFolder) -> str:
     config = to_mapping(run.config)
     translator, measured = run.config.translator.name, [row for row in run.report.values() if row.metric in run.stats]
     written = str(int((run.folder / SUMMARY).stat().st_mtime))
-    source = {"dataset_name": run.config.dataset.name, "source_type": "other"}
+    source: dict[str, Any] = {"dataset_name": run.config.dataset.name, "source_type": "other"}
     source["additional_details"] = {"fingerprint": run.dataset, "questions": str(len(run.questions))}
     system = str(config["translator"].get("model", translator))
     known = {"deployment_type": "unknown", "model_availability": "unknown"}  # required; a config does not say

@@ -125,7 +125,7 @@ def test_compare_more_than_two(sqa: Shell) -> None:
     assert len(json.loads(sqa("compare", "runs/a", "runs/c", "--json").out)) == 4
     assert "did you mean 'bleu'" in sqa.refused(2, "compare", "runs/a", "runs/c", "--metric", "bleuu")
     assert "two or more" in sqa.refused(2, "compare", "runs/a")
-    assert "a is named twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
+    assert "a: the same run is named twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
 
 
 # ----------------------------------------------------------------------------------------------- what it refuses
