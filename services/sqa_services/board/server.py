@@ -70,10 +70,10 @@ SUBMISSION: dict[str, Any] = {
         "content": {"text/plain": {"schema": {"type": "string"}}},
     }
 }
-SIGN_UP = "/api/accounts"  # an invitation takes the place of a token
-REASONS = 1000  # of a submission that are listed
+SIGN_UP = "/api/accounts"  # an invitation replaces the token
+REASONS = 1000  # reasons listed for a refused submission
 STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
-MOST_HELD = 1 << 27  # bytes of submissions that wait to be checked
+MOST_HELD = 1 << 27  # bytes of submissions that wait for their check
 
 TaskCode = Annotated[str, Path(pattern=NAME, examples=["sqa-es"])]
 Name = Annotated[str, Path(pattern=NAME, examples=["mini"])]
@@ -104,7 +104,7 @@ class Ascii(JSONResponse):
 
 
 def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
-    """Return {"id", "tags", "value", ...} of each example of an open data set, the worst first."""
+    """Return {"id", "tags", "value", ...} of each example of an open data set, worst first."""
     task = board.task(code)
     examples, responses = _answered(board, code, model, dataset)
     predictions = answer_all(task, responses, examples)
@@ -133,7 +133,10 @@ def viewer_page(board: Board, code: str, model: str, dataset: str, example: str)
 
 
 def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[Example], list[Answer]]:
-    """Return the examples of an open data set and a model's responses.  Not scored: NotFound; not open: Denied."""
+    """Return the examples of an open data set and a model's responses.
+
+    Raises NotFound if the model has no score there, and Denied if the data set is not open.
+    """
     require_answers(dataset, board.dataset(code, dataset)[0]["phase"])
     scored = ((row["model"], row["dataset"], row["prefix"]) for row in board.evaluations(code, "done"))
     if (model, dataset, "") not in scored:
@@ -143,7 +146,7 @@ def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[E
 
 
 def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
-    """Add the routes of tasks, data sets and the queue; `guarded`: a token is needed to write."""
+    """Add the routes of tasks, data sets and the queue; `guarded`: writing requires a token."""
 
     descriptions = [
         {
@@ -227,7 +230,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
     def view(task: TaskCode, name: Name, dataset: DataName, example: ExampleId) -> HTMLResponse:
         """One example of an open data set word by word, as `sqa view` shows it."""
         page = viewer_page(board, task, name, dataset, example)
-        return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # which lets its script run
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # allows its script
 
 
 # --------------------------------------------------------------------------------------------------------- writing
@@ -236,12 +239,12 @@ def add_standing(app: FastAPI, board: Board) -> None:
 def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> None:
     """Add the routes of accounts and submissions.
 
-    `token`: of the organiser; `per_day`: submissions of a person.
+    `token` is the organiser's token, `per_day` the number of submissions per person and day.
     """
-    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
+    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions in progress; one is checked at a time
 
     def authenticate(request: Request) -> Caller:
-        """Return the caller by the request's token; the organiser if the server has no token."""
+        """Return the caller identified by the request's token, or the organiser if the server has no token."""
         given = given_token(request.headers)
         if same(given, token or ""):
             return ORGANISER
@@ -271,7 +274,7 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
             problem = "many submissions are being checked; send it again later"
             raise HTTPException(503, problem, {"Retry-After": "60"})
         held += len(body)
-        try:  # name and quota are checked before the body
+        try:  # check name and quota before reading the body
             await to_thread.run_sync(board.require_free, task, name)
             await to_thread.run_sync(accounts.spend, board.engine, caller, per_day)
             register = partial(board.register_model, task, name, "submission", body, caller)
@@ -360,6 +363,6 @@ async def _deliberate(_: Request, error: Exception) -> Response:
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
-    """Reply 422 with location and problem, without the input."""
+    """Reply 422 with the location and text of each problem, without the input."""
     errors = error.errors() if isinstance(error, RequestValidationError) else []
     return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in errors]}, 422)
