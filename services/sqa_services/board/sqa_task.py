@@ -111,9 +111,7 @@ class QuestionTask(Task):
         return list(map(_response, traces)), job
 
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
-        """Return data set -> every reason why a submission or session fails there; a config has to run before it can
-        fail.
-        """
+        """Return data set -> every reason why a submission or session fails there; a config fails only when run."""
         if kind == "config":
             return {}
         # Read the rows once for all data sets, since there may be many rows.

@@ -60,9 +60,7 @@ class Task(ABC):
 
     @abstractmethod
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """Return prefix -> examples: "" for the data, other prefixes for perturbed copies (with `input_id`,
-        `transform`).
-        """
+        """Return prefix -> examples: "" for the data, others for perturbed copies (with `input_id`, `transform`)."""
 
     @abstractmethod
     def label(self, example: Example) -> dict[str, Any]:
