@@ -26,7 +26,7 @@ from sqa.core.k import LONGEST
 if TYPE_CHECKING:
     from torch import Tensor  # the policy itself does not need torch
 
-FULL = LONGEST  # k of full-input translation
+FULL = LONGEST  # value of k for full-input translation
 HIDDEN_WORD = 2 * FULL  # word index of source padding, which no k reveals
 
 
@@ -38,7 +38,7 @@ class Schedule:
     """Schedule of reads: k source words or pieces first, then one for each word or piece written (at rate 1)."""
 
     k: int  # at least 1; FULL = read the whole source first
-    rate: float = 1.0  # emission rate: target words written per source word read, 0.5 to 2, see `after`
+    rate: float = 1.0  # target words written per source word read, 0.5 to 2, see `after`
     unit: Unit = "word"  # unit of k, on both sides
 
     def __post_init__(self) -> None:

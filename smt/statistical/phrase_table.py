@@ -12,7 +12,7 @@ import numpy as np
 
 from sqa.files.atomic import write_text
 
-Span = tuple[int, int, int, int]  # first and last source token, first and last target token
+Span = tuple[int, int, int, int]  # first and last source token, first and last target token (inclusive)
 
 
 def spans(links: np.ndarray, longest: int) -> Iterator[Span]:

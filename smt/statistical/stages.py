@@ -211,7 +211,7 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
 
 
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
-    """`sqa train smt CONFIG` for a config of `kind: pbmt`: train and print the model's folder."""
+    """Train for `sqa train smt CONFIG` with a config of `kind: pbmt`, and print the model's folder."""
     from sqa.pipeline.config import load
 
     print(train(load(config_path, PbmtConfig), runs, fresh))

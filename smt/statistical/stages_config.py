@@ -1,4 +1,4 @@
-"""The config of a phrase-based training (smt/statistical/stages.py), e.g. configs/pbmt_es_en.yaml."""
+"""Configuration of a phrase-based training (smt/statistical/stages.py), such as configs/pbmt_es_en.yaml."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

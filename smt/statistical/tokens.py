@@ -50,7 +50,7 @@ def words(tokens: Iterable[str]) -> tuple[str, ...]:
 
 
 def has_letter(token: str) -> bool:
-    """Return whether a token has a letter, and so a usual case."""
+    """Return whether a token has a letter; only such tokens have a usual case."""
     return _WORD.search(token) is not None
 
 

@@ -143,7 +143,7 @@ def tune_language(config: PbmtConfig, folder: Path) -> None:
         write_language_weights(prefix, order, weights.tolist())
         model = NGramLanguageModel()
         model.load(str(prefix))
-        total = sum(model.get_sentence_log_probability(sentence) for sentence in sentences)  # base 10
+        total = sum(model.get_sentence_log_probability(sentence) for sentence in sentences)  # base-10 logarithm
         model.clear()
         return -total / sum(len(sentence) + 1 for sentence in sentences)
 

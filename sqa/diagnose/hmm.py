@@ -31,7 +31,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Probabilities of links and lifts of one sentence pair and one seed."""
+    """Link probabilities and lifts of one sentence pair for one seed."""
 
     forward: Floats  # (J, I): target word j picks source word i
     reverse: Floats  # (J, I): source word i picks target word j
@@ -39,7 +39,7 @@ class Links:
 
 
 def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[int]) -> list[list[Links]]:
-    """Return for each seed the links of every sentence pair (no side empty)."""
+    """Return for each seed the links of every sentence pair; no side may be empty."""
     languages = priors.pair.split("-")
     sources, targets = ([[form(w, lang) for w in pair[side]] for pair in pairs] for side, lang in enumerate(languages))
     counts = _prior_links(pairs, list(zip(sources, targets, strict=True)), priors.links)

@@ -44,7 +44,7 @@ from sqa.diagnose.detector import WordJudge
 from sqa.diagnose.texts import Pair, Text, texts_of
 from sqa.metrics.qa import log_reciprocal_rank
 
-HALVED = math.log(2)  # nats
+HALVED = math.log(2)  # nats: loss when the reciprocal rank halves
 TINY = 1e-9  # nats: greatest difference of logarithms between processors
 Chance = Annotated[float, Meta(gt=0, le=1)]
 Kind = Literal["hallucination", "omission", "drop"]
@@ -72,7 +72,7 @@ class SourceSpan:
 
     start: int
     stop: int
-    words: tuple[str, ...]  # the words of the span; for a drop only those aligned with the target word
+    words: tuple[str, ...]  # words of the span; for a drop only the words aligned with the target word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,8 +295,8 @@ def _stretches(content: Sequence[bool], lost: Sequence[bool]) -> Iterator[tuple[
 def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple[int, int, int]:
     """Return three steps around the reading of source words start .. stop - 1 of the question.
 
-    They are the last step before the first word was read (-1: none), the first step after all were read, and the last
-    step of the sentence.  The latter two are at most the last step of all, -1 without steps.
+    The steps are the last one before the first word was read (-1: none), the first one after all words were read, and
+    the last one of the sentence.  The latter two are at most the last step of the trace, or -1 if it has no steps.
     """
     end = len(trace.emissions) - 1
     before = int(np.searchsorted(trace.source_words, start, side="right")) - 1
@@ -306,6 +306,6 @@ def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple
 
 
 def is_name(word: str, begins_sentence: bool) -> bool:
-    """Return whether a word looks like a name or a number: it has a digit, or a capital within a sentence."""
+    """Return whether a word looks like a name or a number: it has a digit, or a capital inside a sentence."""
     bare = strip_edges(word)
     return any(c.isdigit() for c in bare) or (bare[:1].isupper() and not begins_sentence)

@@ -28,7 +28,7 @@ class Files:
             self._fs, self._root = url_to_fs(url)
         except ImportError as error:
             raise lacking(error, f"--files {url}") from error
-        except ValueError as error:  # an unknown protocol
+        except ValueError as error:  # fsspec does not know the protocol
             raise ConfigError(f"--files: {url}: {error}") from error
 
     def write(self, path: str, data: bytes) -> None:

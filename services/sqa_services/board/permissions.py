@@ -29,7 +29,7 @@ class Caller:
 
     @property
     def organiser(self) -> bool:
-        """Whether the caller may do everything."""
+        """Whether the caller is the organiser, who has all permissions."""
         return self.account is None
 
     def __str__(self) -> str:

@@ -71,7 +71,7 @@ def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, 
 
 
 def _peak_cleared() -> bool:
-    """Reset the peak memory of this process (proc(5)); False where Linux does not support it."""
+    """Reset the peak memory of this process (proc(5)); return False if Linux does not support it."""
     try:
         return bool(_CLEAR.write_text("5"))
     except OSError:

@@ -2,7 +2,7 @@
 
     GET /api/tasks                                    GET /api/tasks/TASK/leaderboard?weights=ew=4,dal=1&dataset=NAME
     GET /api/tasks/TASK/datasets
-    GET /api/tasks/TASK/datasets/NAME/examples        (what models are given; NAME may be PREFIX-NAME)
+    GET /api/tasks/TASK/datasets/NAME/examples        (the inputs of models; NAME may be PREFIX-NAME)
     GET /api/tasks/TASK/datasets/NAME/answers         (of an open data set)
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
     GET /api/tasks/TASK/models/NAME/log               POST .../NAME/withdraw /restore /requeue, DELETE .../NAME
@@ -10,9 +10,10 @@
     GET /api/tasks/TASK/evaluations?state=done        GET /api/tasks/TASK/views
     GET /api/status, /api/me                          POST /api/accounts
 
-Models that come over HTTP are submissions.  Configs can start programs, so `sqa board` registers them, as well as data
-sets, views and invitations.  Beyond loopback every write needs the organiser's token or an account's, which may change
-its own submissions.  On loopback, requests for other host names are refused (DNS rebinding).
+Models uploaded over HTTP are submissions.  Configs can start programs, so only `sqa board` registers them.  It also
+registers data sets, views and invitations.  Beyond loopback, every write needs the organiser's token or the token of an
+account, which may change only its own submissions.  On loopback, requests for other host names are refused (DNS
+rebinding).
 """
 
 import json
@@ -94,7 +95,7 @@ class NewAccount(BaseModel):
 
 
 class Ascii(JSONResponse):
-    """JSON in ASCII, so that a lone surrogate in a request cannot break the reply."""
+    """JSON response in ASCII, so that a lone surrogate in a request cannot break the reply."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
@@ -354,7 +355,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
 
 
 async def _deliberate(_: Request, error: Exception) -> Response:
-    """Turn an error into a 4xx reply; list every reason why a submission cannot be scored."""
+    """Convert an error to a 4xx reply; list every reason why a submission cannot be scored."""
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 400)
     content: dict[str, Any] = {"detail": str(error)}
     if isinstance(error, Unscorable):

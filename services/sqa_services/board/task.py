@@ -40,7 +40,7 @@ class Unscorable(DataError):
 
 
 class NotFound(DataError):
-    """The board has no such task, data set, model, view or evaluation."""
+    """Reference to a task, data set, model, view or evaluation that does not exist."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Task(ABC):
     input_keys: tuple[str, ...]  # keys of an example that a model receives; the first is the id
     eval_metrics: tuple[str, ...]
     perf_metric: str  # the metric that sorts
-    delta_metrics: tuple[str, ...] = ()  # prefixes
+    delta_metrics: tuple[str, ...] = ()  # prefixes of perturbed copies
     difference_metrics: tuple[str, ...] = ()  # metrics compared between perturbed and original data
     default_weights: Mapping[str, float] = field(default_factory=dict)  # weights of the Dynascore, all positive
 
@@ -102,7 +102,7 @@ class Task(ABC):
         return {}
 
     def traces(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace] | None:
-        """Return traces for the viewer; None if examples are not translated word by word."""
+        """Return traces for the viewer, or None if examples are not translated word by word."""
         return None
 
     def __post_init__(self) -> None:

@@ -148,7 +148,7 @@ def _bare(value: Any) -> Any:
 
 
 def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[float]] | None:
-    """Return each example's statistics of the metric that sorts; None if that metric is not additive."""
+    """Return each example's statistics of the metric that sorts, or None if that metric is not additive."""
     if (get := additive(task.perf_metric)) is None:
         return None
     stats = get.stats([prediction["pred"] for prediction in predictions], [label["answer"] for label in labels])

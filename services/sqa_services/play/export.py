@@ -39,14 +39,14 @@ BUZZES = "buzzes.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Summary of a player on a run's translation."""
+    """Summary of a player's questions on a run's translation."""
 
     player: str
     run: str
     questions: int
     buzzes: int
     right: int
-    ew: float  # mean over the questions
+    ew: float  # mean expected wins over the questions
     lost: int  # questions interrupted by the end of the server; not counted
     folder: Path  # the player's folder as a contestant
 

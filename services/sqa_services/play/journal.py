@@ -57,7 +57,7 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """A question of a game for one player."""
+    """One question of a game for one player."""
 
     game: str
     index: int  # 0-based index among the questions of the game

@@ -5,8 +5,9 @@
     guesser: {name: person, file: .../p-0a1b2c3d.jsonl}
     buzzer: person
 
-`file` has one JSON object per question: `text`, the whole translation, `step`, the 0-based step of the buzz or null,
-and `answer`.  The guesser identifies a question by the last text that it gets, so it answers whole questions only.
+`file` has one JSON object per question.  `text` is the whole translation, `step` the 0-based step of the buzz or null,
+and `answer` the answer.  The guesser identifies a question by the last text it receives, so it answers only whole
+questions.
 """
 
 from collections.abc import Sequence
@@ -93,7 +94,7 @@ def points(buzzes: Sequence[tuple[float, bool] | None]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class PersonConfig:
-    """Whose answers."""
+    """Configuration of a person as guesser: the file of recorded answers."""
 
     file: Annotated[File, "PLAYER.jsonl of `sqa play export`"]
 

@@ -231,7 +231,7 @@ class Server:
     async def answer(self, request: Request) -> Response:
         table, seat = await self._seat(request)
         text = (await parsed(request, Answer)).answer
-        titles = await self._titles_of(table)  # a keyboard may lack accents
+        titles = await self._titles_of(table)  # some keyboards lack accents
         await table.answer(seat, titles.meant(" ".join(text.split())))
         return JSONResponse({})
 
@@ -344,7 +344,7 @@ class Server:
 
 
 async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:
-    """Yield a player's events until the page goes away."""
+    """Yield a player's events until the page disconnects."""
     stream = table.attach(seat)
     try:
         while True:

@@ -73,7 +73,7 @@ def check_text(text: str) -> str:
 
 
 class External:
-    """A running program.  Use as a context manager, or close it."""
+    """A running program; use it as a context manager, or close it."""
 
     def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
         """Wrap a started process; `complaints` is the file that receives the program's stderr."""
@@ -286,7 +286,7 @@ class ExternalMetric:
         return self._ask(lambda program: program.scores(stats[:, :-1].tolist())[-1])
 
     def _ask(self, question: Callable[[External], T]) -> T:
-        """Ask the program, and restart it after a protocol error."""
+        """Put a request to the program, and restart it after a protocol error."""
         try:
             return question(self.program)
         except RemoteProtocolError:

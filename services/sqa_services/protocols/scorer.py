@@ -87,7 +87,7 @@ class Scorer:
             raise DataError(f"specify {self.name} stats")
         columns = zip(*(self._numbers(group.split()) for group in groups), strict=True)
         total = [math.fsum(values) for values in columns]
-        whole = [int(value) if value.is_integer() else value for value in total]  # a tuner may send averages
+        whole = [int(value) if value.is_integer() else value for value in total]  # tuners may send averages
         return _shown(float(self._metric._compute_score_from_stats(whole).score))
 
     def _numbers(self, words: list[str]) -> list[float]:

@@ -180,7 +180,7 @@ def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list
             problems.append(f"{number}: {error}: {line[:60]!r}")
             continue
         if isinstance(value, dict) and type(value.get("question")) is int:
-            value["question"] = str(value["question"])  # as in a file of questions
+            value["question"] = str(value["question"])  # files of questions have text ids
         wrong = shape_problems(Line, value)
         if isinstance(value, Mapping) and ("guess" in value) != ("buzz" in value):
             wrong.append("guess, buzz: a row has both or neither")

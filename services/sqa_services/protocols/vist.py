@@ -188,7 +188,7 @@ def _submitted(path: Path, report: Report) -> dict[str, str]:
     for story in stories:
         if story.key in by_key:
             report.problem("One photo sequence has more than one stories.", story.key)
-        elif story.key is not None:  # else it was reported above
+        elif story.key is not None:  # a missing key is already reported
             by_key[story.key] = story.story_text_normalized or ""
     if not report.problems:
         report.add("[Passed] Test file is in valid JSON syntax.")

@@ -49,7 +49,7 @@ Translate = Callable[[Iterator[str]], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class SimulevalConfig:
-    """The agent's class and its command line."""
+    """Configuration of an agent: its class and its command line."""
 
     agent: Annotated[str, '"path/to/file.py:ClassName" or "module:ClassName"']
     args: Annotated[tuple[str | int | float, ...], "as on SimulEval's command line: [--waitk, 3]"] = ()

@@ -17,7 +17,7 @@ from sqa_services.board.task import Task, check_name
 MAIN = "main"
 
 
-View = dict[str, Any]  # name, version, created, datasets and metrics: weights by name, each above 0
+View = dict[str, Any]  # name, version, created, datasets and metrics (name -> positive weight)
 
 
 def views(connection: Connection, code: str) -> list[View]:

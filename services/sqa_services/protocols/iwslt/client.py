@@ -117,7 +117,7 @@ class EvaluationService:
         url = self.base_url + path
         again = path not in ("/src", "/hypo") or bool(self._resumable)
         end = time.monotonic() + (self._patience if again else 0.0)
-        wait = 0.0  # seconds
+        wait = 0.0  # seconds before the next attempt
         while True:
             try:
                 reply = self._http.ask(method, url, body, params=params)

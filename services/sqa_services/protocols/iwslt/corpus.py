@@ -204,7 +204,7 @@ class _Utterance(Struct):
 
 
 class _Speech(Struct):
-    """A data description in ESPnet's style."""
+    """A data description in ESPnet's format."""
 
     utts: dict[str, _Utterance]
 

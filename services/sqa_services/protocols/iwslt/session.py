@@ -101,7 +101,7 @@ class Session:
                 raise Refused(409, f"sentence {number}: finish sentence {earlier} of its question first")
 
     def _put(self, number: int, state: Sentence) -> None:
-        """Save the new state of a sentence, then keep it in memory; its tokens begin with those of the old state."""
+        """Save the new state of a sentence, then keep it in memory; its tokens must extend those of the old state."""
         known = number in self.sentences
         if not known and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
             raise Refused(413, "more sentences than the corpus can have")
@@ -329,6 +329,6 @@ class Session:
         return scoring.sentence_latency(delays, self.corpus.duration(number) + text, SIMULEVAL_1_0_2, reference)
 
     def _shown(self, latency: Latency) -> dict[str, float | None]:
-        """Return {"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
+        """Return {"AL", "AP", "DAL"}; undefined values are null, or NaN with `strict`."""
         values = latency._asdict()
         return values if self.strict else {key: None if math.isnan(value) else value for key, value in values.items()}

@@ -33,7 +33,7 @@ LOGGED = ("index", *_TEXTS, "delays", "elapsed", "prediction_length", "source_le
 class _OfALog(LatencyScorer):
     """Base class of metrics that read all instances as a log's text; metrics.tsv also gets a score per sentence."""
 
-    shown: str  # the name in SimulEval
+    shown: str  # name of the metric in SimulEval
     args: Namespace
     keys: Sequence[str] = LOGGED
 
